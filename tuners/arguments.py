@@ -10,7 +10,7 @@ from typing import Any
 
 from tuners.errors import TunerArgumentError
 
-#: What an annotation names that no file can give.
+#: Parts of annotations of arguments that no file can give.
 _CODE = ("Callable", "FrozenTrial")
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -47,7 +47,7 @@ def is_code(parameter: inspect.Parameter) -> bool:
 
 
 def legal_arguments(owner: type) -> list[str]:
-    """The names of the arguments that a constructor takes by keyword, or hands on."""
+    """The names of the arguments that a constructor takes by keyword, or passes on."""
     parameters = inspect.signature(owner).parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     own = [parameter.name for parameter in parameters if parameter.kind in kinds]

@@ -25,7 +25,7 @@ KEPT = 1000
 
 
 class Rung:
-    """What has finished with one budget.
+    """The results of one budget.
 
     Algorithm 2 asks for one of the top ``size / eta`` that was not promoted. The best of those that
     wait has nothing above it but promoted ones, so that its rank is a count among these: a rung of
@@ -42,7 +42,16 @@ class Rung:
         self.configurations: dict[int, dict[str, Any]] = {}  # of those that wait
 
     def add(self, trial: int, score: float, configuration: dict[str, Any]) -> int | None:
-        """Takes a result in; returns the trial that is no longer kept for it."""
+        """Takes a result in.
+
+        Args:
+            trial: its ``parameter_id``.
+            score: larger is better.
+            configuration: its parameters without those that the tuner adds.
+
+        Returns:
+            The trial that is no longer kept for it; None: all are.
+        """
         bisect.insort(self.waiting, (-score, trial))
         self.configurations[trial] = configuration
         if len(self.waiting) <= KEPT:
@@ -78,7 +87,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """One that a request is about to answer with."""
+    """A promotion that a request is about to answer with."""
 
     rung: int
     key: Key
@@ -134,7 +143,7 @@ class ASHATuner(InheritingTuner):
         self.seed = values.seed(seed)
         self._rungs = [Rung() for _ in self.budgets]
         self._answering: dict[int, Promotion] = {}  # by request
-        self._ended: dict[int, bool] = {}  # of those that wait: for who may not wait for an end
+        self._ended: dict[int, bool] = {}  # of those that wait: for requests that may not wait
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Promotes a configuration, or draws one.
@@ -165,7 +174,7 @@ class ASHATuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes a result in on the rung of its budget."""
+        """See :meth:`.Tuner.receive_trial_result`; puts the result on the rung of its budget."""
         score = values.score(value, self.optimize_mode)
         known = parameters if isinstance(parameters, Mapping) else {}
         if kwargs.get("customized") or known.get("budget") not in self.budgets:
@@ -261,5 +270,5 @@ class ASHATuner(InheritingTuner):
                 rung.promote(next(key for key in rung.waiting if key[1] == trial))
                 self._ended.pop(trial, None)
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)

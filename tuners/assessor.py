@@ -28,10 +28,10 @@ class Assessor:
         raise NotImplementedError(f"{type(self).__name__} must define assess_trial")
 
     def recall_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> None:
-        """Shown once more, to a fresh assessor, what :meth:`assess_trial` was shown before.
+        """Takes once more, in a fresh assessor, what :meth:`assess_trial` took before.
 
-        After a restart of the tuner's process, in the order in which it happened, ends of trials
-        in between; nothing is stopped by it. Override it where the answer costs much.
+        Called after a restart of the tuner's process, in the order in which it happened, ends of
+        trials in between; nothing is stopped by it. Override it where the answer costs much.
 
         Args:
             trial_job_id: as there.
@@ -40,10 +40,10 @@ class Assessor:
         self.assess_trial(trial_job_id, trial_history)
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Told when a trial that was assessed at least once has ended."""
+        """Called when a trial that was assessed at least once has ended."""
 
     def _on_exit(self) -> None:
         """Called when the experiment is over."""
 
     def _on_error(self) -> None:
-        """Of NNI; bequeath does not call it."""
+        """Part of NNI's interface; bequeath does not call it."""

@@ -23,15 +23,34 @@ T = TypeVar("T")
 
 
 class Gate(Protocol):
-    """What the tuner host installs as ``_bequeath_gate``; the only door between the two."""
+    """The tuner's only connection to its host, which installs it as ``_bequeath_gate``."""
 
     def wait(self, parents: tuple[int, ...], mode: WaitMode, timeout: float | None) -> list[int]:
-        """Blocks until the parents can bequeath; returns those that can, raises otherwise."""
+        """Blocks until parents can bequeath; returns those that can.
+
+        Args:
+            parents: their ``parameter_id``s.
+            mode: ``"all"`` waits for every one, ``"any"`` for the first that can.
+            timeout: seconds; None: no bound.
+
+        Raises:
+            TunerError: see :meth:`Tuner.wait_for`.
+        """
 
     def wait_for_version(
         self, store: str, number: int, by: int | None, timeout: float | None
     ) -> int:
-        """Blocks until a shared store has version ``number``, or (0) one by trial ``by``."""
+        """Blocks until a shared store has a version; returns the number of one to pin.
+
+        Args:
+            store: its name.
+            number: of the version; 0: any by trial ``by``.
+            by: ``parameter_id`` of the trial; None: any trial.
+            timeout: seconds; None: no bound.
+
+        Raises:
+            TunerError: see :meth:`Tuner.wait_for_version`.
+        """
 
     def hold(self, store: str, numbers: tuple[int, ...]) -> None:
         """Keeps these versions of a shared store, and no others that were held before."""
@@ -41,7 +60,7 @@ class _Raise:
     """Marks a ``fallback`` that was not given, since None is a useful one."""
 
     def __repr__(self) -> str:
-        return "<raise ParentFailed>"  # what ``help`` shows as the default
+        return "<raise ParentFailed>"  # ``help`` shows it as the default
 
 
 _RAISE = _Raise()
@@ -98,7 +117,7 @@ class Tuner:
     """
 
     _bequeath_gate: Gate | None = None
-    _bequeath_stores: Mapping[str, int] | None = None  # newest versions, as the host hears of them
+    _bequeath_stores: Mapping[str, int] | None = None  # newest versions; the host keeps it current
     seed: int | None = 0
     lock = _LazyLock()
 
@@ -144,12 +163,12 @@ class Tuner:
             parameters: what ``generate_parameters`` returned for it, as JSON gives it back.
             value: what the trial reported.
             **kwargs: ``customized`` (true for a trial that a user proposed) and
-                ``trial_job_id``, for those who take them.
+                ``trial_job_id``, for tuners that take them.
         """
         raise NotImplementedError(f"{type(self).__name__} must define receive_trial_result")
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Told once when the last attempt of a trial is over; then its waiters are let go.
+        """Called once when the last attempt of a trial is over; then its waiters go on.
 
         Args:
             parameter_id: the trial. A request that ended without parameters is none.
@@ -160,11 +179,11 @@ class Tuner:
     def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
         """Takes results of another experiment: ``[{"parameter": …, "value": …}, …]``.
 
-        Called when a user brings some (``bequeath experiment import``), once, in one order with
-        results; they are told again to a tuner that is rebuilt.
+        Called when a user imports some (``bequeath experiment import``), once, in one order with
+        results; a tuner that is rebuilt gets them again.
 
         Returns:
-            What that user should know of it, such as that they are of no use to this tuner.
+            A sentence for that user, such as that they are of no use to this tuner; None: nothing.
         """
         return f"{type(self).__name__} does not learn from them: what was imported is ignored"
 
@@ -172,7 +191,7 @@ class Tuner:
         """Called when the experiment is over or stops, as far as there is time for it."""
 
     def _on_error(self) -> None:
-        """Of NNI; bequeath does not call it."""
+        """Part of NNI's interface; bequeath does not call it."""
 
     def state(self) -> Any:
         """Returns what ``restore`` needs, JSON-serialisable; None: rebuild me by replay.
@@ -186,9 +205,9 @@ class Tuner:
         raise NotImplementedError(f"{type(self).__name__} defines state but not restore")
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
-        """Told, after ``restore``, of parameters that were returned since that ``state``.
+        """Takes, after ``restore``, parameters that were returned since that ``state``.
 
-        In one order with the results since. For tuners that keep count of what they proposed;
+        Called in one order with the results since. For tuners that keep count of their proposals;
         most see all that they need in the parameters that come with a result.
 
         Args:
@@ -281,8 +300,8 @@ class Tuner:
         """
         import numpy as np
 
-        words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
-        return np.random.default_rng([self.seed or 0, parameter_id, *words])
+        numbers = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in salt]
+        return np.random.default_rng([self.seed or 0, parameter_id, *numbers])
 
     def shared_store(self, name: str) -> StoreView:
         """Returns a shared store of weights, to pin one of its versions for a trial.
@@ -296,8 +315,8 @@ class Tuner:
         >>> Tuner().shared_store("omega").latest()
         0
         """
-        heard = self._bequeath_stores
-        return StoreView(name, {} if heard is None else heard, self._hold_versions)
+        newest = self._bequeath_stores
+        return StoreView(name, {} if newest is None else newest, self._hold_versions)
 
     def wait_for_version(
         self,
@@ -364,7 +383,7 @@ class Tuner:
             hold(store, numbers)
 
     def save_path(self, parameter_id: int) -> str:
-        """Returns where trial ``parameter_id`` keeps its weights, relative to the weights root.
+        """Returns the path of the weights of trial ``parameter_id``, relative to the weights root.
 
         For the parameters: as its own ``save_path``, or as the ``restore_path`` of its children.
         Any other relative path will do as well, if no two trials have the same.
@@ -386,6 +405,6 @@ def _parameter_id(value: SupportsIndex) -> int:
 
 
 def _held_by_this_thread(lock: object) -> bool:
-    """Only an RLock knows its owner; a plain Lock of the author's is the host's to watch."""
+    """Whether this thread holds the lock, as an RLock knows; the tuner host watches other locks."""
     is_owned = getattr(lock, "_is_owned", None)
     return bool(is_owned()) if callable(is_owned) and not isinstance(lock, type) else False

@@ -87,7 +87,7 @@ class BOHBTuner(HyperbandTuner):
         self._seen: dict[int, list[_Seen]] = {}  # by budget
 
     def update_search_space(self, search_space: Any) -> None:
-        """As the base does; results outside of the new space are not looked at any more."""
+        """Does what the base does; results outside of the new space do not count any more."""
         super().update_search_space(search_space)
         with self.lock:
             self._axes = coordinates.axes_of(self._space)
@@ -97,16 +97,16 @@ class BOHBTuner(HyperbandTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """As the base does; the model learns from it as well."""
+        """See :meth:`.Tuner.receive_trial_result`; the model learns from it as well."""
         super().receive_trial_result(parameter_id, parameters, value, **kwargs)
         with self.lock:
-            told = self._results.get(parameter_id)
-            if told is not None:
+            learned = self._results.get(parameter_id)
+            if learned is not None:
                 rung, _ = self._place(parameter_id)
-                self._learn(rung.budget, *told)
+                self._learn(rung.budget, *learned)
 
     def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
-        """Shows the model results of another experiment that say their budget."""
+        """Shows the model results of another experiment that name their budget."""
         with self.lock:
             left_out = sum(not self._import(row["parameter"], row["value"]) for row in data)
         return (
@@ -117,7 +117,7 @@ class BOHBTuner(HyperbandTuner):
         )
 
     def state(self) -> dict[str, Any]:
-        """As the base's, with what the model sees."""
+        """The base's state, and the results that the model sees."""
         with self.lock:
             seen = [
                 [budget, [[own, score] for own, score, _ in rows]]
@@ -136,7 +136,7 @@ class BOHBTuner(HyperbandTuner):
 
     # ---- all with the lock held --------------------------------------------------------------
 
-    #: The parameter that says the budget.
+    #: The parameter that holds the budget.
     budget_key = "budget"
 
     def _import(self, parameters: Any, value: Any) -> bool:
@@ -188,12 +188,12 @@ class BOHBTuner(HyperbandTuner):
         return densities.promising(dense, others, rng, self.num_samples, self.bandwidth_factor)
 
     def _least(self) -> int:
-        """N_min: how many points a density needs."""
+        """N_min: the number of points that a density needs."""
         return max(self.min_points or 0, len(self._axes) + 1)
 
     def _parts(self, count: int) -> tuple[int, int] | None:
-        """How many of the best are the good ones, and how many of the worst the others: equation 3
-        of the paper, by which some are both while there are few. None: they are too few."""
+        """The number of the best that are good ones, and of the worst that are the others: equation
+        3 of the paper, by which some are both while there are few. None: they are too few."""
         least = self._least()
         if count < least + 2:  # algorithm 2, line 2
             return None

@@ -42,7 +42,7 @@ _ASSESSORS = {
     "OptunaPruner": ("tuners.optuna", "OptunaPrunerAssessor"),
 }
 
-#: What NNI's files mean by names that are theirs; in files of one's own others do better.
+#: Names of NNI's files that mean NNI's own algorithms; for new files the names above do better.
 _OF_NNI = {
     "Batch": ("tuners.nni", "BatchTuner"),
     "NniBOHB": ("tuners.nni", "NniBOHBTuner"),
@@ -99,7 +99,7 @@ def make_assessor(name: str, class_args: Mapping[str, Any] | None = None) -> Ass
 
 
 def fold(name: str) -> str:
-    """What all spellings of a name share: ``cma_es`` and ``CMA-ES``, ``Random`` and
+    """The form that all spellings of a name share: ``cma_es`` and ``CMA-ES``, ``Random`` and
     ``RandomTuner``."""
     word = name.replace("-", "").replace("_", "").replace(" ", "").lower()
     return word.removesuffix("tuner").removesuffix("assessor")
@@ -115,9 +115,9 @@ def _find(kind: Kind, name: str, table: Mapping[str, tuple[str, str]]) -> Any:
     if kind == "tuner" and fold(name) in map(fold, _OF_NNI):
         table = _OF_NNI
     by_key = {fold(known): known for known in table}
-    found = by_key.get(fold(name))
-    if found is not None:
-        module, class_name = table[found]
+    builtin = by_key.get(fold(name))
+    if builtin is not None:
+        module, class_name = table[builtin]
         return getattr(import_module(module), class_name)
     brought = {fold(known): point for known, point in plugins(kind).items()}
     point = brought.get(fold(name))

@@ -1,4 +1,4 @@
-"""What there is to name in a file, and a page on each: read from the classes themselves."""
+"""The list of tuners and assessors, and a page on each, read from the classes themselves."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _TYPES: Mapping[str, Any] = {
     "qlognormal": {"_type": "qlognormal", "_value": [0, 1, 0.5]},
 }
 
-#: What annotations are called for people.
-_WORDS = (
+#: Names of annotations for people.
+_TYPE_NAMES = (
     ("Sequence[Mapping[str, Any]]", "list of objects"),
     ("Sequence[str]", "list of texts"),
     ("Mapping[str, Any]", "object"),
@@ -65,7 +65,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a constructor, in words. ``default`` is JSON, or ``needed``."""
+    """One argument of a constructor, for people. ``default`` is JSON, or ``needed``."""
 
     name: str
     type: str
@@ -75,7 +75,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that is to be said of one."""
+    """The page on a tuner or an assessor."""
 
     kind: Kind
     name: str
@@ -136,12 +136,12 @@ def _class(kind: Kind, name: str) -> type:
 
 
 def _doc(owner: type) -> str:
-    """The docstring, with marks that people read as well."""
+    """The docstring of a class, in plain marks."""
     return _read_aloud(inspect.cleandoc(owner.__doc__ or "no description"))
 
 
 def _read_aloud(text: str) -> str:
-    """A docstring's text with marks that people read as well."""
+    """A docstring's text with plain marks in place of Sphinx's roles."""
     return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.replace("``", "`"))
 
 
@@ -190,11 +190,11 @@ def _type(parameter: inspect.Parameter) -> str:
     if annotation is parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    for ours, word in _WORDS:
+    for ours, word in _TYPE_NAMES:
         text = text.replace(ours, word)
-    words = {"str": "text", "bool": "true or false", "float": "number", "int": "whole number"}
+    names = {"str": "text", "bool": "true or false", "float": "number", "int": "whole number"}
     parts = [part.strip() for part in text.split("|")]
-    return " or ".join("null" if one == "None" else words.get(one, one) for one in parts)
+    return " or ".join("null" if one == "None" else names.get(one, one) for one in parts)
 
 
 def _written(value: Any) -> str:
@@ -207,7 +207,7 @@ def _written(value: Any) -> str:
 
 
 def _spaces(owner: type, name: str) -> str:
-    """Which types it takes, asked of an instance with a space of each type, twice over."""
+    """The types it takes, found by giving an instance a space of each type, twice over."""
     try:
         tuner = owner(**EXAMPLE_ARGUMENTS.get(fold(name), {}))
     except (TunerArgumentError, TypeError):

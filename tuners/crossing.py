@@ -3,8 +3,8 @@
 Network morphisms lead from a network to a larger one only, so the child of two is not halfway
 between them: it has the weights of the fitter parent, computes what that one computes at birth, and
 has grown, at some places, to what the other parent is there. Whatever the other one has *less* of
-is not taken over. That is possible for exactly those pairs to which :func:`obstacle` has nothing
-to object; of the others neither can be grown towards the other one everywhere.
+is not taken over. That is possible for exactly those pairs that have no :func:`obstacle`; of the
+others neither can be grown towards the other one everywhere.
 
 The steps are those of ``trial_runtime.morphism.chain``.
 """
@@ -26,7 +26,7 @@ Steps: TypeAlias = list[dict[str, Any]]
 
 
 def obstacle(fitter: Chain, other: Chain) -> str:
-    """Why two chains have no child, in one sentence; empty if they have.
+    """The reason why two chains have no child, in one sentence; empty if they can have one.
 
     Blocks of one id and one kind (linear or convolutional) that stand in one order in both are
     taken for the same. They have a child if the other one begins with such a block, and if each
@@ -49,8 +49,8 @@ def crossed(fitter: Chain, other: Chain, rng: np.random.Generator, max_blocks: i
     even number, a skip) is taken over with even odds.
 
     Args:
-        fitter: whose weights the child gets.
-        other: whose blocks it grows towards.
+        fitter: blocks of the parent that gives its weights to the child.
+        other: the blocks that it grows towards.
         rng: the only source of randomness.
         max_blocks: no new block beyond.
 
@@ -64,14 +64,20 @@ def crossed(fitter: Chain, other: Chain, rng: np.random.Generator, max_blocks: i
 
 
 def toward(fitter: Chain, other: Chain, takes: Callable[[], bool], max_blocks: int) -> Steps:
-    """The steps for those things of the other one's of which ``takes`` says yes when asked.
+    """The steps that take over some of the things that the other parent has more of.
+
+    Args:
+        fitter: blocks of the parent that gives its weights to the child.
+        other: the blocks that it grows towards.
+        takes: called for each of these things in turn; whether to take it over.
+        max_blocks: no new block beyond.
 
     Raises:
         WeightsMismatch: these two have no child, see :func:`obstacle`.
     """
-    words = obstacle(fitter, other)
-    if words:
-        raise WeightsMismatch(f"these networks cannot be crossed: {words}")
+    reason = obstacle(fitter, other)
+    if reason:
+        raise WeightsMismatch(f"these networks cannot be crossed: {reason}")
     steps: Steps = []
     blocks = [dict(block) for block in fitter]
 

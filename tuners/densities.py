@@ -22,8 +22,8 @@ _TINY = 1e-32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Density:
-    """A kernel on each of ``data`` (n × d). ``options``: of a choice how many it has; 0: a number
-    between 0 and 1."""
+    """A kernel on each of ``data`` (n × d). ``options``, by axis: how many options a choice has; 0:
+    a number between 0 and 1."""
 
     data: np.ndarray[Any, Any]
     bandwidths: np.ndarray[Any, Any]
@@ -92,7 +92,7 @@ def _imputed(
 def promising(
     good: Density, bad: Density, rng: np.random.Generator, samples: int, widen: float
 ) -> list[float]:
-    """Of some points drawn around good ones, the one where the good are densest beside the bad.
+    """Draw points around good ones, and take the one where good are densest beside the bad.
 
     Args:
         good: the density of good points.

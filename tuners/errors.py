@@ -1,7 +1,7 @@
-"""What goes wrong between a tuner and the dispatcher, one sentence each.
+"""Errors between a tuner and the dispatcher, one sentence each.
 
 Every error keeps plain attributes (ints, strings, tuples), so that it can be journalled and sent
-between processes without pickle, and a ``hint`` that says what to do about it.
+between processes without pickle, and a ``hint``: what to do about it.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class TunerArgumentError(TunerError, ValueError):
 
 
 def awaited_version(store: str, number: int, *by: int) -> str:
-    """What a wait for a version of a shared store waits for, in words."""
+    """The version of a shared store that is waited for, for messages."""
     if by:
         return f"version of the shared store {store!r} by {_trials(by)}"
     return f"version {number} of the shared store {store!r}"

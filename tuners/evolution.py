@@ -124,8 +124,16 @@ class RegularizedEvolutionTuner(InheritingTuner):
     ) -> dict[str, Any] | None:
         """Returns a child of two, which gets the weights of the fitter one.
 
-        None: these two have none but what the fitter one is already; it is mutated then. Here:
-        each parameter from either, with even odds. Called with ``self.lock`` held.
+        Here: each parameter from either, with even odds. Called with ``self.lock`` held.
+
+        Args:
+            fitter: parameters of the fitter parent.
+            other: parameters of the other one.
+            rng: the only source of randomness.
+
+        Returns:
+            The child's parameters; None: these two have no child that differs from the fitter
+            one, which is mutated then.
         """
         own = spaces.conform(self._space, fitter, rng)
         theirs = spaces.conform(self._space, other, rng)
@@ -166,7 +174,8 @@ class RegularizedEvolutionTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes the individual into the population; the oldest leaves when it is full."""
+        """See :meth:`.Tuner.receive_trial_result`; the individual joins the population, and the
+        oldest leaves it when it is full."""
         score, point = self._read(value)
         if score is None:
             return
@@ -242,8 +251,8 @@ class RegularizedEvolutionTuner(InheritingTuner):
         earlier = [founder for key, founder in self._pending.items() if key < parameter_id]
         if self._grown:  # all buried: begin again rather than stall
             return not self._population and (self.asynchronous or not earlier)
-        # In order, those before it that still wait come first: else the place of a founder that
-        # failed would go to whoever wakes first.
+        # In order, requests before it that still wait come first: else the place of a founder that
+        # failed would go to the first that wakes.
         founders = sum(self._pending.values()) if self.asynchronous else len(earlier)
         return len(self._population) + founders < self.population_size
 

@@ -13,7 +13,7 @@ from tuners.space import Space, grid, parse
 class GridSearchTuner(Tuner):
     """Walks through the search space in a fixed order, coarse before fine.
 
-    Of equally fine points those that follow one another lie far apart: whoever stops half way has
+    Of equally fine points those that follow one another lie far apart: a search cut half way has
     tried every option of a choice, with some of every other one's. The *n*-th point belongs to the
     *n*-th request, whichever of two requests at the same time is faster. Points of numbers that
     were never asked for (trials by hand, requests that failed) are issued at the end. A change of
@@ -50,10 +50,10 @@ class GridSearchTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Learns nothing."""
+        """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
 
     def state(self) -> dict[str, Any]:
-        """How far the walk has come, and what was left out; the order does the rest."""
+        """The length of the walk so far, and the points left out; the order does the rest."""
         with self.lock:
             left = sorted(self._left)
             return {"first": self._first, "next": self._next, "left": left, "spread": self._spread}
@@ -78,7 +78,7 @@ class GridSearchTuner(Tuner):
         self._points: Iterator[dict[str, Any]] = (
             grid(space, spread=spread) if space.dimensions else iter(())
         )
-        self._first = first  # whose number the first point belongs to; None: whoever asks next
+        self._first = first  # the request that the first point belongs to; None: the next one
         self._next = 0  # points walked past
         self._left: dict[int, dict[str, Any]] = {}  # of these, not issued yet
 

@@ -1,4 +1,4 @@
-"""Which morphisms may be proposed for a chain of blocks, and drawing some of them.
+"""The morphisms that are possible for a chain of blocks, and drawing some of them.
 
 The steps are those of ``trial_runtime.morphism.chain``, which carries them out in the trial.
 """

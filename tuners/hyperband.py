@@ -15,7 +15,7 @@ from tuners import values
 from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.inheriting import InheritingTuner
 
-#: How far back a number is believed to come that was passed over, see ``HyperbandTuner._see``.
+#: How far back a number may still come that was passed over, see ``HyperbandTuner._see``.
 PATIENCE = 500
 
 
@@ -33,7 +33,14 @@ def bracket(
 ) -> list[HyperbandRung]:
     """The rungs of bracket ``s``, Li et al. (2018), Algorithm 1, lines 3 to 9.
 
-    Budgets are rounded to whole numbers. ``least``: the smallest budget there is; 1 in the paper.
+    Budgets are rounded to whole numbers.
+
+    Args:
+        max_budget: R of the paper.
+        eta: 1 of eta configurations is promoted.
+        s: number of the bracket: how often it halves.
+        first: number of its first trial.
+        least: the smallest budget there is; 1 in the paper.
 
     >>> [(rung.count, rung.budget) for rung in bracket(81, 3, 3)]
     [(34, 3), (11, 9), (3, 27), (1, 81)]
@@ -48,7 +55,13 @@ def bracket(
 
 
 def halvings(max_budget: int, eta: int, least: int = 1) -> int:
-    """``s_max``: how often the largest budget can be divided by eta and is ``least`` or more."""
+    """``s_max``: how often the largest budget can be divided by eta and is ``least`` or more.
+
+    Args:
+        max_budget: R of the paper.
+        eta: 1 of eta configurations is promoted.
+        least: the smallest budget there is; 1 in the paper.
+    """
     times = 0
     while least * eta ** (times + 1) <= max_budget:
         times += 1
@@ -164,7 +177,7 @@ class HyperbandTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes a configuration's result on its rung."""
+        """See :meth:`.Tuner.receive_trial_result`; the result counts on its rung."""
         score = values.score(value, self.optimize_mode)
         if score is None or kwargs.get("customized"):
             return
@@ -221,10 +234,10 @@ class HyperbandTuner(InheritingTuner):
     def _see(self, parameter_id: int) -> None:
         """Counts a number as asked for. Called with the lock held.
 
-        They are asked for in order; but who repeats the calls of an earlier process repeats them in
-        the order of their answers. One that had waited for a straggler comes after ends of rounds
-        that began later, and looks back on its own round all the same. Of numbers that never had
-        an answer nothing is repeated, so that there is a bound.
+        They are asked for in order; but the calls of an earlier process are repeated in the order
+        of their answers. One that had waited for a straggler comes after ends of rounds that began
+        later, and looks back on its own round all the same. A number that never had an answer is
+        not repeated, so that there is a bound.
         """
         self._passed_over.update(range(self._latest + 1, parameter_id))
         self._latest = max(self._latest, parameter_id)
@@ -249,7 +262,7 @@ class HyperbandTuner(InheritingTuner):
                 before = here
         raise AssertionError("the rungs of a round hold all of its trials")
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)
 
 

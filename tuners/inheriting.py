@@ -1,4 +1,4 @@
-"""What the tuners have in common whose trials go on from the weights of others."""
+"""The base of tuners whose trials go on from the weights of others."""
 
 from __future__ import annotations
 
@@ -50,15 +50,16 @@ class InheritingTuner(Tuner):
             return False
         except WaitNotAllowed as refused:
             with self.lock:
-                ended = self._end_as_told(parameter_id)
+                ended = self._reported_end(parameter_id)
             if ended is None:
-                words = self._not_ended.format(trial=parameter_id)
-                raise NoMoreTrialError(f"{words}, and {refused.reason}") from refused
+                reason = self._not_ended.format(trial=parameter_id)
+                raise NoMoreTrialError(f"{reason}, and {refused.reason}") from refused
             return ended
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
-        """What ``trial_end`` said: all there is to go by without waits. None: nothing yet.
+    def _reported_end(self, parameter_id: int) -> bool | None:
+        """Whether a trial ended well, as ``trial_end`` reported it; None: nothing yet.
 
-        Called with the lock held. Here: for tuners that keep no such record.
+        A request that may not wait has nothing else to go by. Called with the lock held. Here: for
+        tuners that keep no such record.
         """
         return None

@@ -29,7 +29,7 @@ from tuners.inheriting import InheritingTuner
 if TYPE_CHECKING:
     import numpy as np
 
-#: What both tuners add to the parameters, beside paths.
+#: Parameters that both tuners add, beside paths.
 _OURS = ("blocks", "inherited", "steps")
 
 
@@ -85,7 +85,7 @@ class NetworkMorphismTuner(InheritingTuner):
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.neighbours = values.whole("neighbours", neighbours, 2)
         self.seed = values.seed(seed)
-        # Of the latest steps, by step: what finished, and all that have ended anyhow.
+        # Of the latest steps, by step: results, and all that have ended anyhow.
         self._finished: dict[int, list[Neighbour]] = {}
         self._ended: dict[int, dict[int, bool]] = {}
 
@@ -111,7 +111,7 @@ class NetworkMorphismTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes a neighbour's result; one that is not finite does not count."""
+        """See :meth:`.Tuner.receive_trial_result`; one that is not finite does not count."""
         score = values.score(value, self.optimize_mode)
         if score is None or kwargs.get("customized"):
             return
@@ -125,14 +125,14 @@ class NetworkMorphismTuner(InheritingTuner):
                 del self._finished[old]
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Counts a neighbour as ended, for those who may not wait."""
+        """Counts a neighbour as ended, for requests that may not wait."""
         with self.lock:
             self._ended.setdefault(self._step(parameter_id), {})[parameter_id] = success
             for old in sorted(self._ended)[:-3]:
                 del self._ended[old]
 
     def state(self) -> dict[str, Any]:
-        """What finished in the latest steps. What runs is known from the ids alone."""
+        """The results of the latest steps. Running trials are known from the ids alone."""
         with self.lock:
             finished = [asdict(one) for line in self._finished.values() for one in line]
             ended = [[n, well] for line in self._ended.values() for n, well in line.items()]
@@ -184,7 +184,7 @@ class NetworkMorphismTuner(InheritingTuner):
             "restore_path": self.save_path(best.parameter_id),
         }
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(self._step(parameter_id), {}).get(parameter_id)
 
 
@@ -255,9 +255,10 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
     def cross(
         self, fitter: Mapping[str, Any], other: Mapping[str, Any], rng: np.random.Generator
     ) -> dict[str, Any] | None:
-        """The fitter one, grown towards the other one; what the search space names is drawn anew.
+        """See :meth:`.RegularizedEvolutionTuner.cross`.
 
-        None: morphisms do not lead there, or there is nothing to grow.
+        The child is the fitter one, grown towards the other one; what the search space names is
+        drawn anew. None: morphisms do not lead there, or there is nothing to grow.
         """
         try:
             steps = crossed(fitter["blocks"], other["blocks"], rng, self.growth.max_blocks)

@@ -1,4 +1,4 @@
-"""What one trial needs, said by its tuner: beside its parameters, and hidden from the trial."""
+"""Needs of one trial, named by its tuner: beside its parameters, and hidden from the trial."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NEEDS_KEY = "_needs"
-"""The key under which needs are handed over, unless the experiment's ``needsKey`` names another."""
+"""The key of the needs in the parameters, unless the experiment's ``needsKey`` names another."""
 
 
 def with_needs(
@@ -39,7 +39,7 @@ def with_needs(
     >>> with_needs({"width": 4096}, gpus=8, priority=1)
     {'width': 4096, '_needs': {'gpus': 8, 'priority': 1}}
     """
-    told = {
+    needs = {
         "gpus": gpus,
         "gpu_memory_bytes": gpu_memory_bytes,
         "cpus": cpus,
@@ -47,4 +47,4 @@ def with_needs(
         "resources": None if resources is None else dict(resources),
         "priority": priority,
     }
-    return {**parameters, key: {name: value for name, value in told.items() if value is not None}}
+    return {**parameters, key: {name: value for name, value in needs.items() if value is not None}}

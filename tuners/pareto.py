@@ -1,4 +1,4 @@
-"""Several objectives at once: who dominates whom, who stands in a crowd, and an archive.
+"""Several objectives at once: dominance, crowding, and an archive.
 
 Deb, Pratap, Agarwal, Meyarivan: A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II, IEEE
 Transactions on Evolutionary Computation 6(2), 2002. Everything here takes points whose
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Objectives:
-    """What is read out of a final result, and in which sense it is better.
+    """The numbers that are read out of a final result, and the sense in which each is better.
 
     Args:
         modes: name of a number in the result → ``maximize`` or ``minimize``.
@@ -154,7 +154,8 @@ class Archive(Generic[T]):
         return sorted(self._members, key=lambda each: each[0], reverse=True)
 
     def state(self) -> list[list[Any]]:
-        """For a tuner's ``state``: what ``restore`` takes, JSON if the members are."""
+        """The members in the form that ``restore`` takes, for a tuner's ``state``: JSON if they
+        are."""
         return [[list(point), member] for point, member in self._members]
 
     def restore(self, state: Sequence[Sequence[Any]]) -> None:

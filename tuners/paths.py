@@ -1,7 +1,7 @@
-"""Paths through a supernet, and how one generation of them follows from the best before it.
+"""Paths through a supernet, and breeding one generation of them from the best before it.
 
 A path takes one option at each choice block; here it is a tuple of the options' numbers. Pure
-functions of a generator; the tuner ``SPOS`` is what uses them.
+functions of a generator, for the tuner ``SPOS``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Blocks:
         return cls(tuple(found))
 
     def parameters(self, path: Path) -> dict[str, Any]:
-        """What a path is called in the parameters of a trial."""
+        """A path as the parameters of a trial: the option at each block."""
         pairs = zip(self.options, path, strict=True)
         return {name: copy.deepcopy(options[number]) for (name, options), number in pairs}
 
@@ -66,19 +66,31 @@ class Blocks:
         return tuple(int(rng.integers(len(options))) for _, options in self.options)
 
     def cross(self, one: Path, other: Path, rng: np.random.Generator) -> Path:
-        """A path that has each block from either, with even odds."""
+        """A path that has each block from either parent, with even odds.
+
+        Args:
+            one: a parent.
+            other: the other parent.
+            rng: the only source of randomness.
+        """
         of_one = rng.random(len(one)) < 0.5
         return tuple(a if here else b for a, b, here in zip(one, other, of_one, strict=True))
 
     def mutate(self, one: Path, probability: float, rng: np.random.Generator) -> Path:
-        """A path in which each block was drawn anew, with that probability for each."""
+        """A path in which some blocks were drawn anew.
+
+        Args:
+            one: the parent.
+            probability: of each block to be drawn anew.
+            rng: the only source of randomness.
+        """
         again = rng.random(len(one)) < probability
         fresh = self.draw(rng)
         return tuple(new if here else a for a, new, here in zip(one, fresh, again, strict=True))
 
 
 def refusal(space: Space) -> str:
-    """Why a search space is none of paths; empty if it is."""
+    """The reason why a search space is none of paths; empty if it is one."""
     if not space.dimensions:
         return "the search space is empty, and a supernet without choices has one path only."
     for name, dimension in space.dimensions:

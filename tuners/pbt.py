@@ -90,7 +90,7 @@ class PBTTuner(InheritingTuner):
         # By member, in order of ids. Two: a generation that began early must not be seen by the
         # one before it when generations are kept apart.
         self._finished: dict[int, deque[Generation]] = {}
-        # By member: the trial that it went on with from somewhere else, and from where.
+        # By member: the trial that it went on with from another member's, and that one.
         self._moved: dict[int, tuple[int, Generation]] = {}
         # By member: the last id that a user's trial has taken from it.
         self._foreign: dict[int, int] = {}
@@ -136,7 +136,7 @@ class PBTTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes the result of a member's generation."""
+        """See :meth:`.Tuner.receive_trial_result`; it is that of a member's generation."""
         if kwargs.get("customized"):
             with self.lock:
                 self._foreign[parameter_id % self.population_size] = parameter_id
@@ -157,7 +157,7 @@ class PBTTuner(InheritingTuner):
                 self._note(Generation(parameter_id, {}, None, succeeded=False))
 
     def state(self) -> dict[str, Any]:
-        """The latest two generations of each member. What runs is known from the ids alone."""
+        """The latest two generations of each member. Running trials follow from the ids alone."""
         with self.lock:
             return {
                 "seed": self.seed,
@@ -180,7 +180,7 @@ class PBTTuner(InheritingTuner):
             self._foreign = {int(member): int(last) for member, last in state["foreign"]}
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
-        """Takes note of whom a member goes on from."""
+        """Takes note of the trial that a member goes on from."""
         path = parameters.get("restore_path") if isinstance(parameters, Mapping) else None
         with self.lock:
             known = [one for line in self._finished.values() for one in line]
@@ -225,7 +225,7 @@ class PBTTuner(InheritingTuner):
         return parameters, source
 
     def _standing(self, member: int, parameter_id: int) -> Generation | None:
-        """What a member counts as: its last trial that this request may see, or one taken over."""
+        """The trial that a member counts as: its last one visible here, or one taken over."""
         is_own = member == parameter_id % self.population_size
         if self.asynchronous and not is_own and member in self._moved:
             return self._moved[member][1]
@@ -247,7 +247,7 @@ class PBTTuner(InheritingTuner):
         known += [source for _, source in self._moved.values()]
         return next((one for one in known if one.parameter_id == parameter_id), None)
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         generation = self._generation(parameter_id)
         ended = None if generation is None else generation.succeeded
         member = parameter_id % self.population_size

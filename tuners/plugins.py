@@ -24,7 +24,7 @@ def plugins(kind: Kind) -> dict[str, EntryPoint]:
 
 
 def brought_by(point: EntryPoint) -> str:
-    """The package, with its version, for people."""
+    """The package of an entry point, with its version, for people."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
 
 
@@ -36,7 +36,7 @@ def load_plugin(kind: Kind, point: EntryPoint) -> type:
     """
     whose = f"the {kind} {point.name!r} of {brought_by(point)}"
     try:
-        found = point.load()
+        loaded = point.load()
     except (ImportError, AttributeError) as error:
         raise TunerArgumentError(
             f"{whose} cannot be imported: {error}.",
@@ -44,9 +44,9 @@ def load_plugin(kind: Kind, point: EntryPoint) -> type:
         ) from error
     method = "generate_parameters" if kind == "tuner" else "assess_trial"
     many = "generate_multiple_parameters" if kind == "tuner" else method
-    if not isinstance(found, type) or not (hasattr(found, method) or hasattr(found, many)):
+    if not isinstance(loaded, type) or not (hasattr(loaded, method) or hasattr(loaded, many)):
         raise TunerArgumentError(
-            f"{whose} is no {kind}: {point.value!r} is {found!r}.",
+            f"{whose} is no {kind}: {point.value!r} is {loaded!r}.",
             f"An entry point of the group bequeath.{kind}s names a class with {method}.",
         )
-    return found
+    return loaded

@@ -37,7 +37,7 @@ class RandomTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Learns nothing."""
+        """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
 
     def state(self) -> dict[str, Any]:
         """The seed is all there is."""

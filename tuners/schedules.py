@@ -23,9 +23,9 @@ def schedule(rows: Iterable[Mapping[str, Any]], last: int) -> list[dict[str, Any
 
     Args:
         rows: all trials, as ``bequeath experiment export`` writes them in JSON. Nested parameters
-            come in columns joined by dots there, so names with dots of their own are not told
-            apart from nested ones.
-        last: the trial whose past is asked for, usually the best one.
+            come in columns joined by dots there, so names with dots of their own look like
+            nested ones.
+        last: the trial that the schedule leads to, usually the best one.
 
     Raises:
         KeyError: that trial, or one of those before it, is not among the rows.
@@ -102,10 +102,10 @@ class ScheduleTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Learns nothing."""
+        """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Notes how far the schedule has come, for those who may not wait."""
+        """Notes how far the schedule has come, for requests that may not wait."""
         if success:
             with self.lock:
                 self._ended = parameter_id

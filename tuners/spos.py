@@ -102,9 +102,9 @@ class SPOSTuner(InheritingTuner):
     def handles(self, search_space: Any) -> str:
         """Whether it is made of choices, and whether the costs are theirs."""
         space = spaces.parse(search_space)
-        words = super().handles(space) or refusal(space)
-        if words:
-            return words
+        reason = super().handles(space) or refusal(space)
+        if reason:
+            return reason
         sizes = {name: len(options) for name, options in Blocks.of(space).options}
         for name, costs in self.costs.items():
             if name not in sizes:
@@ -166,7 +166,7 @@ class SPOSTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes a path's result; the supernet's own is of no consequence."""
+        """See :meth:`.Tuner.receive_trial_result`; the supernet's own is of no consequence."""
         with self.lock:
             if kwargs.get("customized"):
                 if self._trained is None:
@@ -181,14 +181,14 @@ class SPOSTuner(InheritingTuner):
                 self._results[parameter_id] = (own, score)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Counts a trial as ended, for those who may not wait."""
+        """Counts a trial as ended, for requests that may not wait."""
         with self.lock:
             self._ended[parameter_id] = success
             if not success:
                 self._results.pop(parameter_id, None)
 
     def state(self) -> dict[str, Any]:
-        """Which trial has the supernet, the best, and what the latest generations have found."""
+        """The trial of the supernet, the best paths, and results of the latest generations."""
         with self.lock:
             return {
                 "seed": self.seed,
@@ -283,7 +283,7 @@ class SPOSTuner(InheritingTuner):
         return self._best[number]
 
     def _forget_before(self, number: int, trained: int) -> None:
-        """Drops what no request asks for any more: those of a generation begin together."""
+        """Drops what no request needs any more: requests of a generation begin together."""
         for old in [one for one in self._best if one < number]:
             del self._best[old]
         for old in [one for one in self._drawn if one < number]:
@@ -293,7 +293,7 @@ class SPOSTuner(InheritingTuner):
             for trial in [one for one in table if one < first]:
                 del table[trial]
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ended.get(parameter_id)
 
 

@@ -1,4 +1,4 @@
-"""A tuner's side of shared stores of weights, which its trials publish versions of."""
+"""The tuner's side of shared stores of weights, to which its trials publish versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 PINS_KEY = "shared_stores"
-"""The key under which parameters say which versions a trial reads: ``{"omega": 3}``."""
+"""The key, in the parameters, of the versions that a trial reads: ``{"omega": 3}``."""
 
 
 class StoreView:
@@ -53,8 +53,8 @@ class StoreView:
         """Keep these versions for trials to come, until the next call, which names all again.
 
         Old versions are removed once nobody needs them (``sharedStores`` in the experiment file). A
-        request may pin, until it returns, whatever was the newest since it was asked for; who pins
-        the same version in several requests holds it in the first of them. Call it in
+        request may pin, until it returns, any version that was the newest since the request began;
+        a tuner that pins one version in several requests holds it in the first of them. Call it in
         ``generate_parameters``; it does not wait. A restored tuner holds what it held.
 
         Args:
@@ -64,7 +64,7 @@ class StoreView:
             self._hold(self.name, tuple(sorted({number for number in versions if number})))
 
     def restore_path(self, version: int | None = None) -> str:
-        """What a trial names as its ``restore_path`` to start from a version.
+        """The ``restore_path`` of a trial that starts from a version.
 
         ``load_weights`` loads it then as it loads weights of a parent. That pins the version, too.
 

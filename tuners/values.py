@@ -65,6 +65,11 @@ def seed(value: int | None) -> int:
 def whole(name: str, value: int, low: int) -> int:
     """Checks a class argument that is an integer of at least ``low``.
 
+    Args:
+        name: of the argument, for the error.
+        value: as the user gave it.
+        low: the least that it may be.
+
     Raises:
         TunerArgumentError: it is not.
     """
@@ -74,27 +79,38 @@ def whole(name: str, value: int, low: int) -> int:
 
 
 def share(name: str, value: float, high: float = 1.0, *, zero: bool = False) -> float:
-    """Checks a class argument that is a number above 0 (``zero``: or 0) and up to ``high``.
+    """Checks a class argument that is a number above 0 and up to ``high``.
+
+    Args:
+        name: of the argument, for the error.
+        value: as the user gave it.
+        high: the most that it may be.
+        zero: whether it may be 0.
 
     Raises:
         TunerArgumentError: it is not.
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (0 < value <= high or (zero and value == 0)):
-        words = "from 0" if zero else "above 0 and"
-        raise TunerArgumentError(f"{name} is a number {words} up to {high:g}, not {value!r}.")
+        bounds = "from 0" if zero else "above 0 and"
+        raise TunerArgumentError(f"{name} is a number {bounds} up to {high:g}, not {value!r}.")
     return float(value)
 
 
 def one_of(name: str, value: str, legal: Sequence[str]) -> str:
     """Checks a class argument that is one of a few words.
 
+    Args:
+        name: of the argument, for the error.
+        value: as the user gave it.
+        legal: what it may be.
+
     Raises:
         TunerArgumentError: it is not.
     """
     if value not in legal:
-        words = " or ".join(repr(word) for word in legal)
-        raise TunerArgumentError(f"{name} is {words}, not {value!r}.")
+        choices = " or ".join(repr(word) for word in legal)
+        raise TunerArgumentError(f"{name} is {choices}, not {value!r}.")
     return value
 
 

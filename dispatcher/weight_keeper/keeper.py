@@ -244,10 +244,10 @@ class WeightKeeper:
 
     def _going(self, may_go: Iterable[int], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import WeightsError
-        from trial_runtime.weights.faults import told
+        from trial_runtime.weights.faults import named_faults
 
         try:
-            with told(self._storage.where):
+            with named_faults(self._storage.where):
                 return self._separate(tuple(may_go), trials)
         except WeightsError as error:
             raise kind_of(error)(

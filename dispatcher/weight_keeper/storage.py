@@ -59,7 +59,7 @@ class Storage(Protocol):
 
 class VersionStorage(Storage, Protocol):
     """The shared stores of one experiment; paths are as the state has them: ``omega/3.1-0a``.
-    :class:`trial_runtime.weights.remote.store_shelf.RemoteStores` is the other one."""
+    :class:`trial_runtime.weights.remote.stores.RemoteStores` is the other one."""
 
     def folders(self) -> list[str]:
         """List the folders that are there, versions or not."""

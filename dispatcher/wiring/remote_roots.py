@@ -106,7 +106,7 @@ def stores_of(config: ExperimentConfig, folder: ExperimentFolder) -> VersionStor
         return FolderVersionStorage(stores_folder(config, folder))
     from trial_runtime.weights.remote.place import Place
     from trial_runtime.weights.remote.retrying import Persistence
-    from trial_runtime.weights.remote.store_shelf import RemoteStores
+    from trial_runtime.weights.remote.stores import RemoteStores
 
     _refuse_memory(root)
     return RemoteStores(Place(root, persistence=Persistence(10.0)))

@@ -137,6 +137,10 @@ def _public_functions(body: list[ast.stmt]) -> Iterator[Function]:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from _public_functions(node.body)
         if isinstance(node, Function) and not node.name.startswith("_"):
+            if any(
+                isinstance(one, ast.Name) and one.id == "overload" for one in node.decorator_list
+            ):
+                continue  # the function that follows explains them
             every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             if len([one for one in every if one.arg not in ("self", "cls")]) >= ARGUMENTS:
                 yield node

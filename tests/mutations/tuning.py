@@ -46,8 +46,8 @@ TUNING = (
         9,
         "a package that is installed changes what PBT means",
         "tuners/builtin.py",
-        "    if found is not None:\n        module, class_name",
-        "    if found is not None and not plugins(kind).get(name):\n        module, class_name",
+        "    if builtin is not None:\n        module, class_name",
+        "    if builtin is not None and not plugins(kind).get(name):\n        module, class_name",
         ("tests/unit/tuners/test_plugins.py",),
     ),
     Mutation(

@@ -82,8 +82,8 @@ UNSEEN: tuple[Mutation, ...] = (
         7,
         "children inherit from an attempt that was given up and published in the same moment",
         "trial_runtime/weights/plain.py",
-        "    return found != writer and found.rpartition",
-        '    return found == "" and found.rpartition',
+        "    return saved_by != writer and saved_by.rpartition",
+        '    return saved_by == "" and saved_by.rpartition',
         ("tests/unit/weights/test_plain.py",),
     ),
     Mutation(

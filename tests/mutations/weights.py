@@ -120,7 +120,7 @@ WEIGHTS: tuple[Mutation, ...] = (
         "trial_runtime/weights/remote/storage.py",
         "(name.startswith(records.OBJECTS), name)",
         "(not name.startswith(records.OBJECTS), name)",
-        ("tests/unit/weights/remote/test_shelf.py",),
+        ("tests/unit/weights/remote/test_storage.py",),
     ),
     Mutation(
         "a-record-may-lead-anywhere",

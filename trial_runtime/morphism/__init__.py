@@ -8,8 +8,8 @@ is worth trying is a tuner's business (``tuners.morphing``); how the network is 
 - ``wider``: more units in a layer, copies that share their outgoing weights (Net2Wider)
 - ``deeper``: one more layer, the identity (Net2Deeper), with a batch norm that undoes itself
 - ``larger_kernel``: a kernel with a rim of zeros
-- ``hear``: a skip by concatenation, to whose channels nobody listens yet
-- ``mix``: a skip by addition, whose share is nothing yet
+- ``hear``: a skip by concatenation, whose channels have weights of zero yet
+- ``mix``: a skip by addition, whose share is zero yet
 - ``chain``: all of these for a network that is a chain of blocks, from typed steps
 
 Chen, Goodfellow, Shlens: Net2Net, ICLR 2016, arXiv:1511.05641. Wei, Wang, Rui, Chen: Network

@@ -1,4 +1,4 @@
-"""The little that morphisms ask of an array, for numpy's and torch's alike."""
+"""The operations that morphisms need of an array, for numpy's and torch's alike."""
 
 from __future__ import annotations
 
@@ -46,7 +46,13 @@ def constant(values: Any, like: Array) -> Array:
 
 
 def take(array: Array, places: Sequence[int], axis: int) -> Array:
-    """The slices at ``places``, in that order."""
+    """The slices at some places of an axis.
+
+    Args:
+        array: of any shape.
+        places: indices along the axis, in the order of the result; one may come twice.
+        axis: number of the axis.
+    """
     return detached(array)[(slice(None),) * axis + (list(places),)]
 
 
@@ -62,7 +68,13 @@ def join(arrays: Sequence[Array], axis: int) -> Array:
 
 
 def along(values: Array, axis: int, dimensions: int) -> Array:
-    """A vector shaped so that it multiplies along one axis."""
+    """A vector shaped so that it multiplies along one axis of an array.
+
+    Args:
+        values: the vector.
+        axis: number of the axis.
+        dimensions: of the array.
+    """
     return values.reshape(tuple(-1 if each == axis else 1 for each in range(dimensions)))
 
 

@@ -2,15 +2,15 @@
 
 A block is a plain dict ``{"id", "width", "kernel", "skips"}``: a convolution (or, with a kernel of
 0, a linear layer) that reads the block before it and, concatenated behind that, the blocks whose
-ids ``skips`` lists. An id stays for life and names the tensors. A step is one of
+ids ``skips`` lists. An id never changes and names the tensors. A step is one of
 
 - ``{"op": "wider", "block": 3, "width": 32}``
 - ``{"op": "kernel", "block": 3, "kernel": 5}``
 - ``{"op": "deeper", "after": 3, "block": 7}``: a new block 7, the identity, behind block 3
 - ``{"op": "skip", "from": 3, "into": 5}``: block 5 reads block 3 as well
 
-``grown`` says what a step makes of the blocks and ``inherit`` what it makes of the weights; the
-tuner ``NetworkMorphism`` proposes steps, the trial carries them out. In between an author's network
+``grown`` applies a step to the blocks and ``inherit`` applies it to the weights; the tuner
+``NetworkMorphism`` proposes steps, the trial carries them out. In between an author's network
 may have what acts on each channel by itself and keeps nothing (ReLU, pooling, dropout); what skips
 join must be of one size.
 """
@@ -131,14 +131,20 @@ def inherit(
 
 
 def inputs(blocks: Blocks, place: int, first: int) -> int:
-    """How many channels the block at ``place`` reads; ``first``: those of the network's input."""
+    """The number of channels that a block reads.
+
+    Args:
+        blocks: of the network.
+        place: of the block among them.
+        first: channels of the network's input, which the first block reads.
+    """
     widths = {block["id"]: int(block["width"]) for block in blocks}
     before = first if place == 0 else int(blocks[place - 1]["width"])
     return before + sum(widths[skip] for skip in blocks[place].get("skips", ()))
 
 
 def _readers(blocks: Blocks, identity: int, block_name: str, head: str | None) -> Iterable[Reader]:
-    """Who reads a block, and where among their inputs."""
+    """The layers that read a block, and its place among their inputs."""
     at = _place(blocks, identity)
     widths = {block["id"]: block["width"] for block in blocks}
     if at == len(blocks) - 1:

@@ -1,4 +1,4 @@
-"""Net2Deeper: one more layer, which passes on what it gets."""
+"""Net2Deeper: one more layer, which passes its input on."""
 
 from __future__ import annotations
 

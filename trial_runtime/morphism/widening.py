@@ -1,4 +1,4 @@
-"""Net2Wider: more units, as copies that share what they send on."""
+"""Net2Wider: more units, as copies that share their outgoing weights."""
 
 from __future__ import annotations
 

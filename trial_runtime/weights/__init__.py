@@ -1,14 +1,14 @@
-"""The weight store: publish training state at a path, and start from it elsewhere.
+"""The weight store: publish training state at a path, and start other trials from it.
 
 ``save`` writes what changed since the parent into one safetensors file and a manifest
 (which tensor lies where, with which digest); ``load`` maps the files and copies straight
-into a model. Readers are told the digest of the manifest by other means and check it, and
-each tensor they take against it. Nothing here decides who is whose parent, what may be
-deleted, or which path is whose; nothing here deletes what others may refer to.
+into a model. Readers get the digest of the manifest from the dispatcher and check it, and
+each tensor they take against it. Nothing here decides which trial is a parent, what may be
+deleted, or which trial owns a path; nothing here deletes files that others may refer to.
 
 Read first: ``manifest.py`` (what is on disk), ``saving.py``, ``loading.py``; then
 ``skeleton.py`` (nested state), ``paths.py`` (what may be reached), ``plain.py`` (weights
-that a trial wrote by its own means), ``usage.py`` (which files belong to whom).
+that a trial wrote without it), ``usage.py`` (which files belong to which weights).
 
 Importing this imports neither torch nor numpy: names are loaded when they are used.
 

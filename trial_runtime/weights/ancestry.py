@@ -1,4 +1,4 @@
-"""What a child may inherit: tensors whose bytes already lie below the weights root."""
+"""Inheritance: the tensors of a parent whose bytes already lie below the weights root."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Ancestry:
         return (tensor.dtype, tensor.nbytes) in self._forms
 
     def find(self, tensor: Staged, digest: str) -> TensorEntry | None:
-        """Where the parent has these bytes, under whatever name and shape."""
-        found = self.entries.get((tensor.dtype, tensor.nbytes, digest))
-        if found is None:
+        """The parent's entry with these bytes, under whatever name and shape, or None."""
+        entry = self.entries.get((tensor.dtype, tensor.nbytes, digest))
+        if entry is None:
             return None
         return TensorEntry(
-            file=found.file,
-            offset=found.offset,
-            nbytes=found.nbytes,
+            file=entry.file,
+            offset=entry.offset,
+            nbytes=entry.nbytes,
             dtype=tensor.dtype,
             shape=tensor.shape,
             blake3=digest,
@@ -55,7 +55,7 @@ def find_ancestry(
     root: str | None,
     expected: str | None = None,
 ) -> Ancestry | None:
-    """What the weights at ``parent`` bequeath; None for weights that are not of our format.
+    """Find what the weights at ``parent`` bequeath; None for weights that are not of our format.
 
     Files outside the child's root are left out: retention there is not ours, so the child
     keeps its own copy. So are files that are gone or were cut.
@@ -63,6 +63,12 @@ def find_ancestry(
     With ``expected``, the digest of the parent's manifest, None also where another one is
     seen: a file system that lags may show a folder that was set aside, and what lies there
     is nobody's to refer to.
+
+    Args:
+        parent: the path of the parent's weights.
+        child: the place that the child saves to.
+        root: the weights root; None: that of this process, see ``save``.
+        expected: the digest of the parent's manifest, hex; None: any will do.
 
     Raises:
         WeightsNotFound: nothing is at ``parent``, and none was expected.

@@ -4,9 +4,9 @@ An entry is named by the BLAKE3 of its bytes, so it is never out of date, and pr
 know nothing of each other may share a folder. It is not durable and need not be: what a crash
 leaves is found by its size or digest and fetched again.
 
-How processes meet: who fetches holds the lock of that digest (filelock, on this disk); who
-reads holds a shared ``flock`` on the entry itself, which the kernel takes back when it dies;
-entries come and go under the lock of the folder, and none goes that is held.
+Processes meet in locks: a process that fetches holds the lock of that digest (filelock, on this
+disk); one that reads holds a shared ``flock`` on the entry itself, which the kernel takes back when
+it dies; entries come and go under the lock of the folder, and none goes that is held.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _PART: Final = ".part-"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-#: What an entry takes at least, so that many small ones are bounded as well.
+#: The least that an entry counts for, so that many small ones are bounded as well.
 _LEAST_ENTRY_BYTES: Final = 4096
 #: Free space that is left to others: the smaller of these bytes and this part of the disk.
 _SPARED_BYTES: Final = 1 << 30
@@ -239,7 +239,7 @@ class WeightsCache:
         )
 
     def _make_room(self, nbytes: int) -> None:
-        """Remove what nobody uses, the least recently used first, until a file fits."""
+        """Remove entries not in use, the least recently used first, until a file fits."""
         wanted = _takes(nbytes)
         entries = self._listed()
         used = sum(size for _, size, _ in entries)
@@ -264,7 +264,7 @@ class WeightsCache:
             for entry in entries:
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
-                    # What a process that died was fetching goes first.
+                    # Files that a process died fetching go first.
                     used = 0 if entry.name.startswith(_PART) else status.st_mtime_ns
                     found.append((used, _takes(status.st_size), entry.path))
         for used, size, path in list(found):

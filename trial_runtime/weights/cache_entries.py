@@ -1,7 +1,7 @@
-"""One file of the cache of weights: how it is filled, and held against removal.
+"""One file of the cache of weights: filling it, and holding it against removal.
 
-A shared ``flock`` on the file itself says that it is used; the kernel takes it back when its
-process dies. Who removes takes it exclusively, and only under the lock of the cache.
+A shared ``flock`` on the file itself marks it as used; the kernel takes it back when its
+process dies. Removal takes it exclusively, and only under the lock of the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sink(io.RawIOBase):
-    """Where a fetch writes: into a file and a hasher."""
+    """The file that a fetch writes to, and the hasher of what it wrote."""
 
     def __init__(self, fd: int, limit: int, named: Callable[[OSError, str], Exception]) -> None:
         from blake3 import blake3
@@ -49,12 +49,12 @@ class Sink(io.RawIOBase):
         return view.nbytes
 
     def digest(self) -> str:
-        """Of what was written."""
+        """The BLAKE3 of what was written, hex."""
         return self._hasher.hexdigest()
 
 
 def progress(part: str) -> int:
-    """When a file that is being fetched last grew (ns); 0 where there is none."""
+    """The time at which a file that is being fetched last grew (ns); 0 where there is none."""
     try:
         return os.stat(part).st_mtime_ns
     except OSError:
@@ -77,7 +77,14 @@ def new_part(part: str, nbytes: int) -> int:
 
 
 def hold(path: str, digest: str, nbytes: int, check: bool) -> int | None:
-    """A descriptor that keeps a sound entry from going; None where there is none."""
+    """Open a sound entry and keep it from going; None where there is none.
+
+    Args:
+        path: of the entry.
+        digest: the BLAKE3 of its bytes, hex.
+        nbytes: its size.
+        check: whether to compute and compare the digest.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -85,12 +92,12 @@ def hold(path: str, digest: str, nbytes: int, check: bool) -> int | None:
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         status = os.fstat(fd)
-        # Whoever removes it does so while nobody holds it: it may have gone in between.
+        # It is removed while nobody holds it, so it may have gone in between.
         sound = os.path.samestat(status, os.lstat(path)) and status.st_size == nbytes
         if sound and (not check or digest_of(fd, nbytes) == digest):
             os.utime(fd)
             return fd
-    except OSError:  # held by whoever removes it, gone, or not readable any more
+    except OSError:  # held for its removal, gone, or not readable any more
         pass
     except BaseException:
         let_go(fd)
@@ -101,7 +108,7 @@ def hold(path: str, digest: str, nbytes: int, check: bool) -> int | None:
 
 def let_go(fd: int) -> None:
     with suppress(OSError):
-        fcntl.flock(fd, fcntl.LOCK_UN)  # said in words: a forked child may have a copy of it
+        fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough: a forked child may have a copy
     os.close(fd)
 
 

@@ -1,4 +1,4 @@
-"""Which cache of weights this process uses: told by its agent through the environment."""
+"""The cache of weights that this process uses, as its agent's environment variable names it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trial_runtime.weights.roots import CACHE_VARIABLE
 _PLACE: Final = os.path.join("bequeath", "weights")
 
 
-class ToldCache(NamedTuple):
-    """What the variable says: ``auto`` or ``always``, the most bytes, and the folder (if empty,
-    one is found), with colons between. Not set, or in another form: no cache. Where it is set,
-    saves digest whole files for those who keep copies, be it elsewhere (``auto:0:``)."""
+class CacheSettings(NamedTuple):
+    """The value of the variable: ``auto`` or ``always``, the most bytes, and the folder (if empty,
+    one is chosen), with colons between. Not set, or in another form: no cache. Where it is set,
+    saves digest whole files for caches, even if they are those of other hosts (``auto:0:``)."""
 
     always: bool
     max_bytes: int
@@ -26,17 +26,17 @@ class ToldCache(NamedTuple):
 def cache_for(folder: str) -> WeightsCache | None:
     """The cache to read the weights in a folder through; None where they are read directly.
 
-    That is where no cache was told of, and, unless it is to be used always, on disks that are
-    this machine's own. Takes a look at the table of mounts and touches nothing.
+    Weights are read directly where no cache is configured, and, unless it is to be used always,
+    on disks that are this machine's own. Looks at the table of mounts and touches nothing.
     """
-    told = _read(os.environ.get(CACHE_VARIABLE, ""))
-    if told is None or told.max_bytes <= 0:
+    settings = _read(os.environ.get(CACHE_VARIABLE, ""))
+    if settings is None or settings.max_bytes <= 0:
         return None
-    if not told.always:
+    if not settings.always:
         mount = mount_of(folder)
         if mount is None or not mount.shared:
             return None
-    return WeightsCache(told.folder or default_folder(), told.max_bytes)
+    return WeightsCache(settings.folder or default_folder(), settings.max_bytes)
 
 
 def default_folder() -> str:
@@ -48,9 +48,9 @@ def default_folder() -> str:
     return f"/var/tmp/bequeath-weights-{os.geteuid()}"  # noqa: S108 - refused unless it is ours
 
 
-def _read(text: str) -> ToldCache | None:
+def _read(text: str) -> CacheSettings | None:
     when, _, rest = text.partition(":")
     size, _, folder = rest.partition(":")
     if when not in ("auto", "always") or not size.isdecimal():
         return None
-    return ToldCache(when == "always", int(size), folder)
+    return CacheSettings(when == "always", int(size), folder)

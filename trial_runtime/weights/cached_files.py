@@ -1,8 +1,8 @@
 """Data files of shared file systems, read through the cache of this host where that pays.
 
 A file that is read as a whole, or nearly, is copied to the host's own disk by the first
-process that wants it; the others map the copy. What takes a few tensors out of a large file
-reads these and nothing else, from the original: copying all of it would cost more than it
+process that wants it; the others map the copy. A load that takes a few tensors out of a large
+file reads these and nothing else, from the original: copying all of it would cost more than it
 could ever save.
 """
 
@@ -56,7 +56,7 @@ class CachedFiles(TensorFiles):
         return self._of(entry).view(entry)
 
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor of torch or numpy, over a copy or the original."""
+        """See :meth:`.TensorFiles.tensor`; over a copy or the original."""
         return self._of(entry).tensor(name, entry, like)
 
     def verify(self, entries: Mapping[str, TensorEntry]) -> None:
@@ -92,9 +92,9 @@ class CachedFiles(TensorFiles):
         try:
             self._copies.take(reference)
         except CacheUnusable as error:
-            _say_once(error)
+            _warn_once(error)
         except (WeightsError, OSError):
-            pass  # the original is read, and says what is wrong with it
+            pass  # the original is read, and its error names the fault
         else:
             self._copied.add(reference)
 
@@ -117,7 +117,7 @@ class _Copies(MappedFiles):
         def fetch(to: BinaryIO) -> None:
             _read_into(to, path)
 
-        # Tensors are compared by whoever takes them, with the digests of the manifest.
+        # Readers compare each tensor that they take with its digest in the manifest.
         with self._cache.get(manifest.digests[reference], size, fetch, check=False) as copy:
             fd = os.open(copy, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -140,13 +140,13 @@ def _read_into(to: BinaryIO, path: str) -> None:
         os.close(fd)
 
 
-_said = False
+_warned = False
 
 
-def _say_once(error: CacheUnusable) -> None:
-    """On standard error, as a trial's other warnings are; once in a process."""
-    global _said
-    if not _said:
-        _said = True
+def _warn_once(error: CacheUnusable) -> None:
+    """Write to standard error, as a trial's other warnings are; once in a process."""
+    global _warned
+    if not _warned:
+        _warned = True
         reason = " ".join(str(error).split())
         sys.stderr.write(f"[bequeath] weights are read from the share itself: {reason}\n")

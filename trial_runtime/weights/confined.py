@@ -1,10 +1,10 @@
 """Opening, making and removing things without following a symbolic link on the way.
 
-A path is checked at one moment and used at a later one. Whoever may write to the weights root
+A path is checked at one moment and used at a later one. Anyone who may write to the weights root
 (a trial, another user of shared storage) could put a link in between and lead a reader, a
 writer or, worst, the removal of old weights out of the root. So canonical paths are walked
-folder by folder, each opened inside the one before, and none may be a link: what is reached
-in this way lies where the path says, whatever happens meanwhile.
+folder by folder, each opened inside the one before, and none may be a link: the file that is
+reached in this way lies where the path says, whatever happens meanwhile.
 """
 
 from __future__ import annotations

@@ -22,12 +22,12 @@ from trial_runtime.weights.dtypes import DTYPES
 from trial_runtime.weights.manifest import TensorEntry, entry_fault
 from trial_runtime.weights.paths import open_regular
 
-# What `new_name` makes; readers tell our files from those of others by it.
+# Names that `new_name` makes; readers know our files by them.
 OWN_NAME: Final = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 # The limit of the format's own implementation; checked before anything is allocated.
 MAX_HEADER_BYTES: Final = 100_000_000
-# Of a header that is read, since no manifest describes its file: some 150,000 tensors. What is
-# made of it in memory takes up to twenty times as much.
+# The limit of a header that is read, since no manifest describes its file: some 150,000 tensors.
+# Decoded, it takes up to twenty times as much memory.
 MAX_READ_HEADER_BYTES: Final = 16 * 1024 * 1024
 _LENGTH: Final = struct.Struct("<Q")
 # Tensors begin at a cache line, whatever their element type.
@@ -42,7 +42,7 @@ def new_name() -> str:
 def data_start(
     tensors: Sequence[tuple[str, str, tuple[int, ...], int]], metadata: dict[str, str]
 ) -> int:
-    """Where tensors may begin if the header describes these or some of them.
+    """The first offset at which tensors may begin if the header describes these or some of them.
 
     Args:
         tensors: name, element type, shape, bytes.
@@ -90,7 +90,13 @@ def _text(
 
 
 def header_length(fd: int, size: int, where: str, writer: str = "") -> int:
-    """Where the tensors of an open data file begin, by its own account.
+    """The offset at which the tensors of an open data file begin, by its own account.
+
+    Args:
+        fd: a descriptor of the file.
+        size: of the file, in bytes.
+        where: its path, for the error.
+        writer: the trial and attempt that wrote it, for the error.
 
     Raises:
         CorruptWeights: the header would not fit into the file, or exceeds the format's limit.
@@ -120,8 +126,8 @@ class _Described(msgspec.Struct, frozen=True):
     data_offsets: tuple[int, int]
 
 
-class _Told(msgspec.Struct, frozen=True):
-    """What a header says of the file itself."""
+class _Metadata(msgspec.Struct, frozen=True):
+    """The part of a header that is about the file itself."""
 
     metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
 
@@ -145,7 +151,7 @@ def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
 
 
 def writer_of(path: str) -> str:
-    """Who wrote a data file, by its own account; empty where it does not say.
+    """The writer of a data file, by its own account; empty where it names none.
 
     Raises:
         CorruptWeights: it is no safetensors file, cut short, or claims more than it holds.
@@ -157,13 +163,13 @@ def writer_of(path: str) -> str:
     finally:
         os.close(fd)
     try:
-        return msgspec.json.decode(raw, type=_Told).metadata.get("writer", "")
+        return msgspec.json.decode(raw, type=_Metadata).metadata.get("writer", "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
         raise CorruptWeights(f"its header cannot be read: {fault}", where=path) from None
 
 
 def entries_of(data: Any, path: str) -> tuple[dict[str, TensorEntry], int, int]:
-    """As :func:`read_entries`, of a file that is in memory already."""
+    """Do what :func:`read_entries` does, for a file that is in memory already."""
     size = len(data)
     start = _readable(_tensors_begin(bytes(data[: _LENGTH.size]), size, path), path)
     return _described(bytes(data[_LENGTH.size : start]), path, size, start), size, start

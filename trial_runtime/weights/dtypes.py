@@ -10,7 +10,7 @@ from trial_runtime.errors import WeightsError
 class DType(NamedTuple):
     """One element type.
 
-    ``header`` and ``trailing`` say how a data file describes it: types that older readers
+    ``header`` and ``trailing`` are its description in a data file: types that older readers
     of safetensors do not know (complex, the rarer float8) are declared as a plain type
     with one more dimension of ``trailing`` elements; the bytes are the same.
     """
@@ -86,8 +86,8 @@ def to_numpy(name: str, where: str) -> Any:
     """The numpy dtype of a name.
 
     Raises:
-        WeightsError: numpy has no such type (bfloat16, float8). Its bits are not handed
-            out as integers in disguise: whoever did arithmetic on them would get nonsense.
+        WeightsError: numpy has no such type (bfloat16, float8). Its bits are not given
+            out as integers in disguise: arithmetic on them would yield nonsense.
     """
     import numpy as np
 
@@ -106,7 +106,7 @@ def to_torch(name: str, where: str) -> Any:
     """The torch dtype of a name, if this torch has it."""
     import torch
 
-    found = getattr(torch, DTYPES[name].torch or "", None)
-    if found is None:
+    dtype = getattr(torch, DTYPES[name].torch or "", None)
+    if dtype is None:
         raise WeightsError(f"torch {torch.__version__} has no type for {name}", where=where)
-    return found
+    return dtype

@@ -17,7 +17,7 @@ from trial_runtime.weights.skeleton import references, subtree
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote."""
+    """The file that an export wrote."""
 
     path: str
     tensors: int
@@ -74,7 +74,7 @@ def export(
     above, name = os.path.split(os.path.abspath(os.fspath(out_file)))
     target = os.path.join(os.path.realpath(above), name)
     total = start + sum(entry.nbytes for entry in entries.values())
-    with faults.told(target, needed_bytes=total):
+    with faults.named_faults(target, needed_bytes=total):
         publishing.make_folder(os.path.dirname(target))
         with publishing.NewFile(target) as file:
             offset = start

@@ -1,4 +1,4 @@
-"""What the errors of a file system mean for weights: one table, and how it is carried out.
+"""The response to each error of a file system, in one table, and its execution.
 
 A network file system fails in more ways than a disk. Some faults pass (a handle that is stale
 is good again once the file is opened by its name), some are over when a server is back, and
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Behaviour(Enum):
-    """What is done about an error."""
+    """The response to an error."""
 
     ABSENT = "there is nothing: waited for where it was announced"
     REOPEN = "opened again by its name: at once, then with growing pauses"
@@ -46,7 +46,7 @@ class Behaviour(Enum):
     DENIED = "the trial fails: StorageDenied"
 
 
-#: Errors that are not here pass through as they are: they say nothing about the storage.
+#: Errors that are not here pass through as they are: they are not about the storage.
 BEHAVIOURS: Final[Mapping[int, Behaviour]] = {
     errno.ENOENT: Behaviour.ABSENT,
     errno.ENOTDIR: Behaviour.ABSENT,
@@ -86,15 +86,15 @@ _sleep: Callable[[float], None] = time.sleep
 
 
 def behaviour_of(fault: OSError, path: str) -> Behaviour | None:
-    """What is done about an error at a path; None where it passes through."""
-    found = BEHAVIOURS.get(fault.errno or 0)
-    if found is Behaviour.RETRY and (mount := mount_of(path)) is not None and mount.soft:
-        return Behaviour.AWAY  # soft mounts say EIO where the server does not answer
-    return found
+    """The response to an error at a path; None where it passes through."""
+    behaviour = BEHAVIOURS.get(fault.errno or 0)
+    if behaviour is Behaviour.RETRY and (mount := mount_of(path)) is not None and mount.soft:
+        return Behaviour.AWAY  # soft mounts fail with EIO where the server does not answer
+    return behaviour
 
 
 def is_absent(fault: OSError) -> bool:
-    """Whether an error says that nothing is there, as far as this client can tell."""
+    """Whether an error means that nothing is there, as far as this client can see."""
     return BEHAVIOURS.get(fault.errno or 0) in (Behaviour.ABSENT, Behaviour.REOPEN)
 
 
@@ -135,8 +135,8 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
 
 
 @contextmanager
-def told(path: str, *, needed_bytes: int = 0) -> Iterator[None]:
-    """Name what the storage refuses, without trying again.
+def named_faults(path: str, *, needed_bytes: int = 0) -> Iterator[None]:
+    """Raise errors of the storage as :func:`named` ones, without trying again.
 
     Raises:
         StorageError: see :func:`named`.
@@ -153,7 +153,14 @@ def told(path: str, *, needed_bytes: int = 0) -> Iterator[None]:
 def named(
     fault: OSError, path: str, *, needed_bytes: int = 0, waited_s: float = 0.0
 ) -> WeightsError | None:
-    """The error that says what is wrong and what to do; None where the table has none."""
+    """The error that states the fault and its remedy; None where the table has none.
+
+    Args:
+        fault: as the system raised it.
+        path: that was worked on; a full path in ``fault`` is more exact and goes first.
+        needed_bytes: of the file that a full disk has no room for.
+        waited_s: seconds for which it was tried again.
+    """
     where = path if fault.filename is None or fault.filename2 else _place(path, fault.filename)
     number = fault.errno or 0
     reason = fault.strerror or str(fault)

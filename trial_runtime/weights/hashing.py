@@ -39,7 +39,7 @@ def digest(data: Any, threads: int = 1) -> str:
 
 
 def digest_of_rest(fd: int) -> tuple[int, str]:
-    """How many bytes a descriptor still has to read, and their BLAKE3; reads to the end."""
+    """The number of bytes from a descriptor's place to the end, and their BLAKE3; reads them."""
     from blake3 import blake3
 
     hasher = blake3()

@@ -29,7 +29,7 @@ _PIECE_BYTES: Final = 4 * 1024 * 1024
 def is_only_ours(status: os.stat_result) -> bool:
     """Whether nobody but this user, and root, can change an open file.
 
-    By the file alone: whoever may write to its folder can give the name to another file, not
+    The file alone counts: a user who may write to its folder can give the name to another file, not
     change this one. With an access control list the group's bits are its mask, so they cover it.
     """
     foreign = stat.S_IWGRP | stat.S_IWOTH
@@ -84,13 +84,13 @@ class HeldFiles(TensorFiles):
         self._memory = held.memory
 
     def prepare(self, entries: Iterable[TensorEntry]) -> None:
-        """All of it is there."""
+        """Do nothing: all of the file is in memory."""
 
     def view(self, entry: TensorEntry) -> memoryview:
         """The bytes of a tensor."""
         return memoryview(self._memory)[entry.offset : entry.offset + entry.nbytes]
 
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor of torch or numpy over the memory."""
+        """See :meth:`.TensorFiles.tensor`."""
         make = staging.torch_from if like == "torch" else staging.numpy_from
         return make(self._memory, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")

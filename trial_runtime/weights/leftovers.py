@@ -1,4 +1,4 @@
-"""What crashes leave beside weights, told from what anybody needs by its name and its age.
+"""Leftovers of crashes beside weights, recognised by their names and their age.
 
 Three kinds: files that a save had not yet given their name; files that were removed while a
 client of NFS had them open, and which that client did not live to remove (``.nfs…``); and what
@@ -48,7 +48,7 @@ def is_silly(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Swept:
-    """What went, and whether something is left that a later look may remove."""
+    """The number of files removed, and whether some are left that a later look may remove."""
 
     removed: int
     waiting: bool
@@ -66,7 +66,7 @@ def sweep_leftovers(
         root: the weights root.
         path: canonical, relative to it.
         now: the time, in seconds since the epoch.
-        others: what is somebody's own, however it is called: save paths, and folders above them;
+        others: paths of other trials, whatever their names: save paths, and folders above them;
             canonical, relative to the root.
 
     Raises:
@@ -123,7 +123,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _newest(path: str) -> float:
-    """When something in a folder was last written, or a file itself."""
+    """The time of the last write to anything in a folder, or to a file itself."""
     found = [os.lstat(path).st_mtime]
     for folder, _, files in os.walk(path):
         found.extend(_written(os.path.join(folder, name)) for name in (".", *files))

@@ -84,7 +84,7 @@ def load(
         PathOutsideRoot, PathThroughLink: ``path`` may not be read from.
     """
     located = locate_to_read(path, root, read_roots)
-    with faults.told(located.path):
+    with faults.named_faults(located.path):
         source = open_source(located, digest, Patience(stale_timeout_s))
     if into is not None:
         return _load_into(source, collect(into), names, key, verify, strict, resize)

@@ -32,7 +32,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class TensorEntry(msgspec.Struct, frozen=True):
-    """Where the bytes of one tensor lie; tied tensors have entries with the same place."""
+    """The place of the bytes of one tensor; tied tensors have entries with the same place."""
 
     # Relative to the manifest's folder, '/' between parts; may be an ancestor's. Empty for a
     # tensor without elements.
@@ -72,12 +72,12 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The bytes that are written, and whose digest travels."""
+    """The bytes of a manifest on disk; their digest is announced to readers."""
     return msgspec.json.encode(manifest)
 
 
 def parts_of(raw: bytes) -> int:
-    """How many lists and objects some JSON has at most: brackets within texts count, too."""
+    """An upper bound of the lists and objects in some JSON: brackets within texts count, too."""
     return raw.count(b"[") + raw.count(b"{")
 
 
@@ -133,7 +133,7 @@ def _fault(manifest: Manifest) -> str:
 
 
 def entry_fault(entry: TensorEntry, file_size: int) -> str:
-    """What is wrong with an entry in a file of that many bytes (-1: unknown file), or ''."""
+    """The fault of an entry in a file of that many bytes (-1: unknown file), or ''."""
     spec = DTYPES.get(entry.dtype)
     if spec is None:
         return f"unknown element type {entry.dtype!r}"

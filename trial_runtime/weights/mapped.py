@@ -26,7 +26,7 @@ class MappedFiles(TensorFiles):
 
     Mappings are private and copy-on-write: tensors over them may be trained on, and the
     file never changes. They live as long as a tensor over them does; the files may be
-    unlinked meanwhile, but who cuts one short kills its readers (SIGBUS), which is why
+    unlinked meanwhile, but cutting one short would kill its readers (SIGBUS), which is why
     nothing of ours ever does.
     """
 
@@ -85,7 +85,7 @@ class MappedFiles(TensorFiles):
         return memoryview(mapping)[entry.offset : entry.offset + entry.nbytes]
 
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor over the mapping or the memory, of torch or numpy."""
+        """See :meth:`.TensorFiles.tensor`; over the mapping or the memory."""
         data: Any = self._map(entry.file) if entry.nbytes else b""
         if data is None:
             return self._read.tensor(name, entry, like)

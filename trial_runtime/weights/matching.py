@@ -1,4 +1,4 @@
-"""Which stored tensor goes where: decided from names, types and shapes alone."""
+"""Matching stored tensors with wanted ones by names, types and shapes alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class MatchReport:
-    """What a load found; names are those of the tensors that were loaded into.
+    """The result of a load; names are those of the tensors that were loaded into.
 
     ``reshaped`` holds tensors whose shapes differ, or whose types cannot be converted
     (complex or floating point into anything less); ``converted`` those that were loaded
@@ -72,7 +72,13 @@ def selected(names: Iterable[str], patterns: str | Iterable[str] | None) -> list
 def match(
     stored: Mapping[str, Form], wanted: Mapping[str, Form], *, resize: Resize = "skip"
 ) -> MatchReport:
-    """Pair stored and wanted tensors by name."""
+    """Pair stored and wanted tensors by name.
+
+    Args:
+        stored: type and shape of each stored tensor, by name.
+        wanted: the same of the tensors to load into.
+        resize: whether shapes that differ are left alone or share a corner, see ``load``.
+    """
     loaded, converted, reshaped = [], [], []
     for name, target in wanted.items():
         source = stored.get(name)
@@ -114,11 +120,19 @@ def _convertible(source: str, target: str) -> bool:
 
 
 def split_by_key(stored: Iterable[str], wanted: Iterable[str], key: str | None) -> str:
-    """Under which part of the stored state to look for the wanted names.
+    """Find the part of the stored state in which to look for the wanted names.
 
     A model saved as ``{"model": …, "optimizer": …}`` has names such as ``model.fc.weight``
     while the model itself asks for ``fc.weight``. If no name fits as it is, and exactly
     one first key makes names fit, that key is meant.
+
+    Args:
+        stored: names of the stored tensors.
+        wanted: names of the tensors to load into.
+        key: the part that the caller named; None: find one.
+
+    Returns:
+        The key of the part; "" for all of the state.
     """
     if key is not None:
         return key

@@ -1,4 +1,4 @@
-"""How the file system below a path is mounted: shared or not, and what its client may cache.
+"""The mount below a path: whether it is shared, and what its client may cache.
 
 Read from the kernel's table, so that nothing here waits for a server.
 """
@@ -15,9 +15,9 @@ from typing import Final
 
 from trial_runtime.mounts import MOUNTINFO, is_network, unescaped
 
-#: What the kernel's NFS client takes where the table says nothing, in seconds.
+#: The default of the kernel's NFS client, where the table names no time, in seconds.
 _DEFAULT_CACHE_S: Final = 60.0
-#: How old what we know of the table may be, in seconds; reading it costs a load some of its time.
+#: Seconds for which a table that was read is used again; reading it costs a load some time.
 _KEPT_S: Final = 5.0
 
 
@@ -27,7 +27,7 @@ class Mount:
 
     point: str
     kind: str  # such as "nfs4", "ext4"
-    options: Mapping[str, str]  # of the mount and of the file system; "" for bare words
+    options: Mapping[str, str]  # of the mount and of the file system; "" where one has no value
 
     @property
     def shared(self) -> bool:
@@ -41,7 +41,7 @@ class Mount:
 
     @property
     def cached_s(self) -> float:
-        """For how long the client may show files and folders as they were, in seconds."""
+        """The time for which the client may show files and folders as they were, in seconds."""
         if not self.shared or "noac" in self.options:
             return 0.0
         return max(self._seconds(name) for name in ("acregmax", "acdirmax"))
@@ -55,7 +55,7 @@ class Mount:
 
 
 def mount_of(path: str, *, mountinfo: Path = MOUNTINFO) -> Mount | None:
-    """The mount that holds a path; None where the kernel does not say.
+    """The mount that holds a path; None where the kernel's table names none.
 
     Args:
         path: a real path: links in it are not followed, as that might wait for a server.
@@ -77,13 +77,13 @@ def _table(mountinfo: Path, _now: int) -> tuple[Mount, ...]:
         return ()
     found = []
     for line in reversed(lines):
-        fields, separator, rest = line.partition(" - ")
-        words, more = fields.split(" "), rest.split(" ")
-        if separator and len(words) >= 6 and len(more) >= 3:
+        head, separator, tail = line.partition(" - ")
+        fields, more = head.split(" "), tail.split(" ")
+        if separator and len(fields) >= 6 and len(more) >= 3:
             options = {
                 name: value
-                for text in (words[5], more[2])
+                for text in (fields[5], more[2])
                 for name, _, value in (one.partition("=") for one in text.split(","))
             }
-            found.append(Mount(unescaped(words[4]), more[0], options))
+            found.append(Mount(unescaped(fields[4]), more[0], options))
     return tuple(sorted(found, key=lambda mount: -len(mount.point)))

@@ -1,4 +1,4 @@
-"""Where a path of weights leads, in one canonical spelling, and whether it may lead there.
+"""Paths of weights: their one canonical spelling, and the check that they stay inside a root.
 
 Tuners choose ``save_path`` and ``restore_path``; agents and the tuner host turn them into
 the canonical path below the weights root with :func:`resolve_in_root`, so that two
@@ -75,8 +75,13 @@ def resolve_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()
 
 
 def spelled_in_root(root: str, candidate: str, *, read_roots: Iterable[str] = ()) -> str:
-    """As :func:`resolve_in_root`, by the spelling alone: no file system is asked, and links are
-    not followed. For who may not wait for a server; what it gives has to be resolved before use.
+    """Do what :func:`resolve_in_root` does by the spelling alone: asks no file system, and follows
+    no links. For callers that may not wait for a server; resolve its result before use.
+
+    Args:
+        root: the weights root.
+        candidate: absolute, or relative to ``root``.
+        read_roots: further folders that may be read from.
 
     Raises:
         PathOutsideRoot: by its spelling it lies in none of them, or is ``root`` itself.
@@ -137,9 +142,9 @@ def relative_to(root: str, path: str) -> str | None:
 
 
 def as_declared(path: str, read_roots: Iterable[str]) -> str:
-    """What :func:`resolve_in_root` gave, spelled below its read root as that is declared.
+    """A result of :func:`resolve_in_root`, spelled below its read root as that is declared.
 
-    The root may be a link here; other hosts, which have it elsewhere, know it by that name only.
+    The root may be a link on this host; other hosts know it by its declared name only.
     """
     if os.path.isabs(path):
         for root in read_roots:
@@ -166,6 +171,12 @@ def holding_root(path: str, roots: Iterable[str]) -> str | None:
 
 def resolve_reference(folder: str, reference: str, root: str, *, writer: str = "") -> str:
     """The real path of a data file that a manifest in ``folder`` refers to.
+
+    Args:
+        folder: of the manifest.
+        reference: relative to ``folder``.
+        root: the folder that it may not lead out of.
+        writer: the trial and attempt that wrote the manifest, for the error.
 
     Raises:
         CorruptWeights: the reference leads out of ``root``: no writer of ours made it.

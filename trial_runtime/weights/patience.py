@@ -1,4 +1,4 @@
-"""How long a reader waits for weights that were announced and are not to be seen yet."""
+"""A reader's wait for weights that were announced and are not visible yet."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _STATX_BASIC: Final = 0x7FF
 _STATX_BYTES: Final = 256
 
 
-def bound_for(told_s: float, root: str) -> float:
-    """How long to wait for weights below a root, in seconds.
+def bound_for(timeout_s: float, root: str) -> float:
+    """The longest wait for weights below a root, in seconds.
 
     Longer than the mount of this host may show an older state, whatever it was mounted with.
 
     Args:
-        told_s: what the head says: less than :data:`STALE_TIMEOUT_S` where all trials run on
+        timeout_s: the head's bound: less than :data:`STALE_TIMEOUT_S` where all trials run on
             one host, which sees its own writes.
         root: the weights root; a real path.
     """
-    if told_s < STALE_TIMEOUT_S:
-        return told_s
+    if timeout_s < STALE_TIMEOUT_S:
+        return timeout_s
     mount = mount_of(root)
-    return max(told_s, mount.cached_s + _MARGIN_S if mount is not None else 0.0)
+    return max(timeout_s, mount.cached_s + _MARGIN_S if mount is not None else 0.0)
 
 
 @dataclass(frozen=True)
 class Patience:
-    """A bound on waiting; clock and sleep are given by tests."""
+    """A bound on waiting; tests replace clock and sleep."""
 
     timeout_s: float = STALE_TIMEOUT_S
     clock: Callable[[], float] = time.monotonic
@@ -50,9 +50,8 @@ class Patience:
     def looks(self, path: str) -> Iterator[None]:
         """Yield once at once, then again after growing pauses, the last time at the bound.
 
-        Before each further look, has a network file system ask its server about ``path``;
-        before the second, which on such a file system comes without a pause, for the first
-        time.
+        Makes a network file system ask its server about ``path`` before each look but the
+        first; the second look on such a file system comes without a pause.
         """
         deadline = self.clock() + self.timeout_s
         pause = _FIRST_PAUSE_S
@@ -69,7 +68,7 @@ class Patience:
 
 
 def revalidate(path: str, top: str = "/") -> None:
-    """Have a client compare with the server what it has cached of the way to a path.
+    """Make a client compare its cached view of the way to a path with the server's.
 
     A client that once found a name missing believes so for as long as it believes to know
     the folder, and a folder that was renamed away keeps its name for as long. So each folder
@@ -81,10 +80,10 @@ def revalidate(path: str, top: str = "/") -> None:
         at = os.path.join(at, part) if part else at
         try:
             # Opening asks the server (close-to-open), unless the mount says nocto. So does
-            # statx with this flag, whatever it says.
+            # statx with this flag, whatever the mount's options.
             fd = os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
-            return  # not there yet, or a file: the look that follows will say
+            return  # not there yet, or a file: the look that follows will find out
         try:
             _ask_server(at)
         finally:
@@ -92,7 +91,7 @@ def revalidate(path: str, top: str = "/") -> None:
 
 
 def revalidate_shared(path: str) -> None:
-    """:func:`revalidate` where machines share the file system; else nothing."""
+    """Call :func:`revalidate` where machines share the file system; else do nothing."""
     mount = mount_of(path)
     if mount is not None and mount.shared:
         revalidate(path, mount.point)

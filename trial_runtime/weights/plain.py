@@ -1,4 +1,4 @@
-"""Weights that a trial wrote by its own means: any file, or a folder of files.
+"""Weights that a trial wrote without this package: any file, or a folder of files.
 
 The agent that ran the trial makes them durable and digests them before the commit; the
 agent of a child compares them before the child starts.
@@ -47,7 +47,7 @@ class PlainFile:
 
 @dataclass(frozen=True)
 class FilesDigest:
-    """What lies at a path; ``digest`` covers names, sizes and contents."""
+    """The files at a path; ``digest`` covers names, sizes and contents."""
 
     digest: str
     files: tuple[PlainFile, ...]  # sorted by path
@@ -99,9 +99,9 @@ def published_digest(
 def saved_again(
     path: str, announced: str, *, root: str | None = None, writer: str = ""
 ) -> PublishedDigest | None:
-    """What lies at a ``save_path`` if it is another save than the one that was announced; None
-    if it is that one. A trial that is ended between the rename of a manifest and the word of it
-    has replaced what it announced. Blocks on the disk.
+    """The weights at a ``save_path`` if they are another save than the announced one; None if
+    they are that one. A trial that is ended between the rename of a manifest and its announcement
+    has replaced what it announced before. Blocks on the disk.
 
     Args:
         path: the canonical ``save_path``, absolute.
@@ -123,12 +123,12 @@ def saved_again(
 
 def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest:
     opened = open_manifest(locate_to_read(path, root), None, Patience(0.0))
-    found = opened.manifest.writer
+    saved_by = opened.manifest.writer
     # One that was given up and lives on may have published in the very moment in which its
     # successor did.
-    if _is_another_attempt(found, writer):
+    if _is_another_attempt(saved_by, writer):
         raise WeightsTaken(
-            f"holds what attempt {found} has saved; this is {writer}",
+            f"holds what attempt {saved_by} has saved; this is {writer}",
             hint="it was given up and went on; nobody inherits these weights",
             where=path,
         )
@@ -136,9 +136,9 @@ def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest
     return PublishedDigest("bequeath", opened.digest, opened.manifest.nbytes)
 
 
-def _is_another_attempt(found: str, writer: str) -> bool:
-    """Whether it is one of the same trial. Another trial's name is a copy that this one made."""
-    return found != writer and found.rpartition(".")[0] == writer.rpartition(".")[0] != ""
+def _is_another_attempt(saved_by: str, writer: str) -> bool:
+    """Whether both are attempts of one trial. Another trial's name is a copy made by this one."""
+    return saved_by != writer and saved_by.rpartition(".")[0] == writer.rpartition(".")[0] != ""
 
 
 def _is_piece(folder: str, name: str, writer: str) -> bool:
@@ -163,14 +163,14 @@ def await_published(
     writer: str = "",
     stale_timeout_s: float = STALE_TIMEOUT_S,
 ) -> None:
-    """Wait until weights that were committed elsewhere are to be seen here, within a bound.
+    """Wait until weights that another host committed are visible here, within a bound.
 
     Plain files are read and compared as a whole. Of ours, the manifest is compared and the
-    sizes of its files; tensors are checked by whoever loads them.
+    sizes of its files; each load checks the tensors that it reads.
 
     Args:
         path: the canonical path, absolute.
-        kind: as :func:`published_digest` told.
+        kind: as :func:`published_digest` returned it.
         digest: likewise.
         root: the weights root, see ``load``.
         writer: the trial and attempt that wrote it, for the error.
@@ -187,7 +187,7 @@ def await_published(
 
 
 def _sync_published(opened: OpenedManifest) -> None:
-    """Nothing to do after a ``save``; a folder that was copied here is not durable yet."""
+    """Make files beside a manifest durable: after a ``save`` they are, in a copied folder not."""
     for name in (*opened.manifest.files, MANIFEST_NAME):
         path = opened.file(name)
         if os.path.dirname(path) == opened.folder:
@@ -204,7 +204,7 @@ def digest_tree(path: str, *, max_files: int = MAX_FILES, sync: bool = True) -> 
 
     Args:
         path: a file or folder; resolved by the caller.
-        max_files: refuse more: who saves weights as a hundred thousand files is mistaken.
+        max_files: refuse more: weights in a hundred thousand files are a mistake.
         sync: make files and folders durable before they are read. Blocks on the disk.
 
     Raises:
@@ -222,8 +222,8 @@ if TYPE_CHECKING:
 
 
 def _digest_tree(path: str, max_files: int, sync: bool, holding: Holding) -> FilesDigest:
-    holding.update(dict.fromkeys(holding))  # what an earlier look saw is not what this one compares
-    # Asked in words: os.path.isfile and its like take a disk that fails for nothing being there.
+    holding.update(dict.fromkeys(holding))  # this look compares none of an earlier look's bytes
+    # Not os.path.isfile and its like: they take a failing disk for an absent file.
     try:
         kind = stat.S_IFMT(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -322,7 +322,7 @@ def verify_tree(
 
     Args:
         path: a file or folder.
-        digest: what :func:`digest_tree` gave at the commit.
+        digest: as :func:`digest_tree` computed it at the commit.
         expected: its files, so that the error can name the one that differs.
         max_files: as in :func:`digest_tree`.
         writer: the trial and attempt that wrote it, for the error.
@@ -339,7 +339,13 @@ def verify_tree(
 
 
 def hold_verified(path: str, digest: str, file: str, patience: Patience) -> Held:
-    """As :func:`verify_tree`; and the bytes of one of its files, just those that were compared.
+    """Do what :func:`verify_tree` does, and return one of the files: the very bytes compared.
+
+    Args:
+        path: a file or folder.
+        digest: as :func:`digest_tree` computed it at the commit.
+        file: the canonical path of the file to return.
+        patience: how long to wait for the digest.
 
     Raises:
         PathThroughLink: the file is a link.

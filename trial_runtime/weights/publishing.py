@@ -1,4 +1,4 @@
-"""How a file appears: whole and durable under its name, or not at all."""
+"""Publishing a file: it appears whole and durable under its name, or not at all."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NewFile:
         self._stack.close()
 
     def write_at(self, data: memoryview, offset: int) -> None:
-        """Write all of ``data`` at ``offset``; of much, have the disk begin at once."""
+        """Write all of ``data`` at ``offset``; if it is much, make the disk begin at once."""
         while data.nbytes:
             written = os.pwrite(self.fd, data[:WRITE_PIECE_BYTES], offset)
             self._unflushed += written
@@ -74,7 +74,7 @@ class NewFile:
             offset += written
 
     def publish(self, what: str) -> None:
-        """Make it durable and give it its name, replacing what has it; blocks on the disk."""
+        """Make it durable and give it its name, replacing any file of it; blocks on the disk."""
         failpoint(f"weights.{what}.written")
         os.fsync(self.fd)
         failpoint(f"weights.{what}.synced")

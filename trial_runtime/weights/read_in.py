@@ -1,8 +1,8 @@
 """Data files of shared file systems, read into memory rather than mapped.
 
-A fault of the network under a mapping is SIGBUS: it ends the trial without a word. Under a
-read it is an error that can be tried again or told. Reading also brings megabytes a round
-trip where faults bring pages, and what was read and checked cannot change any more.
+A fault of the network under a mapping is SIGBUS: it ends the trial without a message. Under a
+read it is an error that can be tried again or reported. Reading also brings megabytes a round
+trip where faults bring pages, and bytes that were read and checked cannot change any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trial_runtime.weights.tensor_files import TensorFiles, on_threads
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 #: Reads under way at once: threads wait for the network here, not for a processor.
 _THREADS: Final = 4
-#: What lies between two wanted tensors is read as well if it is less than this: it costs less
+#: A gap between two wanted tensors is read as well if it is smaller than this: that costs less
 #: than a request of its own.
 _GAP_BYTES: Final = 64 * 1024
 
@@ -38,7 +38,7 @@ class _Run(NamedTuple):
 
 
 class ReadFiles(TensorFiles):
-    """The data files of one manifest, of each what was asked for, in memory of this process."""
+    """The data files of one manifest: the tensors that were asked for, in this process's memory."""
 
     def __init__(self, opened: OpenedManifest) -> None:
         super().__init__(opened)
@@ -109,7 +109,7 @@ class ReadFiles(TensorFiles):
         return memoryview(run.memory)[begin : begin + entry.nbytes]
 
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor over the memory, of torch or numpy."""
+        """See :meth:`.TensorFiles.tensor`."""
         data: Any = b""
         offset = 0
         if entry.nbytes:

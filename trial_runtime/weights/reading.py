@@ -27,7 +27,7 @@ from trial_runtime.weights.roots import Located, locate_to_read
 
 @dataclass(frozen=True)
 class OpenedManifest:
-    """A manifest that was read, checked and, where a digest was given, found to be the one."""
+    """A manifest that was read and checked, and compared with the digest where one was given."""
 
     folder: str  # real path
     root: str  # what references may not leave
@@ -69,6 +69,11 @@ def open_manifest(located: Located, digest: str | None, patience: Patience) -> O
     With a digest, blocks until what is seen fits it, at most ``patience.timeout_s``: the
     weights were announced, so anything else is a file system that lags behind. Without
     one there is nothing to wait for.
+
+    Args:
+        located: the folder of the manifest, and the root of its references.
+        digest: the announced digest of the manifest, hex; None: any will do.
+        patience: the bound of the wait.
 
     Raises:
         WeightsNotFound: no manifest, and no digest that promised one.
@@ -116,15 +121,15 @@ def _try_to_open(
 def _file_fault(opened: OpenedManifest, reference: str, size: int) -> CorruptWeights | None:
     path = opened.file(reference)
     try:
-        found = faults.persist(lambda: os.stat(path).st_size, path)
+        there = faults.persist(lambda: os.stat(path).st_size, path)
     except (FileNotFoundError, NotADirectoryError):
         return CorruptWeights(
             f"a data file of {opened.folder} is missing", where=path, writer=opened.manifest.writer
         )
-    if found == size:
+    if there == size:
         return None
     return CorruptWeights(
-        f"holds {found:,} bytes where {size:,} were published",
+        f"holds {there:,} bytes where {size:,} were published",
         where=path,
         writer=opened.manifest.writer,
     )
@@ -169,6 +174,12 @@ def _read_all(fd: int, size: int) -> bytes:
 
 def check_data_file(opened: OpenedManifest, reference: str, fd: int, size: int) -> None:
     """Check an opened data file against its manifest before any of it is mapped.
+
+    Args:
+        opened: the manifest.
+        reference: of the file, as the manifest has it.
+        fd: a descriptor of the file.
+        size: of the file, in bytes.
 
     Raises:
         CorruptWeights: another size than published, a header that cannot be, or tensors

@@ -1,4 +1,4 @@
-"""Where the weights of this process live: told by its session, its environment, or its caller."""
+"""The weights roots of this process: set by its session, its environment, or its caller."""
 
 from __future__ import annotations
 
@@ -23,19 +23,25 @@ class Roots:
     writer: str = ""  # trial and attempt, such as "17.1"
 
 
-_told: Roots | None = None
+_configured: Roots | None = None
 
 
 def configure(*, root: str | None, read_roots: tuple[str, ...] = (), writer: str = "") -> None:
-    """Set the roots and the writer's name for this process; called once by its session."""
-    global _told
-    _told = Roots(root, tuple(read_roots), writer)
+    """Set the roots and the writer's name for this process; its session calls it once.
+
+    Args:
+        root: the weights root; None: run by hand, see :class:`Roots`.
+        read_roots: further folders that may be read from.
+        writer: trial and attempt, such as ``17.1``; empty when run by hand.
+    """
+    global _configured
+    _configured = Roots(root, tuple(read_roots), writer)
 
 
 def current() -> Roots:
-    """What :func:`configure` set, else what the environment says."""
-    if _told is not None:
-        return _told
+    """The roots that :func:`configure` set, else those of the environment."""
+    if _configured is not None:
+        return _configured
     reads = os.environ.get(READ_ROOTS_VARIABLE, "")
     return Roots(
         os.environ.get(ROOT_VARIABLE) or None,
@@ -51,13 +57,13 @@ class Located:
     root: str
 
     def __fspath__(self) -> str:
-        """A place that was resolved already is a path, too, and is not resolved once more:
-        what is a link by then is found by the walk, and refused."""
+        """The path, which was resolved already and is not resolved once more: a link that stands
+        there by then is found by the walk, and refused."""
         return self.path
 
 
 def locate_to_write(path: str | os.PathLike[str], root: str | None) -> Located:
-    """Where a save goes.
+    """Resolve the path that a save writes to.
 
     Raises:
         PathOutsideRoot, PathThroughLink: it may not be written to.
@@ -76,7 +82,12 @@ def locate_to_write(path: str | os.PathLike[str], root: str | None) -> Located:
 def locate_to_read(
     path: str | os.PathLike[str], root: str | None, read_roots: tuple[str, ...] | None = None
 ) -> Located:
-    """Where weights are read from; references stay in the root that holds the path.
+    """Resolve the path that weights are read from; references stay in the root that holds it.
+
+    Args:
+        path: absolute, or relative to the root.
+        root: the weights root; None: that of this process.
+        read_roots: further folders that may be read from; None: those of this process.
 
     Raises:
         PathOutsideRoot, PathThroughLink: it may not be read from.

@@ -31,7 +31,7 @@ from trial_runtime.weights.tensor_writer import Written, write_tensors
 
 @dataclass(frozen=True)
 class Published:
-    """What a save did; ``digest`` is what travels to readers."""
+    """The result of a save; its ``digest`` is announced to readers."""
 
     path: str
     digest: str  # BLAKE3 of the manifest's bytes, hex
@@ -145,7 +145,12 @@ def save(
 
 
 def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> bytes:
-    """Make a manifest the one of its folder (a descriptor of it is ``at``); returns its bytes.
+    """Make a manifest the one of its folder; returns its bytes. Blocks on the disk.
+
+    Args:
+        folder: its canonical path.
+        manifest: what to publish.
+        at: a descriptor of the folder; None: open it by its path.
 
     Raises:
         WeightsError: it is larger than readers accept, or has more parts.
@@ -173,8 +178,8 @@ def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> 
 
 
 def _take_back(folder: str, written: Written, manifest: Manifest) -> None:
-    """Remove the data file of a save that failed, unless its manifest was published after all:
-    then it was the last step, to make that durable, which failed."""
+    """Remove the data file of a save that failed, unless its manifest was published after all
+    (only the last step, which makes the name durable, failed)."""
     if not written.own_file:
         return
     try:
@@ -228,10 +233,10 @@ _own_files: set[str] = set()
 
 
 def _forget_superseded(folder: str, before: Manifest | None, manifest: Manifest) -> None:
-    """Remove what this process published here earlier and no longer needs.
+    """Remove files that this process published here earlier and no longer needs.
 
-    Files of other processes stay for ``gc``: whether somebody refers to them is not known
-    here. So do those that another save of this process inherited from.
+    Files of other processes stay for ``gc``, since other weights may refer to them.
+    So do those that another save of this process inherited from.
     """
     for reference in manifest.files:
         path = os.path.normpath(os.path.join(folder, reference))

@@ -3,7 +3,7 @@
 The head leaves a file with a random token below the weights root; an agent on another host,
 where the root may be mounted at another place, reads it there before it takes any trial. A
 folder of the right name that nothing is mounted on, the wrong export, one that is read-only:
-each is found before a trial has trained for a day, and said in one sentence.
+each is found before a trial has trained for a day, and reported in one sentence.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def lay_token(root: str) -> str:
         with confined.folder(folder, make=True) as at:
             _lay(at)
     except PathThroughLink as link:
-        # As the system says it to whoever follows none: a link there is somebody else's.
+        # The system's own error for a link that may not be followed: none of ours stands there.
         raise OSError(errno.ELOOP, f"{link.message} ({folder})", folder) from link
     return _read(folder)
 
@@ -53,7 +53,7 @@ def _lay(at: int) -> None:
     token = secrets.token_hex(_TOKEN_BYTES)
     _write(draft, token, at)
     try:
-        os.link(draft, _FILE, src_dir_fd=at, dst_dir_fd=at)  # who comes second finds the first's
+        os.link(draft, _FILE, src_dir_fd=at, dst_dir_fd=at)  # the second head takes the first's
     except FileExistsError:
         pass
     except OSError:  # a file system without hard links
@@ -74,14 +74,17 @@ def _write(name: str, token: str, at: int) -> None:
 
 
 def trouble_with(root: str, token: str, canonical: str = "") -> str:
-    """Why trials of this host cannot work below a root, in one sentence; empty if they can.
+    """The reason why trials of this host cannot work below a root; empty if they can.
 
     Looks once, and leaves nothing behind. Blocks for as long as the file system does.
 
     Args:
         root: the weights root as it is called on this host.
         token: what :func:`lay_token` gave the head.
-        canonical: how the head calls the root, for the sentence.
+        canonical: the head's name for the root, for the sentence.
+
+    Returns:
+        One sentence.
     """
     called = f"the weights root {root}"
     share = "the head's" + (f" ({canonical})" if canonical and canonical != root else "")
@@ -122,7 +125,7 @@ def _trouble_with_writing(root: str, called: str) -> str:
         if fault.errno in _DENIED:
             return f"{called} takes no files of {_who()}: {_ADVICE}"
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            return ""  # the right share; that it is full is said, and waited for, elsewhere
+            return ""  # the right share; other checks report that it is full
         return f"{called} takes no files: {fault.strerror}"
     return ""
 

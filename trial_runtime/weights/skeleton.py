@@ -1,4 +1,4 @@
-"""Nested training state as JSON: what is left of it when the tensors are taken out.
+"""Nested training state as JSON, without its tensors.
 
 ``flatten`` turns a state (dicts, lists, tuples, scalars, tensors) into a *skeleton* of JSON
 values with named references to its tensors; ``rebuild`` turns it back, exactly: tuples stay
@@ -23,9 +23,9 @@ from trial_runtime.errors import CorruptWeights, WeightsError
 MAX_DEPTH: Final = 100
 # A level of state takes at most four of JSON: {"$": …, "v": [[key, value]]}.
 _MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 8
-# JSON readers elsewhere keep 64 bits; larger integers (numpy's 128-bit generators) go as text.
+# Other JSON readers keep 64 bits; larger integers (numpy's 128-bit generators) go as text.
 _INT_LIMIT: Final = 1 << 63
-# What a forged integer may cost to parse: conversion from text is quadratic.
+# The bound of a forged integer's cost to parse: conversion from text is quadratic.
 _MAX_INT_DIGITS: Final = 4000
 
 
@@ -173,7 +173,7 @@ def _cannot(value: object, path: tuple[str, ...], hint: str) -> WeightsError:
 
 
 def fault(skeleton: Any) -> str:
-    """What makes a skeleton unreadable before its values are even looked at, or ''."""
+    """The reason why a skeleton is unreadable, before its values are even looked at, or ''."""
     level = [skeleton]
     for _ in range(_MAX_JSON_DEPTH):
         inner: list[Any] = []
@@ -211,6 +211,11 @@ def references(node: Any) -> Iterator[str]:
 
 def subtree(node: Any, key: str, where: str) -> Any:
     """The part of a skeleton at a path of keys joined by dots.
+
+    Args:
+        node: a skeleton.
+        key: the path; "" for all of it.
+        where: the path of the manifest, for the error.
 
     Raises:
         WeightsError: there is no such part; lists what there is.

@@ -1,4 +1,4 @@
-"""What can be loaded from: published weights, a bare safetensors file, a plain torch.save."""
+"""Sources of a load: published weights, a bare safetensors file, a plain torch.save."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class PublishedSource:
         made = (first, like)
         if made not in self._made:
             tensor = self._files.tensor(name, entry, like)
-            # Equal tensors that were inherited may lie in one place without being tied: whoever
-            # trains on one must not change the other.
+            # Equal tensors that were inherited may lie in one place without being tied: training
+            # one must not change the other.
             place = (entry.file, entry.offset)
             if entry.nbytes and self._owners.setdefault(place, first) != first:
                 tensor = tensor.clone() if like == "torch" else tensor.copy()
@@ -130,8 +130,8 @@ class PublishedSource:
 
 
 def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFiles:
-    told = os.environ.get(CACHE_VARIABLE, "auto")
-    if told.startswith("auto") and isinstance(originals, MappedFiles):
+    setting = os.environ.get(CACHE_VARIABLE, "auto")
+    if setting.startswith("auto") and isinstance(originals, MappedFiles):
         return originals  # a disk of this machine: a trial there pays for no import either
     from trial_runtime.weights.cache_place import cache_for
     from trial_runtime.weights.cached_files import CachedFiles
@@ -163,7 +163,7 @@ class PickledSource:
         tensor = self._tensors[name]
         if framework != "numpy" or is_numpy_array(tensor):
             return tensor
-        dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # says so if it cannot
+        dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # raises if it cannot
         return tensor.numpy()
 
     def names(self, key: str) -> list[str]:
@@ -175,11 +175,16 @@ class PickledSource:
 
 
 def open_source(located: Located, digest: str | None, patience: Patience) -> Source:
-    """Find out what lies at a path and open it.
+    """Find out what kind of weights lies at a path and open it.
 
     A folder with a manifest is published weights. A file, or a folder with nothing but one
-    file of weights in it, was made by other means: safetensors is mapped, anything else is
+    file of weights in it, was made by other tools: safetensors is mapped, anything else is
     read by torch; a digest given is then that of :func:`~.plain.digest_tree`.
+
+    Args:
+        located: the path, and the root that references may not leave.
+        digest: the announced digest, hex; None: any will do.
+        patience: the bound of the wait for that digest.
 
     Raises:
         WeightsNotFound, StaleWeights, CorruptWeights, MissingExtra: see ``load``.
@@ -199,14 +204,14 @@ def open_source(located: Located, digest: str | None, patience: Patience) -> Sou
 
 
 def _held(path: str, file: str, digest: str | None, patience: Patience) -> Held:
-    """The file, by one descriptor: what is compared with the digest is what will be loaded."""
+    """The file, by one descriptor: the bytes compared with the digest are those to be loaded."""
     if digest is not None:
         return hold_verified(path, digest, file, patience)
     return faults.persist(lambda: hold(file), file)
 
 
 def _refuse_several(path: str, digest: str) -> None:
-    """Say what is there, where an announced folder of plain files leaves a choice."""
+    """Raise an error that lists the files, where an announced folder of them leaves a choice."""
     if not os.path.isdir(path) or os.path.lexists(os.path.join(path, MANIFEST_NAME)):
         return
     try:

@@ -103,7 +103,18 @@ def _stage_numpy(name: str, array: Any) -> Staged:
 
 
 def torch_from(data: Any, offset: int, dtype: str, shape: tuple[int, ...], where: str) -> Any:
-    """A torch tensor over bytes of a writable buffer, sharing its memory."""
+    """A torch tensor over bytes of a writable buffer, sharing its memory.
+
+    Args:
+        data: the buffer.
+        offset: of the first byte in it.
+        dtype: our name of the element type, such as ``F32``.
+        shape: of the tensor.
+        where: the tensor's name, for the error.
+
+    Raises:
+        WeightsError: this torch has no such type.
+    """
     import torch
 
     wanted = dtypes.to_torch(dtype, where)
@@ -114,7 +125,18 @@ def torch_from(data: Any, offset: int, dtype: str, shape: tuple[int, ...], where
 
 
 def numpy_from(data: Any, offset: int, dtype: str, shape: tuple[int, ...], where: str) -> Any:
-    """A numpy array over bytes of a buffer, sharing its memory."""
+    """A numpy array over bytes of a buffer, sharing its memory.
+
+    Args:
+        data: the buffer.
+        offset: of the first byte in it.
+        dtype: our name of the element type, such as ``F32``.
+        shape: of the array.
+        where: the array's name, for the error.
+
+    Raises:
+        WeightsError: numpy has no such type.
+    """
     import numpy as np
 
     wanted = dtypes.to_numpy(dtype, where)

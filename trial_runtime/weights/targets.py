@@ -22,9 +22,9 @@ class Target:
     form: Form
 
     def writable_bytes(self) -> memoryview | None:
-        """Its memory as flat bytes, or None where bytes cannot simply be put.
+        """The tensor's memory as flat bytes, or None where bytes cannot simply be put.
 
-        That is: tensors on a device, strided views, a foreign byte order.
+        Bytes cannot be put into tensors on a device, strided views, a foreign byte order.
         """
         if self.like == "torch":
             return _torch_bytes(self.tensor)
@@ -81,18 +81,18 @@ def collect(into: Any) -> dict[str, Target]:
     Raises:
         WeightsError: it holds no tensor, or one that cannot be written to.
     """
-    found: dict[str, Target] = {}
-    _collect(into, (), found)
-    if not found:
+    targets: dict[str, Target] = {}
+    _collect(into, (), targets)
+    if not targets:
         raise WeightsError(
             f"there is no tensor to load into in a {type(into).__qualname__}",
             hint="give a torch module, or a dict of tensors or arrays; without into= the "
             "stored state itself is returned",
         )
-    return found
+    return targets
 
 
-def _collect(value: Any, path: tuple[str, ...], found: dict[str, Target]) -> None:
+def _collect(value: Any, path: tuple[str, ...], targets: dict[str, Target]) -> None:
     if is_torch_tensor(value):
         name = ".".join(path) or "tensor"
         if value.device.type == "meta" or value.is_quantized or value.is_sparse:
@@ -102,21 +102,21 @@ def _collect(value: Any, path: tuple[str, ...], found: dict[str, Target]) -> Non
                 where=f"tensor {name!r}",
             )
         form = Form(dtypes.of_torch(value.dtype, name), tuple(value.shape))
-        found[name] = Target(value, "torch", form)
+        targets[name] = Target(value, "torch", form)
     elif is_numpy_array(value):
         name = ".".join(path) or "tensor"
         if not value.flags.writeable:
             raise WeightsError("the array is read-only", where=f"array {name!r}")
         form = Form(dtypes.of_numpy(value.dtype, name), tuple(value.shape))
-        found[name] = Target(value, "numpy", form)
+        targets[name] = Target(value, "numpy", form)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            _collect(item, (*path, str(key)), found)
+            _collect(item, (*path, str(key)), targets)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            _collect(item, (*path, str(index)), found)
+            _collect(item, (*path, str(index)), targets)
     elif _is_module(value):
-        _collect(value.state_dict(), path, found)
+        _collect(value.state_dict(), path, targets)
     elif callable(getattr(value, "state_dict", None)) and not isinstance(value, type):
         # Its numbers and its tensors belong together, and before the first step there are
         # no tensors to copy into.

@@ -22,7 +22,7 @@ class TensorFiles(ABC):
 
     @abstractmethod
     def prepare(self, entries: Iterable[TensorEntry]) -> None:
-        """Have these tensors read, and nothing else.
+        """Read these tensors ahead, and nothing else.
 
         Raises:
             CorruptWeights: a file is gone, cut, or another than was published.
@@ -35,7 +35,13 @@ class TensorFiles(ABC):
 
     @abstractmethod
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """A tensor of torch or numpy over these bytes; changing it changes no file."""
+        """A tensor of torch or numpy over the bytes of an entry; changing it changes no file.
+
+        Args:
+            name: of the tensor, for errors.
+            entry: its place, type and shape.
+            like: ``torch`` or ``numpy``.
+        """
 
     def verify(self, entries: Mapping[str, TensorEntry]) -> None:
         """Compute the digests of tensors and compare them with the manifest's.
@@ -68,7 +74,13 @@ class TensorFiles(ABC):
 
 @contextmanager
 def on_threads(nbytes: int, threads: int, name: str) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``map``, on several threads where there is enough to do; what was not begun is dropped."""
+    """``map``, on several threads where there is enough to do; calls not begun are dropped.
+
+    Args:
+        nbytes: bytes to be worked on; few of them are not worth threads.
+        threads: how many at most.
+        name: prefix of the threads' names.
+    """
     if nbytes < hashing.WORTH_A_POOL_BYTES:
         yield map
         return

@@ -26,7 +26,7 @@ _SMALL_BYTES = 32 * 1024 * 1024
 
 @dataclass
 class Written:
-    """Where every tensor lies now."""
+    """The places of all tensors of a save."""
 
     entries: dict[str, TensorEntry] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)  # all that are referred to, sizes
@@ -111,7 +111,7 @@ def write_tensors(
 
 
 def _done(compute: Callable[..., str], *args: object) -> Future[str]:
-    """What a pool's ``submit`` does, here and now."""
+    """Compute at once, in place of a pool's ``submit``."""
     future: Future[str] = Future()
     future.set_result(compute(*args))
     return future

@@ -1,4 +1,4 @@
-"""Files of ``torch.save``: what has to hold before torch may unpickle one, and the reading."""
+"""Reading files of ``torch.save``, and the checks before torch may unpickle one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGE: Final = 0xFFFFFFFF
 
 
 def load(held: Held) -> Any:
-    """What a file of ``torch.save`` holds: tensors and plain values, nothing else.
+    """The contents of a file of ``torch.save``: tensors and plain values, nothing else.
 
     Raises:
         MissingExtra: torch is not installed.
@@ -95,7 +95,7 @@ class _Reader(io.RawIOBase):
 
 
 def _archive_fault(data: Any) -> str:
-    """Why an archive must not be unpacked, or nothing; nothing, too, for what is no archive.
+    """The reason why an archive must not be unpacked, or ''; '' also if it is no archive.
 
     torch stores records as they are, so all of them take no more than the file. Compressed ones
     are somebody else's: a megabyte of them can ask for a gigabyte. Only the one form that torch
@@ -119,10 +119,10 @@ def _directory_fault(data: Any, size: int) -> str:
     if locator > 0 and bytes(data[locator : locator + 4]) == b"PK\x06\x07":
         _, _, at, _ = _LOCATOR.unpack_from(data, locator)
         end = locator - _END_64.size
-        found = _END_64.unpack_from(data, end)
-        if at != end or found[0] != b"PK\x06\x06":
+        fields = _END_64.unpack_from(data, end)
+        if at != end or fields[0] != b"PK\x06\x06":
             return "its directory is not at its end"
-        count, length, begin = found[7], found[8], found[9]
+        count, length, begin = fields[7], fields[8], fields[9]
     if begin + length != end:
         return "its directory is not at its end"
     if count > _MAX_RECORDS:

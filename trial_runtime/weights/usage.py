@@ -1,6 +1,6 @@
-"""Which files belong to which weights, what may go when some of them go, and how much that is.
+"""The files of weights: which weights use them, which may be removed, and their sizes.
 
-Policy (what to keep) is decided elsewhere; here are the facts, read from manifests alone.
+The weight keeper has the policy (what to keep); here are the facts, read from manifests alone.
 Data files outlive the weights they were written for as long as a kept manifest refers to
 them: removal is by file, and a manifest goes before its files.
 """
@@ -60,7 +60,7 @@ class FileUse:
 
 @dataclass(frozen=True)
 class Removal:
-    """What may be deleted, and what may not although its owner goes."""
+    """The files that may be deleted, and those that may not although their owner goes."""
 
     delete: tuple[str, ...]  # relative to the root; manifests first
     folders: tuple[str, ...]  # empty afterwards, deepest first
@@ -69,7 +69,7 @@ class Removal:
 
 
 def file_use(root: str, path: str, *, digest: str | None = None) -> FileUse:
-    """Which files the weights at a path consist of; reads the manifest, no data.
+    """The files that the weights at a path consist of; reads the manifest, no data.
 
     Args:
         root: the weights root.
@@ -104,8 +104,8 @@ def du(root: str, paths: Iterable[str]) -> tuple[FileUse, ...]:
 
 
 def in_doubt(root: str, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
-    """The paths of which it is not known what they need: no manifest of the digest they were
-    committed under is there, or it cannot be read. With the reason for each.
+    """The paths whose needs are not known, with the reason for each: no manifest of the digest
+    that they were committed under is there, or it cannot be read.
 
     Raises:
         StorageError, PathOutsideRoot, PathThroughLink: the place cannot be read at all.
@@ -126,7 +126,7 @@ def plan_removal(
     keep: Iterable[str] | Mapping[str, str | None],
     whole: Iterable[str] = (),
 ) -> Removal:
-    """What can be deleted when some weights go and all of ``keep`` must stay loadable.
+    """Plan what to delete when some weights go and all of ``keep`` must stay loadable.
 
     Left-overs of interrupted saves and superseded data files below a dropped path go too.
 
@@ -137,8 +137,8 @@ def plan_removal(
             the digest each was committed under (None for weights that are not ours): a file
             system that lags, or a manifest that was lost, then stops the plan instead of
             making what it refers to look unneeded.
-        whole: further paths that stay with all that lies below them, unread. Whoever names one
-            drops nothing that it could refer to.
+        whole: further paths that stay with all that lies below them, unread. The caller drops
+            nothing that one of them could refer to.
 
     Raises:
         StaleWeights: a manifest among ``keep`` is not the one committed; delete nothing.
@@ -188,7 +188,7 @@ def remove(root: str, removal: Removal) -> None:
     """Carry out a plan. Manifests go first, so that no reader finds half of something.
 
     Files that are gone already are no error: an interrupted removal is carried out again.
-    Nor is a folder in whose place a link is now: what that leads to is nobody's weights, and
+    Nor is a folder that a link has replaced: the target of the link is nobody's weights, and
     stays. Nor one that is not empty since a file in it is still open on a client of NFS: it
     goes with the next plan.
 
@@ -228,8 +228,8 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
     """Rewrite weights so that they refer to no other folder's files.
 
     Every tensor is read, checked, and written into one new data file beside the manifest,
-    which is then replaced: **its digest changes**, and whoever announced the old one has to
-    announce the new one. Data files of earlier saves stay, since others may refer to them.
+    which is then replaced: **its digest changes**, and the caller has to announce the new one
+    in place of the old. Data files of earlier saves stay, since others may refer to them.
     A reader in between finds one manifest or the other. Blocks on the disk.
 
     Raises:
@@ -248,7 +248,7 @@ def compact(path: str | os.PathLike[str], *, root: str | None = None) -> Publish
         for name, e in manifest.tensors.items()
         if tied.get(name, name) == name
     ]
-    with faults.told(located.path, needed_bytes=manifest.nbytes):
+    with faults.named_faults(located.path, needed_bytes=manifest.nbytes):
         written = write_tensors(
             staged, located.path, None, manifest.writer, digest_file=bool(manifest.digests)
         )
@@ -293,7 +293,7 @@ def _files_below(path: str) -> list[tuple[str, int]]:
     """All files below a real path, or the path itself, with sizes; links are not followed.
 
     Raises:
-        OSError: part of it cannot be listed. What is not seen is not what is not there.
+        OSError: part of it cannot be listed, so that files may be there that are not seen.
     """
     found: list[tuple[str, int]] = []
     names = [path]

@@ -13,7 +13,7 @@ from trial_runtime.weights.roots import locate_to_read
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked."""
+    """The weights that were checked."""
 
     digest: str
     tensors: int

@@ -1,6 +1,6 @@
-"""Assessors that come with bequeath: they have trials stopped that are not worth going on with.
+"""Assessors that come with bequeath: they stop trials that are not worth going on with.
 
-Steps are intermediate results, counted from 1; what they compare is a number, or the ``default``
+Steps are intermediate results, counted from 1; the value compared is a number, or the ``default``
 of a mapping. NaN and infinity count as worse than any number.
 """
 

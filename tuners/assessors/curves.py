@@ -4,7 +4,7 @@ Domhan, Springenberg, Hutter: Speeding Up Automatic Hyperparameter Optimization 
 Networks by Extrapolation of Learning Curves, IJCAI 2015, its parametric models of curves. Of the
 eleven these are five that are ``c - a g(x)`` with a falling ``g`` of up to two more parameters: for
 each value of those on a grid that closes in on the best, ``a`` and ``c`` follow by least squares.
-(Janoschek's and Weibull's are exp4 in other words.) The paper samples from a weighted sum of
+(Janoschek's and Weibull's are exp4 under other names.) The paper samples from a weighted sum of
 families by Markov chain Monte Carlo; here each family's best fit is weighted by its likelihood,
 which needs numpy alone, and gives a number and no probability.
 """
@@ -40,7 +40,7 @@ _ROUNDS = 4
 
 
 def predict(values: Sequence[float], at: int) -> float | None:
-    """What a rising curve will have reached at step ``at``; None if no family fits.
+    """The value that a rising curve will have reached at step ``at``; None if no family fits.
 
     Args:
         values: those of steps 1, 2, …, all finite; larger is better.
@@ -57,8 +57,8 @@ def predict(values: Sequence[float], at: int) -> float | None:
     fits = [fit for g, shapes in _families() if (fit := _fit(g, shapes, y, at)) is not None]
     if not fits:
         return None
-    floor = (_NOISE * span) ** 2
-    variances = np.array([max(variance, floor) for variance, _ in fits])
+    least = (_NOISE * span) ** 2
+    variances = np.array([max(variance, least) for variance, _ in fits])
     # The likelihood of normal noise at its best standard deviation, relative to the best family.
     logs = -0.5 * len(y) * np.log(variances)
     weights = np.exp(logs - logs.max())

@@ -35,7 +35,7 @@ class MedianstopAssessor(Assessor):
         self._averages: list[list[float]] = []  # by step: of each finished trial, sorted
 
     def assess_trial(self, trial_job_id: str, trial_history: Sequence[Any]) -> AssessResult:
-        """Bad where the rule says so."""
+        """See :meth:`.Assessor.assess_trial`; Bad by the median stopping rule."""
         self.recall_trial(trial_job_id, trial_history)
         scores = self._running[trial_job_id]
         step = len(scores)
@@ -61,7 +61,7 @@ class MedianstopAssessor(Assessor):
 
 
 def _median(ordered: list[float]) -> float:
-    """Of sorted numbers, without looking at all of them."""
+    """The median of sorted numbers."""
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 

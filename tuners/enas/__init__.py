@@ -1,7 +1,7 @@
 """ENAS: a controller that learns which subgraphs of one network with shared weights do well.
 
 Pham, Guan, Zoph, Le, Dean: Efficient Neural Architecture Search via Parameter Sharing,
-arXiv:1802.03268. ``spaces.py`` says what an architecture is, ``controller.py`` draws one,
+arXiv:1802.03268. ``spaces.py`` has the forms of an architecture, ``controller.py`` draws one,
 ``learning.py`` is the controller's rule, ``tape.py`` its gradients, ``tuner.py`` the search.
 """
 

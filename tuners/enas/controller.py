@@ -1,7 +1,7 @@
 """The controller: an LSTM that makes one decision after another (sections 2.2 to 2.4).
 
-What it has decided is what it sees next, through embeddings. Earlier layers or nodes are chosen
-by comparing what it thought of them with what it thinks now (equation for macro skips: sigmoid of
+Each decision is its next input, through embeddings. Earlier layers or nodes are chosen by
+comparing its state after them with its state now (equation for macro skips: sigmoid of
 ``v · tanh(W1 h_earlier + W2 h_now)``; for the two inputs in a micro cell: softmax of the same).
 """
 
@@ -77,7 +77,13 @@ class Controller:
         return self.run(tape, self.on(tape), lambda odds: int(rng.choice(len(odds), p=odds)))
 
     def judge(self, tape: Tape, parameters: Mapping[str, Node], decisions: Iterable[int]) -> Drawn:
-        """How likely these decisions are now."""
+        """Make given decisions, to learn how likely they are now.
+
+        Args:
+            tape: notes the steps.
+            parameters: of the controller, from :meth:`on` of that tape.
+            decisions: as many as an architecture has, in their order.
+        """
         rest = iter(decisions)
         return self.run(tape, parameters, lambda _odds: next(rest))
 
@@ -86,7 +92,13 @@ class Controller:
         return {name: tape.leaf(value) for name, value in self.parameters.items()}
 
     def run(self, tape: Tape, parameters: Mapping[str, Node], choose: Choose) -> Drawn:
-        """One pass; ``choose`` makes the decisions."""
+        """Make one pass.
+
+        Args:
+            tape: notes the steps.
+            parameters: of the controller, from :meth:`on` of that tape.
+            choose: makes the decisions.
+        """
         walk = _Walk(self, tape, parameters, choose)
         if isinstance(self.space, MacroSpace):
             walk.macro(self.space)

@@ -1,4 +1,4 @@
-"""How the controller learns: REINFORCE with a moving average as baseline, by Adam.
+"""The controller's learning rule: REINFORCE with a moving average as baseline, by Adam.
 
 Section 2.2: "the gradient is computed using REINFORCE, with a moving average baseline to reduce
 variance"; section 3.2 has the numbers. The reward of a sample is what the trial reported plus
@@ -22,10 +22,10 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class Reinforce:
-    """Changes the parameters of a controller by what its samples were worth.
+    """Changes the parameters of a controller by the rewards of its samples.
 
     Args:
-        controller: whose parameters are changed.
+        controller: the controller; its parameters are changed in place.
         learning_rate: 0.00035 in section 3.2.
         entropy_weight: 0.1 in section 3.2.
         skip_weight: of the divergence of skip probabilities (macro space).
@@ -69,7 +69,8 @@ class Reinforce:
             self.controller.parameters[name] -= self.learning_rate * unbiased / (spread + EPSILON)
 
     def gradients(self, samples: Sequence[tuple[Sequence[int], float]]) -> dict[str, Array]:
-        """Of the loss: minus log-probability times advantage, and the divergence, on average."""
+        """Gradients of the loss: minus log-probability times advantage, and the divergence, both
+        on average over samples."""
         tape = Tape()
         parameters = self.controller.on(tape)
         losses = []
@@ -89,7 +90,7 @@ class Reinforce:
     # ---- what a restart needs ----------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All of it, to the last bit."""
+        """The whole state of learning, to the last bit."""
         return {
             "baseline": self.baseline,
             "updates": self.updates,

@@ -1,4 +1,4 @@
-"""What an architecture is: decisions of a controller, and what a trial is told of them.
+"""Architectures: as decisions of a controller, and as the parameters of a trial.
 
 Decisions are whole numbers, in the order in which a controller makes them.
 """
@@ -26,8 +26,8 @@ class MacroSpace:
     layers: int
 
     def architecture(self, decisions: Sequence[int]) -> list[dict[str, Any]]:
-        """Decisions as a trial is told them: per layer the operation, then yes or no for each
-        earlier one but the last."""
+        """Decisions in the form that a trial gets. They are, per layer, the operation, then yes or
+        no for each earlier one but the last."""
         found, rest = [], iter(decisions)
         for layer in range(self.layers):
             operation = self.operations[next(rest)]
@@ -60,7 +60,7 @@ class MicroSpace:
     cells: tuple[str, ...] = ("normal", "reduction")
 
     def architecture(self, decisions: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
-        """Decisions as a trial is told them: per node two inputs, then two operations."""
+        """Decisions in the form that a trial gets: per node two inputs, then two operations."""
         rest = iter(decisions)
         found: dict[str, list[dict[str, Any]]] = {}
         for cell in self.cells:
@@ -90,6 +90,13 @@ def make_space(
     kind: str, operations: Sequence[str], layers: int, nodes: int, cells: Sequence[str]
 ) -> Space:
     """Checks class arguments.
+
+    Args:
+        kind: ``macro`` or ``micro``.
+        operations: names, two or more.
+        layers: of a macro network.
+        nodes: of a micro cell, beside its two inputs.
+        cells: names of micro cells.
 
     Raises:
         TunerArgumentError: names the one that does not fit.

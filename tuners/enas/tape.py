@@ -1,4 +1,4 @@
-"""Gradients of what a controller computes: each step notes how to go back over it.
+"""Gradients of a controller's computation: each step notes how to go back over it.
 
 No more than a controller needs: vectors, matrices that multiply them, a handful of functions.
 """
@@ -55,7 +55,7 @@ class Tape:
         return self._made(matrix.value @ vector.value, back)
 
     def add(self, one: Node, other: Node) -> Node:
-        """Element by element."""
+        """The sum, element by element."""
 
         def back(made: Node) -> None:
             one.grad += made.grad
@@ -64,7 +64,7 @@ class Tape:
         return self._made(one.value + other.value, back)
 
     def multiply(self, one: Node, other: Node) -> Node:
-        """Element by element."""
+        """The product, element by element."""
 
         def back(made: Node) -> None:
             one.grad += made.grad * other.value
@@ -73,7 +73,7 @@ class Tape:
         return self._made(one.value * other.value, back)
 
     def scale(self, one: Node, factor: float) -> Node:
-        """By a number that is none of the parameters."""
+        """Multiply by a number that is none of the parameters."""
 
         def back(made: Node) -> None:
             one.grad += factor * made.grad
@@ -119,7 +119,7 @@ class Tape:
         return self._made(np.log(one.value), back)
 
     def one_minus(self, one: Node) -> Node:
-        """What is left of 1."""
+        """1 minus the value."""
 
         def back(made: Node) -> None:
             one.grad -= made.grad

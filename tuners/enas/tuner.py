@@ -28,7 +28,7 @@ WEIGHTS, CONTROLLER = "weights", "controller"
 class ENASTuner(InheritingTuner):
     """Efficient neural architecture search. Thread-safe; memory does not grow.
 
-    A trial is told ``phase`` and ``architectures``, a list. With ``phase: weights`` it loads the
+    A trial gets ``phase`` and ``architectures``, a list. With ``phase: weights`` it loads the
     version of the shared store that it pins, trains the subgraphs on minibatches in turn, and
     publishes what it changed; what it reports is not learned from. With ``phase: controller`` it
     loads that version and reports the quality of its one architecture on held-out data, with
@@ -41,7 +41,7 @@ class ENASTuner(InheritingTuner):
     timing, up to the order in which weights trials publish. A wait holds no slot. Trials that
     failed, or that users propose by hand, are left out.
 
-    Deriving an architecture (the end of section 2.2) is left to who reads the results: take the
+    Deriving an architecture (the end of section 2.2) is left to the user of the results: take the
     best of the last epoch's controller trials and train it from scratch.
 
     The defaults of what the controller learns by are not the paper's, which belong to some hundred
@@ -138,7 +138,7 @@ class ENASTuner(InheritingTuner):
     # ---- the tuner ---------------------------------------------------------------------------
 
     def handles(self, search_space: Any) -> str:
-        """Its space is in its arguments: another one says nothing to it."""
+        """Refuses every space but an empty one: ENAS takes its space from its arguments."""
         return (
             "ENAS takes 'operations', 'space' and 'layers' or 'nodes' as classArgs; leave "
             "searchSpace out."
@@ -147,7 +147,7 @@ class ENASTuner(InheritingTuner):
         )
 
     def update_search_space(self, search_space: Any) -> None:
-        """Nothing: see :meth:`handles`."""
+        """Does nothing: see :meth:`handles`."""
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Returns architectures to train or to judge. Blocks until the round before has ended.
@@ -177,12 +177,12 @@ class ENASTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Takes what an architecture is worth; learned from when its round is over."""
+        """See :meth:`.Tuner.receive_trial_result`; learned from when its round is over."""
         if kwargs.get("customized") or parameters.get("phase") != CONTROLLER:
             return
         reward = values.score(value, self.optimize_mode)
         if reward is None:
-            return  # it diverged: no number says how bad that is
+            return  # it diverged: there is no number for how bad that is
         decisions = self.architectures.decisions(parameters["architectures"][0])
         with self.lock:
             self._rewards[parameter_id] = (decisions, reward)
@@ -192,7 +192,7 @@ class ENASTuner(InheritingTuner):
         with self.lock:
             self._ends[parameter_id] = success
 
-    def _end_as_told(self, parameter_id: int) -> bool | None:
+    def _reported_end(self, parameter_id: int) -> bool | None:
         return self._ends.get(parameter_id)
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
@@ -222,7 +222,7 @@ class ENASTuner(InheritingTuner):
         return range(first, first + self.batch)
 
     def _begin(self, this: Round) -> None:
-        """With the first request of a round: learn from all before, pin what is newest."""
+        """Begin a round at its first request: learn from all before, pin the newest version."""
         before = self._members_before(this)
         ended = sorted(each for each in self._rewards if each < before.stop)
         self._rule.update([self._rewards.pop(each) for each in ended])
@@ -233,7 +233,7 @@ class ENASTuner(InheritingTuner):
     # ---- restarts ----------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What a restart needs."""
+        """The state that a restart needs."""
         with self.lock:
             return {
                 "seed": self.seed,

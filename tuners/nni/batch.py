@@ -28,7 +28,7 @@ class BatchTuner(Tuner):
         self._given: set[int] = set()
 
     def handles(self, search_space: Any) -> str:
-        """Why these are no parameters one after the other; empty if they are."""
+        """The reason why these are no parameters one after the other; empty if they are."""
         if not isinstance(search_space, Mapping) or len(search_space) != 1:
             return "Batch needs a search space with one choice, whose options are the parameters."
         ((name, dimension),) = spaces.parse(search_space).dimensions
@@ -66,7 +66,7 @@ class BatchTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Learns nothing."""
+        """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
 
     def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
         """Skips what another experiment has run."""
@@ -75,7 +75,7 @@ class BatchTuner(Tuner):
         return None
 
     def state(self) -> dict[str, Any]:
-        """Which options were returned."""
+        """The options that were returned."""
         with self.lock:
             return {"given": sorted(self._given)}
 

@@ -1,4 +1,4 @@
-"""BOHB whose trials are told ``TRIAL_BUDGET``, and train from scratch."""
+"""BOHB whose trials get ``TRIAL_BUDGET``, and train from scratch."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ class NniBOHBTuner(BOHBTuner):
         )
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
-        """As the base does, with the budget under NNI's name."""
+        """Does what the base does, with the budget under NNI's name."""
         return in_nnis_word(super().generate_parameters(parameter_id, **kwargs))
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """As the base does; the budget is none of the configuration."""
+        """See :meth:`.Tuner.receive_trial_result`; the budget is no part of the configuration."""
         super().receive_trial_result(parameter_id, without_budget(parameters), value, **kwargs)
 
     def _parts(self, count: int) -> tuple[int, int] | None:
-        """As NNI has it, and HpBandSter: no result is both a good one and another."""
+        """The split of NNI and HpBandSter: no result is both a good one and another."""
         good = max(self._least(), count * self.top_n_percent // 100)
         return (good, count - good) if count - good >= self._least() else None

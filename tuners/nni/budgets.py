@@ -1,4 +1,4 @@
-"""Trials of NNI are told ``TRIAL_BUDGET``, and train from scratch."""
+"""Budgets under NNI's name: its trials get ``TRIAL_BUDGET``, and train from scratch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def in_nnis_word(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_budget(parameters: Any) -> dict[str, Any]:
-    """What is left is the configuration."""
+    """The parameters without the budget: the configuration."""
     known = parameters if isinstance(parameters, Mapping) else {}
     return {key: known[key] for key in known if key != BUDGET}

@@ -1,4 +1,4 @@
-"""Hyperband whose trials are told ``TRIAL_BUDGET``, and train from scratch."""
+"""Hyperband whose trials get ``TRIAL_BUDGET``, and train from scratch."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class NniHyperbandTuner(HyperbandTuner):
         super().__init__(optimize_mode, max_budget, eta, inherit=False, seed=seed)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
-        """As the base does, with the budget under NNI's name."""
+        """Does what the base does, with the budget under NNI's name."""
         return in_nnis_word(super().generate_parameters(parameter_id, **kwargs))
 
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """As the base does; the budget is none of the configuration."""
+        """See :meth:`.Tuner.receive_trial_result`; the budget is no part of the configuration."""
         super().receive_trial_result(parameter_id, without_budget(parameters), value, **kwargs)

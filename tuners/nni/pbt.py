@@ -1,4 +1,4 @@
-"""Population based training whose checkpoints lie in folders that the trials are told."""
+"""Population based training whose trials get the folders of their checkpoints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NniPBTTuner(PBTTuner):
         self.all_checkpoint_dir = all_checkpoint_dir
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
-        """As the base does, with the folders under NNI's names."""
+        """Does what the base does, with the folders under NNI's names."""
         parameters = super().generate_parameters(parameter_id, **kwargs)
         save = parameters.pop("save_path")
         parameters[LOAD] = self._folder(parameters.pop("restore_path", save))
@@ -57,7 +57,7 @@ class NniPBTTuner(PBTTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """As the base does; the folders are no hyperparameters."""
+        """See :meth:`.Tuner.receive_trial_result`; the folders are no hyperparameters."""
         own = {key: parameters[key] for key in parameters if key not in (LOAD, SAVE)}
         super().receive_trial_result(parameter_id, own, value, **kwargs)
 

@@ -50,7 +50,7 @@ class NniTPETuner(OptunaTuner):
 
 
 def good_ones(gamma: float, most: int) -> Callable[[int], int]:
-    """How many of n trials are good ones.
+    """The number of good ones among n trials, as a function of n.
 
     >>> [good_ones(0.25, 25)(n) for n in (0, 1, 20, 100, 20000)]
     [0, 1, 2, 3, 25]
@@ -59,7 +59,7 @@ def good_ones(gamma: float, most: int) -> Callable[[int], int]:
 
 
 def fading(recent: int) -> Callable[[int], Any]:
-    """What each of n trials weighs, the oldest first.
+    """The weights of n trials, the oldest first, as a function of n.
 
     >>> fading(2)(4).tolist()
     [0.25, 1.0, 1.0, 1.0]

@@ -1,8 +1,8 @@
 """Optuna's samplers as tuners, and its pruners as assessors.
 
 Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization Framework,
-KDD 2019. It decides how our search spaces are said to Optuna and how what happens here is told to
-it; what to try next is Optuna's. Needs the extra ``optuna``, which is imported when a tuner or an
+KDD 2019. This package translates our search spaces, proposals and results into Optuna's terms; what
+to try next is Optuna's decision. Needs the extra ``optuna``, which is imported when a tuner or an
 assessor is built, not before.
 """
 

@@ -1,4 +1,4 @@
-"""What a sampler looks back on: one study's trials, of which only so many are kept.
+"""The history that a sampler sees: one study's trials, of which only so many are kept.
 
 Optuna's own storage keeps every trial, and samplers look through all of them at each request: the
 time of a request and the memory grow for ever. This storage can :meth:`~History.forget` and, unlike
@@ -58,7 +58,7 @@ class History(BaseStorage):
 
     @property
     def finished(self) -> int:
-        """How many trials are kept that are over."""
+        """The number of kept trials that are over."""
         return self._finished
 
     def forget(self, best: int, latest: int, under_way: Container[int]) -> None:
@@ -95,9 +95,9 @@ class History(BaseStorage):
             numbers = [
                 d.to_internal_repr(trial.params[name]) for name, d in trial.distributions.items()
             ]
-            state, told = trial.state.name, trial.values
+            state, results = trial.state.name, trial.values
             rows.append(
-                [trial.number, state, told, shapes.index(shape), numbers, trial.system_attrs]
+                [trial.number, state, results, shapes.index(shape), numbers, trial.system_attrs]
             )
         return {"next": self._next, "notes": self._notes, "shapes": shapes, "trials": rows}
 
@@ -108,7 +108,7 @@ class History(BaseStorage):
             for shape in written["shapes"]
         ]
         self._trials, self._notes = {}, dict(written["notes"])
-        for number, state, told, shape, numbers, attributes in written["trials"]:
+        for number, state, results, shape, numbers, attributes in written["trials"]:
             trial = _begun(number)
             trial.state = TrialState[state]
             trial.distributions = dict(shapes[shape])
@@ -119,8 +119,8 @@ class History(BaseStorage):
                 )
             }
             trial.system_attrs = dict(attributes)
-            if told is not None:
-                trial.values = told
+            if results is not None:
+                trial.values = results
             if trial.state.is_finished():
                 trial.datetime_complete = trial.datetime_start
             self._trials[number] = trial
@@ -129,16 +129,16 @@ class History(BaseStorage):
         self._finished = sum(one.state.is_finished() for one in self._trials.values())
 
     def _best(self, over: list[FrozenTrial], count: int) -> list[FrozenTrial]:
-        told = [one for one in over if one.state is TrialState.COMPLETE and one.values]
+        complete = [one for one in over if one.state is TrialState.COMPLETE and one.values]
         signs = [1 if way is StudyDirection.MAXIMIZE else -1 for way in self._directions]
         points = [
             tuple(sign * value for sign, value in zip(signs, one.values, strict=True))
-            for one in told
+            for one in complete
         ]
         if len(signs) > 1:
-            return [told[place] for place in best_first(points)[:count]]
-        order = sorted(range(len(told)), key=lambda place: points[place], reverse=True)
-        return [told[place] for place in order[:count]]
+            return [complete[place] for place in best_first(points)[:count]]
+        order = sorted(range(len(complete)), key=lambda place: points[place], reverse=True)
+        return [complete[place] for place in order[:count]]
 
     def _newest_notes(self) -> Iterator[tuple[str, Any]]:
         last: dict[str, int] = {}
@@ -170,7 +170,7 @@ class History(BaseStorage):
     # ---- Optuna's interface: of trials ------------------------------------------------------
 
     def create_new_trial(self, study_id: int, template_trial: FrozenTrial | None = None) -> int:
-        """Begins a trial, or takes in one that was made elsewhere."""
+        """Begins a trial, or takes in the one given."""
         trial = _begun(0) if template_trial is None else copy.deepcopy(template_trial)
         trial.number = trial._trial_id = self._next
         self._trials[trial.number] = trial
@@ -186,7 +186,8 @@ class History(BaseStorage):
         param_value_internal: float,
         distribution: BaseDistribution,
     ) -> None:
-        """Raises ValueError for a distribution that cannot be another trial's as well."""
+        """See :meth:`.BaseStorage.set_trial_param`; raises ValueError for a distribution that
+        cannot be another trial's as well."""
         if param_name in self._known:
             check_distribution_compatibility(self._known[param_name], distribution)
         self._known[param_name] = distribution
@@ -198,7 +199,7 @@ class History(BaseStorage):
     def set_trial_state_values(
         self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
     ) -> bool:
-        """Ends a trial; none waits to be begun."""
+        """See :meth:`.BaseStorage.set_trial_state_values`; no trial waits to be begun."""
         changed = self._changing(trial_id)
         if state is TrialState.RUNNING:
             return False
@@ -213,17 +214,17 @@ class History(BaseStorage):
     def set_trial_intermediate_value(
         self, trial_id: int, step: int, intermediate_value: float
     ) -> None:
-        """For pruners, which have a study of their own."""
+        """See :meth:`.BaseStorage.set_trial_intermediate_value`; pruners have their own study."""
         changed = self._changing(trial_id)
         changed.intermediate_values = {**changed.intermediate_values, step: intermediate_value}
 
     def set_trial_user_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """As Optuna's."""
+        """See :meth:`.BaseStorage.set_trial_user_attr`."""
         changed = self._changing(trial_id)
         changed.user_attrs = {**changed.user_attrs, key: value}
 
     def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """What samplers note beside a trial."""
+        """See :meth:`.BaseStorage.set_trial_system_attr`; samplers write such notes."""
         changed = self._changing(trial_id)
         changed.system_attrs = {**changed.system_attrs, key: value}
 
@@ -241,14 +242,14 @@ class History(BaseStorage):
         deepcopy: bool = True,
         states: Container[TrialState] | None = None,
     ) -> list[FrozenTrial]:
-        """Those that are kept, in order."""
+        """See :meth:`.BaseStorage.get_all_trials`; the trials that are kept, in order."""
         if states == (TrialState.WAITING,):
             return []  # asked for at each request
         found = [one for one in self._trials.values() if states is None or one.state in states]
         return copy.deepcopy(found) if deepcopy else found
 
     def _changing(self, number: int) -> FrozenTrial:
-        """A copy in place of a trial, which whoever holds the list of before does not see."""
+        """A copy in place of a trial; holders of an earlier list do not see its changes."""
         trial = self._trials[number]
         self.check_trial_is_updatable(number, trial.state)
         changed = self._trials[number] = copy.copy(trial)
@@ -268,10 +269,10 @@ class History(BaseStorage):
         self._trials, self._notes, self._known = {}, {}, {}
 
     def set_study_user_attr(self, study_id: int, key: str, value: Any) -> None:
-        """Nobody asks for these."""
+        """See :meth:`.BaseStorage.set_study_user_attr`; dropped, as nothing reads them."""
 
     def set_study_system_attr(self, study_id: int, key: str, value: Any) -> None:
-        """What samplers note beside the study."""
+        """See :meth:`.BaseStorage.set_study_system_attr`; samplers write such notes."""
         self._notes = {**self._notes, key: value}
 
     def get_study_id_from_name(self, study_name: str) -> int:
@@ -287,15 +288,15 @@ class History(BaseStorage):
         return self._directions
 
     def get_study_user_attrs(self, study_id: int) -> dict[str, Any]:
-        """Nobody sets these."""
+        """Always empty."""
         return {}
 
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
-        """What samplers noted."""
+        """The notes of samplers."""
         return self._notes
 
     def get_all_studies(self) -> list[Any]:
-        """Of use for what looks through a storage; nobody does."""
+        """Always empty: nothing looks through this storage."""
         return []
 
 

@@ -27,7 +27,7 @@ _OBJECTS = {
     "mutation": "optuna.samplers.nsgaii",
 }
 
-#: What samplers import only when they are first asked, which is too late to hear of it.
+#: Packages that samplers import only when they are first asked, which is too late for an error.
 _NEEDS = {
     "CmaEsSampler": {"cmaes": "Install it with: pip install 'bequeath[optuna]'."},
     "QMCSampler": {"scipy": "Install it with: pip install 'bequeath[optuna]'."},
@@ -46,10 +46,10 @@ _HISTORY = {"GPSampler": 200}
 _ELSE = 1000
 _SHORTEST = 40
 
-#: What has been tried is all that this one knows.
+#: The past trials are all that this one knows.
 _SEE_ALL = ("BruteForceSampler",)
 
-#: Annotations of plain arguments: what they take, and that in words.
+#: Annotations of plain arguments: the types they take, and these for people.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
@@ -104,12 +104,12 @@ def pruner_class(name: str) -> type:
 
 
 def history_of(sampler: str, arguments: Mapping[str, Any], wanted: int | None) -> int:
-    """How many trials a sampler may look back on; 0: all of them.
+    """The number of trials that a sampler may look back on; 0: all of them.
 
     Args:
         sampler: its class.
         arguments: its own.
-        wanted: what the user asked for.
+        wanted: the number that the user gave; None: none.
 
     Raises:
         TunerArgumentError: fewer than a sampler of these arguments needs.
@@ -134,7 +134,7 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int, again: int 
         name: of its class.
         arguments: its own, as plain JSON.
         seed: of all that it draws, and of samplers among its arguments.
-        again: how many there were before it in one search, whose numbers it may not draw again.
+        again: how many samplers the search had before; it may not repeat their numbers.
 
     Raises:
         TunerArgumentError: no such sampler, or arguments that it does not take.
@@ -222,7 +222,7 @@ def _build(owner: type, arguments: Mapping[str, Any], seed: int = 0) -> Any:
 
 
 def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
-    """Optuna looks at few of its arguments before it needs them, which is too late.
+    """Checks types and bounds: Optuna looks at most arguments only when it needs them, too late.
 
     Raises:
         TunerArgumentError: a number is none, or too small; a flag or a text is none; something
@@ -243,8 +243,8 @@ def _check_kinds(owner: type, arguments: Mapping[str, Any]) -> None:
         if not any(isinstance(value, _KINDS[one][0]) for one in kinds) or (
             is_flag and "bool" not in kinds
         ):
-            words = " or ".join(_KINDS[one][1] for one in sorted(kinds))
-            raise TunerArgumentError(f"{where} is {words}, not {value!r}.")
+            kind = " or ".join(_KINDS[one][1] for one in sorted(kinds))
+            raise TunerArgumentError(f"{where} is {kind}, not {value!r}.")
         least = _LEAST.get(name, 0 if "int" in kinds else -math.inf)
         if isinstance(value, int | float) and not is_flag and not value >= least:
             raise TunerArgumentError(f"{where} is {least} or more, not {value}.")

@@ -1,10 +1,11 @@
-"""Our search spaces in Optuna's terms: which parameters to suggest, and what a suggestion means.
+"""Our search spaces in Optuna's terms: parameters to suggest, and suggestions as our values.
 
 Every type of ours is taken. Optuna knows no normal distribution: the normal kinds are suggested as
 a quantile between 0 and 1 and looked up in the distribution, so that a sampler that knows nothing
-draws what the space says. Quantised kinds whose bounds are multiples of ``q`` are steps to Optuna;
-others are continuous to it and rounded afterwards. A nested choice is a choice of branches, and
-below it Optuna's "define by run": parameters that exist only where their branch was chosen.
+draws from the space's distribution. Quantised kinds with bounds that are multiples of ``q`` are
+steps to Optuna; others are continuous to it and rounded afterwards. A nested choice is a choice of
+branches, and below it Optuna's "define by run": parameters that exist only where their branch was
+chosen.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
 
 
 def _labels(choice: Choice) -> tuple[Any, ...]:
-    """The options themselves where Optuna can tell them apart, else texts that stand for them."""
+    """The options themselves where Optuna can distinguish them, else texts that stand for them."""
     options = choice.options
     plain = all(isinstance(option, _PLAIN) for option in options)
     if plain and all(one not in options[:place] for place, one in enumerate(options)):
@@ -147,7 +148,7 @@ def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     return distributions.FloatDistribution(one.low, one.high, step=step, log="log" in one.kind)
 
 
-def told(
+def to_optuna(
     axes: tuple[OptunaAxis, ...], parameters: Mapping[str, Any]
 ) -> dict[str, tuple[OptunaAxis, Any]]:
     """Parameters that Optuna did not suggest, in its terms: name → axis and value.
@@ -160,15 +161,15 @@ def told(
         if axis.key not in parameters:
             raise ValueError(f"there is no {axis.key!r}")
         value = parameters[axis.key]
-        found[axis.name] = (axis, _told(axis, value))
+        found[axis.name] = (axis, _to_optuna(axis, value))
         if isinstance(axis.dimension, Choice):
             below = axis.branches.get(axis.labels.index(found[axis.name][1]))
             if below is not None:
-                found.update(told(below, value))
+                found.update(to_optuna(below, value))
     return found
 
 
-def _told(axis: OptunaAxis, value: Any) -> Any:
+def _to_optuna(axis: OptunaAxis, value: Any) -> Any:
     one = axis.dimension
     if isinstance(one, Choice):
         for label, option in zip(axis.labels, one.options, strict=True):

@@ -18,7 +18,7 @@ class OptunaPrunerAssessor(Assessor):
     Framework, KDD 2019; the papers of pruners are named by Optuna.
 
     The pruner sees one study of its own: each trial's intermediate results as it reports them, and
-    how the trials ended. A trial that was pruned is told as pruned, one that failed as failed.
+    how the trials ended. A trial that was pruned counts as pruned, one that failed as failed.
 
     Args:
         pruner: name of the class in ``optuna.pruners``, such as ``MedianPruner``; ``Median``
@@ -62,7 +62,7 @@ class OptunaPrunerAssessor(Assessor):
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Tells the study how it ended."""
+        """Tells the study of the trial's end."""
         trial = self._trials.pop(trial_job_id, None)
         if trial is None:
             return

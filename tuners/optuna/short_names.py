@@ -34,7 +34,7 @@ class _NamedSampler(OptunaTuner):
 
     @classmethod
     def more_arguments(cls) -> type:
-        """The class whose arguments ``sampler_args`` stands for."""
+        """The class that takes ``sampler_args``."""
         return sampler_class(cls.SAMPLER)
 
 

@@ -19,7 +19,7 @@ from tuners.space.model import Choice, RandInt
 #: How often a restored sampler is asked again for what it proposed in another order.
 _TRIES = 4
 
-#: Stands for a trial of another experiment, while it is told of: no trial of ours has it.
+#: Stands for a trial of another experiment while the study takes it in: no trial of ours has it.
 _IMPORTED = -1
 
 
@@ -29,10 +29,10 @@ class OptunaTuner(Tuner):
     Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
     Framework, KDD 2019; the papers of samplers are named by Optuna.
 
-    What the sampler sees is one study in memory: a request asks, a result tells. Trials that
-    failed, or reported NaN or infinity, are told as failed; those that users proposed by hand are
-    told if they lie in the search space. In serial use the proposals are those that a plain
-    ``study.ask`` with the same seed makes.
+    The sampler sees one study in memory: a request asks, a result tells. Trials that failed, or
+    reported NaN or infinity, count as failed; those that users proposed by hand are told if they
+    lie in the search space. In serial use the proposals are those that a plain ``study.ask`` with
+    the same seed makes.
 
     Beyond ``history`` trials the sampler no longer sees all of them: three quarters are gone on
     with (a third of these the best, the others the latest), by a sampler made anew with a seed of
@@ -74,7 +74,7 @@ class OptunaTuner(Tuner):
         self._begin()
 
     def handles(self, search_space: Any) -> str:
-        """Why this sampler cannot search that space; empty if it can."""
+        """The reason why this sampler cannot search that space; empty if it can."""
         try:
             axes = mapping.axes_of(spaces.parse(search_space))
         except spaces.SpaceError as error:
@@ -102,7 +102,7 @@ class OptunaTuner(Tuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """Tells the sampler of a result."""
+        """See :meth:`.Tuner.receive_trial_result`; tells the sampler of the result."""
         with self.lock:
             if parameter_id not in self._numbers and isinstance(parameters, Mapping):
                 self._take_in(parameter_id, parameters)
@@ -135,7 +135,7 @@ class OptunaTuner(Tuner):
         )
 
     def state(self) -> dict[str, Any]:
-        """What was asked and told, in order: some 30 bytes a trial, since what was kept."""
+        """The log of asks and tells since trials were last dropped: some 30 bytes a trial."""
         with self.lock:
             return {"seed": self.seed, "kept": self._kept, "log": list(self._log)}
 
@@ -165,8 +165,8 @@ class OptunaTuner(Tuner):
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
         """Asks the same again.
 
-        Requests that overlapped may have been asked in another order than they were answered in:
-        what the sampler says now is kept for the one whose parameters it is.
+        Requests that overlapped may have been asked in another order than they were answered in: a
+        proposal that the sampler makes now is kept for the request that had these parameters.
         """
         if not isinstance(parameters, Mapping):
             return
@@ -194,7 +194,7 @@ class OptunaTuner(Tuner):
         self._kept = kept
         self._round = 0 if kept is None else int(kept["round"])
         self._numbers: dict[int, int] = {}  # trials under way → their numbers in the study
-        self._spares: list[tuple[dict[str, Any], int]] = []  # asked for, and nobody's yet
+        self._spares: list[tuple[dict[str, Any], int]] = []  # asked for, and no request's yet
         self._exhausted = False
         self._history = History()
         with warnings.catch_warnings():
@@ -263,10 +263,10 @@ class OptunaTuner(Tuner):
             self._exhausted = True
 
     def _take_in(self, parameter_id: int, parameters: Mapping[str, Any]) -> None:
-        """A trial that the sampler did not suggest: seen by it if it lies in the space."""
+        """Show the sampler a trial that it did not suggest, if it lies in the space."""
         library = optuna()
         try:
-            found = mapping.told(self._axes, parameters)
+            found = mapping.to_optuna(self._axes, parameters)
             trial = library.create_trial(
                 state=library.trial.TrialState.RUNNING,
                 params={name: value for name, (_, value) in found.items()},

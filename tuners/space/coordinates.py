@@ -1,8 +1,8 @@
 """Parameters as points of a cube, for models that count distances between them.
 
 Each dimension of the space is an axis, those below branches included: a number stands at its
-quantile, between 0 and 1, a choice at the place of its option. What a point does not have, since
-its branch was not chosen, is NaN.
+quantile, between 0 and 1, a choice at the place of its option. A coordinate of a branch that was
+not chosen is NaN.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def axes_of(space: Space, path: tuple[str, ...] = ()) -> tuple[Axis, ...]:
 
 def locate(space: Space, axes: Sequence[Axis], parameters: Mapping[str, Any]) -> list[float]:
     """The point where parameters lie.
+
+    Args:
+        space: the search space.
+        axes: of this space, from :func:`axes_of`.
+        parameters: a value for each dimension; others are ignored.
 
     Raises:
         ValueError: one is missing, or is none that the space has.
@@ -109,6 +114,11 @@ def parameters_at(space: Space, axes: Sequence[Axis], point: Sequence[float]) ->
     """The parameters at a point; coordinates of branches that it does not choose do not matter.
 
     Numbers are rounded and clipped as samples are.
+
+    Args:
+        space: the search space.
+        axes: of this space, from :func:`axes_of`.
+        point: a coordinate for each axis.
     """
     return _values(space, {axis.path: at for axis, at in zip(axes, point, strict=True)}, ())
 

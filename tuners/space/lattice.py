@@ -38,8 +38,8 @@ def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
 
     Args:
         space: a Space, or NNI's JSON.
-        spread: within a level, in an order that leaves no holes: whoever stops early has seen some
-            of every value of each parameter.
+        spread: within a level, in an order that leaves no holes: a search that stops early has
+            seen some of every value of each parameter.
     """
     whole = parse(space)
     for level in range(_FINEST_LEVEL + 1):
@@ -73,8 +73,8 @@ def _combinations(space: Space, level: int) -> Iterator[tuple[int, dict[str, Any
 
 
 def _strewn(space: Space, level: int) -> Iterator[dict[str, Any]]:
-    """Those of one level, each so far from the one before it as the golden ratio of all that there
-    are up to it: a lattice of rank one, which covers any axis evenly."""
+    """The points of one level, with steps of the golden ratio of the number of all points up to it:
+    a lattice of rank one, which covers any axis evenly."""
     names = [name for name, _ in space.dimensions]
     axes = [_points(dimension, level) for _, dimension in space.dimensions]
     total = math.prod(len(axis) for axis in axes)

@@ -1,4 +1,4 @@
-"""A search space as frozen values, and how it is read from NNI's JSON."""
+"""A search space as frozen values, and reading it from NNI's JSON."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _parse_choice(options: Any, path: tuple[str, ...]) -> Choice:
 
 
 def _parse_range(kind: RangeKind, value: Any, path: tuple[str, ...]) -> Range | Choice:
-    """A range, or where both bounds are one number (files of NNI's may have that) that number."""
+    """A range; where both bounds are one number (NNI's files may have that), that number."""
     if kind.startswith("q"):
         low, high, q = _numbers(value, 3, "[low, high, q]", path)
         _positive(q, "q", path)

@@ -35,6 +35,11 @@ def mutate(space: Any, parameters: Mapping[str, Any], rng: np.random.Generator) 
     and gets fresh parameters below it. The new value differs from the old where the dimension has
     another. Keys that the space does not know (``save_path`` and the like) are dropped, and those
     that are missing or no longer legal are drawn, so parameters outlive a change of the space.
+
+    Args:
+        space: a Space, or NNI's JSON.
+        parameters: of one trial; not changed.
+        rng: the only source of randomness.
     """
     whole = parse(space)
     child = conform(whole, parameters, rng)
@@ -94,7 +99,13 @@ def _draw_other(dimension: Dimension, old: Any, rng: np.random.Generator) -> Any
 def conform(
     space: Space, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Returns the legal ones of ``parameters``, copied; what else the space has is drawn."""
+    """Returns the legal ones of ``parameters``, copied; all others of the space are drawn.
+
+    Args:
+        space: the search space.
+        parameters: of one trial; not changed. Names that the space does not know are dropped.
+        rng: the only source of randomness.
+    """
     conformed: dict[str, Any] = {}
     for name, dimension in space.dimensions:
         if name in parameters and _legal(dimension, parameters[name]):

@@ -25,7 +25,7 @@ from tests.support.s3_server import BUCKET, S3Server
 from trial_runtime import weights
 from trial_runtime.weights.remote.address import RemoteRoot
 from trial_runtime.weights.remote.place import Place
-from trial_runtime.weights.remote.store_shelf import RemoteStores
+from trial_runtime.weights.remote.stores import RemoteStores
 
 CODE = Path(__file__).parents[1] / "experiment" / "code"
 WRITERS = 4

@@ -222,11 +222,11 @@ def test_whoever_may_come_is_heard_whichever_way_it_comes(head: Head) -> None:
         link = head.router.admit(name, f"{name}:secret")
         with connect(head.context, replace(peer, routing_id=f"{name}:secret")) as one:
             try_to_say(one, b"hello")
-            said: list[Said] = []
+            said: list[PeerMessage] = []
             while not said:
                 said = head.router.poll(1.0)
                 assert head.router.refusals() == {}, name
-            assert said == [Said(name, f"{name}:secret".encode(), b"hello")]
+            assert said == [PeerMessage(name, f"{name}:secret".encode(), b"hello")]
             link.send(b"welcome")
             assert one.poll(int(PATIENCE_S * 1000))
             assert one.recv() == b"welcome"

@@ -114,7 +114,7 @@ class Told(session.AgentSession):
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     root = tmp_path / "weights"
     root.mkdir()
-    monkeypatch.setattr(roots, "_told", None)
+    monkeypatch.setattr(roots, "_configured", None)
     yield Place(tmp_path, root)
     session.adopt(None)
 

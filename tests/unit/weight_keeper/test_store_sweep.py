@@ -17,7 +17,7 @@ from trial_runtime.weights.remote.address import RemoteRoot
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.pushing import push
 from trial_runtime.weights.remote.record import StoredFile
-from trial_runtime.weights.remote.store_shelf import RemoteStores
+from trial_runtime.weights.remote.stores import RemoteStores
 
 
 class Attempts:

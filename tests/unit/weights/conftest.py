@@ -12,5 +12,5 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A weights root that this process was told about, forgotten afterwards."""
     folder = tmp_path / "weights"
     folder.mkdir()
-    monkeypatch.setattr(roots, "_told", roots.Roots(str(folder)))
+    monkeypatch.setattr(roots, "_configured", roots.Roots(str(folder)))
     return folder

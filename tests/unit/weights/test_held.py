@@ -133,7 +133,7 @@ def child(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         _verify_parent(file)
         return file
 
-    monkeypatch.setattr(roots, "_told", None)
+    monkeypatch.setattr(roots, "_configured", None)
     return begin
 
 

@@ -56,7 +56,7 @@ def test_without_a_table_nothing_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told_s, options, bound_s",
+    "timeout_s, options, bound_s",
     [
         (75.0, {}, 75.0),  # the default caches of 60 s, and a margin
         (75.0, {"acdirmax": "200"}, 215.0),
@@ -67,10 +67,10 @@ def test_without_a_table_nothing_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_the_bound_exceeds_what_a_client_may_cache(
-    monkeypatch: pytest.MonkeyPatch, told_s: float, options: dict[str, str], bound_s: float
+    monkeypatch: pytest.MonkeyPatch, timeout_s: float, options: dict[str, str], bound_s: float
 ) -> None:
     monkeypatch.setattr(patience, "mount_of", lambda path: Mount("/w", "nfs4", options))
-    assert bound_for(told_s, "/w") == bound_s
+    assert bound_for(timeout_s, "/w") == bound_s
     assert STALE_TIMEOUT_S > 60
 
 

@@ -1,4 +1,4 @@
-"""Which remote root an experiment has: a URL, and options that name secrets by reference."""
+"""The remote root of an experiment: a URL, and options that name secrets by reference."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 
 from trial_runtime.errors import MissingExtra, WeightsError
 
-#: Protocols of fsspec that store files. The others read from elsewhere, wrap another file
-#: system, or cannot be written to.
-PROTOCOLS: Final[dict[str, str]] = {  # → what brings it
+#: Protocols of fsspec that store files. The others only read, wrap another file system, or
+#: cannot be written to.
+PROTOCOLS: Final[dict[str, str]] = {  # → the package that has it
     "s3": "bequeath[s3]",
     "s3a": "bequeath[s3]",
     "sftp": "bequeath[ssh]",
@@ -34,7 +34,7 @@ PROTOCOLS: Final[dict[str, str]] = {  # → what brings it
     "local": "fsspec",
 }
 
-#: Those where an upload appears whole or not at all, and where there is no rename.
+#: Protocols by which an upload appears whole or not at all, and which have no rename.
 OBJECT_STORES: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "oci", "oss", "tos", "memory"}
 )
@@ -85,8 +85,8 @@ def check_url(text: str) -> str:
     Raises:
         BadRoot: its protocol is not known, it carries a password, or it names no place.
     """
-    found = _URL.match(text)
-    protocol = found["protocol"].lower() if found else ""
+    match = _URL.match(text)
+    protocol = match["protocol"].lower() if match else ""
     if protocol not in PROTOCOLS:
         import difflib
 
@@ -112,10 +112,10 @@ def check_url(text: str) -> str:
 
 
 def demand_package(protocol: str) -> None:
-    """Make sure that what speaks a protocol is installed; imports it.
+    """Make sure that the package of a protocol is installed; imports it.
 
     Raises:
-        MissingExtra: it is not; says what to install.
+        MissingExtra: it is not; names the package.
     """
     from fsspec.registry import get_filesystem_class
 

@@ -23,7 +23,7 @@ Options = Mapping[str, Any]
 
 
 def is_reference(value: object) -> bool:
-    """Whether a value names where to find the value."""
+    """Whether a value is a reference to a variable or file that has the value."""
     return isinstance(value, str) and value.startswith((_ENV, _FILE))
 
 
@@ -51,8 +51,8 @@ def resolve(options: Options, environ: Mapping[str, str] | None = None) -> dict[
 
 
 def secrets(options: Options, environ: Mapping[str, str] | None = None) -> list[str]:
-    """What the references stand for, to be kept out of logs; those that lead nowhere are
-    passed over."""
+    """The secrets that the references stand for, to be kept out of logs; references that lead
+    nowhere are passed over."""
     known = os.environ if environ is None else environ
     found = []
     for path, value in _leaves(options):

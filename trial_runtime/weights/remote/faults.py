@@ -1,4 +1,4 @@
-"""What went wrong on a remote root: may it pass, and how is it said?
+"""Errors of a remote root: whether they may pass, and their names here.
 
 Each library that fsspec drives has errors of its own. The table names them by module, so that
 none is imported which is not in use.
@@ -55,8 +55,8 @@ def known() -> tuple[type[BaseException], ...]:
     return (OSError, EOFError, ValueError, *_classes(_FAMILIES), *_classes(_LASTING))
 
 
-def told(error: BaseException, where: str) -> RemoteError:
-    """An error of :func:`known`, as ours."""
+def as_remote_error(error: BaseException, where: str) -> RemoteError:
+    """An error of :func:`known` as one of ours."""
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, _classes(_LASTING)):
         return RemoteRefused(f"{text} ({type(error).__name__})", hint=_advice(error), where=where)

@@ -10,7 +10,7 @@ from trial_runtime.weights.remote.credentials import resolve
 
 SFTP: Final = frozenset({"sftp", "ssh"})
 
-#: What is not said in ``weightsRootOptions``: an endpoint that is gone has to be noticed.
+#: Defaults of ``weightsRootOptions``: an endpoint that is gone has to be noticed.
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "config_kwargs": {
         "connect_timeout": 10,
@@ -49,8 +49,8 @@ def _open(root: RemoteRoot, options: Mapping[str, Any]) -> tuple[Any, str]:
         from trial_runtime.weights.remote.sftp import checked_sftp
 
         sftp = checked_sftp()
-        told = {**sftp._get_kwargs_from_urls(root.url), **options}
-        return sftp(skip_instance_cache=True, **told), sftp._strip_protocol(root.url)
+        arguments = {**sftp._get_kwargs_from_urls(root.url), **options}
+        return sftp(skip_instance_cache=True, **arguments), sftp._strip_protocol(root.url)
     import fsspec
 
     if root.protocol in ("s3", "s3a"):

@@ -37,13 +37,13 @@ class _Mine(Exception):
 class Place:
     """Names and bytes below ``<root>/<experiment>``. From any thread; methods block.
 
-    A file appears under its name whole or not at all: an object store sees to that itself,
-    elsewhere it is written below ``.uploads`` and renamed.
+    A file appears under its name whole or not at all: an object store sees to that itself, on other
+    file systems it is written below ``.uploads`` and renamed.
 
     Args:
-        root: where.
-        owner: who writes here, for names of uploads: one process at a time.
-        persistence: how long what fails is tried again.
+        root: the remote root.
+        owner: name of the writing process, for names of uploads: one process at a time.
+        persistence: how long a failed request is tried again.
         opened: makes the connection; another one in tests.
 
     All methods raise :class:`RemoteUnavailable` at the bound, and
@@ -107,10 +107,10 @@ class Place:
                 self._make_folder(fs, f"{base}/{UPLOADS}")
             write(fs, f"{base}/{draft}")
             fs.invalidate_cache()
-            found = fs.info(f"{base}/{draft}")["size"]
-            if found != nbytes:
+            written = fs.info(f"{base}/{draft}")["size"]
+            if written != nbytes:
                 raise RemoteUnavailable(
-                    f"took {found:,} bytes of {nbytes:,}", where=f"{self.root.shown}/{name}"
+                    f"took {written:,} bytes of {nbytes:,}", where=f"{self.root.shown}/{name}"
                 )
             if draft != name:
                 self._make_folder(fs, os.path.dirname(f"{base}/{name}"))
@@ -132,10 +132,10 @@ class Place:
         def once(fs: Any, base: str) -> int | None:
             fs.invalidate_cache()
             try:
-                found = fs.info(f"{base}/{name}")
+                info = fs.info(f"{base}/{name}")
             except FileNotFoundError:
                 return None
-            return int(found["size"]) if found["type"] == "file" else None
+            return int(info["size"]) if info["type"] == "file" else None
 
         return self._do(f"looking for {name}", once)
 
@@ -228,9 +228,9 @@ class Place:
         self._do(f"removing {folder}", once)
 
     def forget_uploads(self) -> None:
-        """Remove what this owner's process before has left half written."""
+        """Remove uploads that an earlier process of this owner has left half written."""
         for name in self.listing(UPLOADS) if not self._whole else ():
-            # The whole of the owner's name: "gpu" is not "gpu-2", who may be writing right now.
+            # The whole of the owner's name: "gpu" is not "gpu-2", which may be writing right now.
             if name.rpartition("-")[0] == f"{UPLOADS}/{self._owner}":
                 self.remove(name)
 
@@ -252,10 +252,10 @@ class Place:
             raise
         except faults.known() as error:
             self._hang_up()
-            raise faults.told(error, self.root.shown) from error
+            raise faults.as_remote_error(error, self.root.shown) from error
 
     def _hang_up(self) -> None:
-        """The next try has a connection of its own; this one may be half dead."""
+        """Drop the connection, which may be half dead; the next try makes another."""
         fs, self._mine.fs = getattr(self._mine, "fs", None), None
         if fs is not None and self.root.protocol in SFTP:
             fs.disconnect()
@@ -266,7 +266,7 @@ class Place:
 
 
 def _walk(fs: Any, top: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    """As ``fs.find``, which takes a folder that it could not list for an empty one."""
+    """Do what ``fs.find`` does, which takes a folder that it could not list for an empty one."""
     pending = [top]
     while pending:
         try:

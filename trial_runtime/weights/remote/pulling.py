@@ -37,12 +37,12 @@ class NotPublished(StaleWeights):
 
 
 class Cache(Protocol):
-    """What is used of :class:`trial_runtime.weights.cache.WeightsCache`."""
+    """The part of :class:`trial_runtime.weights.cache.WeightsCache` that is used here."""
 
     def get(
         self, digest: str, nbytes: int, fetch: Callable[[BinaryIO], None]
     ) -> AbstractContextManager[str]:
-        """The path of a local file with these bytes."""
+        """See :meth:`trial_runtime.weights.cache.WeightsCache.get`."""
         ...
 
 
@@ -59,19 +59,19 @@ def pull(
     """Lay committed weights down in a view, with all files that they refer to. Blocks.
 
     Files come through the host's cache: linked where the store's own readers map them, which
-    never changes them; copied where a trial opens them by its own means.
+    never changes them; copied where a trial opens them itself.
 
     Args:
-        place: where from.
+        place: the experiment's place on the remote root.
         cache: of this host.
         view: the attempt's folder, as its weights root; a real path.
         restore_path: canonical, below it.
-        digest: what the head has committed.
+        digest: the one that the head has committed.
         kind: likewise.
         patience: for a store that does not show yet what was committed, or shows it torn.
 
     Returns:
-        The record: what a child may inherit is in its files.
+        The record; a child may inherit from its files.
 
     Raises:
         NotPublished: there is no publication of that digest.
@@ -91,7 +91,14 @@ def pull(
 def read_record(
     place: Place, save_path: str, digest: str, kind: records.Kind, waited_s: float = 0.0
 ) -> Record:
-    """One look at a record.
+    """Read a record, in one look.
+
+    Args:
+        place: the experiment's place on the remote root.
+        save_path: of the weights, canonical.
+        digest: of the weights, hex.
+        kind: of the weights.
+        waited_s: seconds waited so far, for the error.
 
     Raises:
         NotPublished: it is not there.
@@ -177,7 +184,7 @@ def _fetch_past_cache(place: Place, file: StoredFile, target: str) -> None:
 def _check_manifest(
     place: Place, cache: Cache, view: str, record: Record, file: StoredFile
 ) -> None:
-    """All that the manifest refers to has been laid down, in the sizes that it names."""
+    """Check that all files of the manifest have been laid down, in the sizes that it names."""
     where = f"{place.root.shown}/{file.name}"
     if file.nbytes > MAX_MANIFEST_BYTES:
         raise CorruptWeights(f"a manifest of {file.nbytes:,} bytes", where=where)

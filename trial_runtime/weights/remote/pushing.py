@@ -21,7 +21,7 @@ from trial_runtime.weights.roots import Located
 
 @dataclass(frozen=True)
 class Pushed:
-    """What is on the remote root now."""
+    """The weights that are on the remote root now."""
 
     published: PublishedDigest
     record: Record
@@ -40,12 +40,12 @@ def push(
     """Copy what lies at a save path to the remote root. Blocks; may be repeated.
 
     Args:
-        place: where to.
+        place: the experiment's place on the remote root.
         view: the attempt's folder, as its weights root; a real path.
         save_path: canonical, below it.
         writer: trial and attempt.
         inherited: by path, the files of the parent that are on the remote root already.
-        announced: the digest that the trial told, if it did.
+        announced: the digest that the trial announced; None: it announced none.
 
     Raises:
         WeightsNotFound: there is nothing.
@@ -79,8 +79,8 @@ def push(
 
 
 def _root_of(view: str, save_path: str) -> str:
-    """The folder below which what lies at a save path may be claimed: trials may claim nothing of
-    the stores', and versions of stores lie nowhere else."""
+    """The folder that files at a save path may not lead out of: trials may claim nothing of the
+    stores', and versions of stores lie in no other folder."""
     stored = save_path.startswith(f"{STORES_NAME}/")
     return os.path.join(view, STORES_NAME) if stored else view
 
@@ -97,9 +97,11 @@ def _of_manifest(
         if relative_to(save_path, path) is None and path in inherited:
             files.append(inherited[path])
         elif reference in opened.manifest.digests:
-            told = opened.manifest.digests[reference]
-            files.append(StoredFile(path, opened.manifest.files[reference], told, save_path))
-        else:  # of somebody else whom the parent's record does not name: kept as our own
+            digest_of_file = opened.manifest.digests[reference]
+            files.append(
+                StoredFile(path, opened.manifest.files[reference], digest_of_file, save_path)
+            )
+        else:  # of an ancestor that the parent's record does not name: kept as our own
             files.append(_own(view, path, save_path))
     files.append(_own(view, records.manifest_path(save_path), save_path))
     return files

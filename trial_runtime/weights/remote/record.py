@@ -1,7 +1,7 @@
-"""The record of one publication: which file of it lies in which object.
+"""The record of one publication: the object of each of its files.
 
-The record is written when all of its objects are there. Readers know the digest of what they
-want from the head; a record only says where the bytes are, and each of its numbers is checked.
+The record is written when all of its objects are there. Readers know the digest of the weights
+from the head; a record only has the places of the bytes, and each of its numbers is checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PUBLISHED: Final = "published"
 UPLOADS: Final = ".uploads"
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-#: Longer names of folders are cut and told apart by a digest: servers take 255 bytes.
+#: Longer names of folders are cut and distinguished by a digest: servers take 255 bytes.
 _LONGEST_NAME: Final = 200
 
 Kind = Literal["bequeath", "files"]
@@ -63,14 +63,23 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Where it lies, as seen from the experiment's place."""
+        """The name of the record's file, as seen from the experiment's place."""
         return record_name(self.save_path, self.digest)
 
 
 def make(
     kind: Kind, digest: str, nbytes: int, writer: str, save_path: str, files: list[StoredFile]
 ) -> Record:
-    """A record of now."""
+    """A record with the time of now.
+
+    Args:
+        kind: of the weights.
+        digest: of the weights, as the head commits it.
+        nbytes: of everything a reader may have to read.
+        writer: trial and attempt.
+        save_path: canonical.
+        files: all that belong to the weights, inherited ones too.
+    """
     created = datetime.now(timezone.utc).isoformat(timespec="microseconds")
     return Record(FORMAT, VERSION, kind, digest, nbytes, writer, created, save_path, tuple(files))
 
@@ -91,7 +100,7 @@ def record_name(save_path: str, digest: str) -> str:
 
 
 def _encoded(save_path: str) -> str:
-    """A path of which no file system makes something else: no blanks, no ``?`` or ``#``."""
+    """A spelling of a path that every file system takes as it is: no blanks, ``?`` or ``#``."""
     return "/".join(_name(part) for part in save_path.split("/"))
 
 
@@ -111,6 +120,13 @@ def decode(
     raw: bytes, where: str, *, save_path: str, digest: str, kind: Kind | None = None
 ) -> Record:
     """Read and check a record.
+
+    Args:
+        raw: its bytes.
+        where: its place, for the error.
+        save_path: of the weights that it has to be about.
+        digest: of these weights.
+        kind: of these weights; None: either.
 
     Raises:
         CorruptWeights: it is none, of a newer version, or not that of these weights.
@@ -132,7 +148,7 @@ def decode(
 
 
 def tree_digest(save_path: str, files: tuple[StoredFile, ...]) -> str:
-    """What :func:`trial_runtime.weights.plain.digest_tree` gives for these files."""
+    """The digest that :func:`trial_runtime.weights.plain.digest_tree` gives for these files."""
     listing = sorted(
         (
             "." if file.path == save_path else file.path[len(save_path) + 1 :],
@@ -145,7 +161,7 @@ def tree_digest(save_path: str, files: tuple[StoredFile, ...]) -> str:
 
 
 def manifest_path(save_path: str) -> str:
-    """Where the manifest of our own kind of weights lies, below the weights root."""
+    """The path of the manifest of our own kind of weights, below the weights root."""
     return f"{save_path}/{MANIFEST_NAME}"
 
 

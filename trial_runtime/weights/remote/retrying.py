@@ -1,4 +1,4 @@
-"""How long, and how often, something that failed on a remote root is tried again."""
+"""Retries of requests that failed on a remote root, within a bound."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Persistence:
-    """A bound on trying; clock and sleep are given by tests."""
+    """A bound on trying; tests replace clock and sleep."""
 
     timeout_s: float = PATIENCE_S
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
     def get_done(self, what: str, work: Callable[[], T]) -> T:
-        """Do ``work``, again after growing pauses while it fails for what may pass. Blocks.
+        """Do ``work``, and again after growing pauses while its error is one that may pass. Blocks.
 
         Raises:
             RemoteUnavailable: it still failed at the bound.

@@ -1,7 +1,7 @@
 """SFTP with host keys that are checked, and files that are on the server's disk.
 
 fsspec's own takes any key that a host shows at the first connection, and keeps no list of
-them: whoever sits on the line could read and forge weights.
+them: an attacker on the line could read and forge weights.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ KNOWN_HOSTS: Final = ("~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts")
 _KEEPALIVE_S: Final = 15
 _SSH_PORT: Final = 22
 #: Before the key itself: a mark, hosts, its kind.
-_REVOKED_WORDS: Final = 3
+_REVOKED_FIELDS: Final = 3
 _WRITE_BYTES: Final = 1 << 20
 
 
 class _OnlyKnownHosts:
-    """What paramiko asks about a host that is in none of the files."""
+    """The policy that paramiko asks about a host that is in none of the files: refuse it."""
 
     def __init__(self, file: str, revoked: dict[bytes, str]) -> None:
         self._file = file
@@ -61,31 +61,31 @@ def connected(host: str, options: dict[str, Any]) -> Any:
 
     Raises:
         RemoteRefused: the host is not known.
-        Exception: what paramiko raises.
+        Exception: any that paramiko raises.
     """
     import paramiko
 
-    told = dict(options)
-    named = told.pop("known_hosts", None)
+    arguments = dict(options)
+    named = arguments.pop("known_hosts", None)
     usual = (*KNOWN_HOSTS, str(recorded_hosts()))
     files = [os.path.expanduser(path) for path in ([named] if named else usual)]
     for timeout in ("timeout", "banner_timeout", "auth_timeout", "channel_timeout"):
-        told.setdefault(timeout, CONNECT_S)
-    if told.get("key_filename"):
-        told["key_filename"] = os.path.expanduser(told["key_filename"])
+        arguments.setdefault(timeout, CONNECT_S)
+    if arguments.get("key_filename"):
+        arguments["key_filename"] = os.path.expanduser(arguments["key_filename"])
     client = paramiko.SSHClient()
     try:
         known, revoked = paramiko.HostKeys(), {}
         for path in files:
             if named or os.path.exists(path):
                 revoked.update(_read(path, known))
-        port = int(told.get("port") or _SSH_PORT)
+        port = int(arguments.get("port") or _SSH_PORT)
         spelt = host if port == _SSH_PORT else f"[{host}]:{port}"
         for kind, key in (known.lookup(spelt) or {}).items():
             if key.asbytes() not in revoked:
                 client.get_host_keys().add(spelt, kind, key)
         client.set_missing_host_key_policy(cast("Any", _OnlyKnownHosts(files[0], revoked)))
-        client.connect(host, **told)
+        client.connect(host, **arguments)
         transport = client.get_transport()
         assert transport is not None, "connected"
         transport.set_keepalive(_KEEPALIVE_S)
@@ -96,26 +96,25 @@ def connected(host: str, options: dict[str, Any]) -> Any:
 
 
 def _read(path: str, known: Any) -> dict[bytes, str]:
-    """Add a file's keys to those that are ``known``; returns those that nobody may show any more,
-    each with the place that says so. paramiko itself knows of no such marks, and reads no file
-    that has one."""
+    """Add a file's keys to those that are ``known``; returns the revoked ones, each with the place
+    of its mark. paramiko itself knows no such marks, and reads no file that has one."""
     from paramiko import SSHException
     from paramiko.hostkeys import HostKeyEntry
 
     revoked = {}
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
-            words = line.split()
+            fields = line.split()
             try:
-                if words and not words[0].startswith(("@", "#")):
-                    entry = HostKeyEntry.from_line(" ".join(words), number)
+                if fields and not fields[0].startswith(("@", "#")):
+                    entry = HostKeyEntry.from_line(" ".join(fields), number)
                     for name in entry.hostnames if entry is not None else ():
                         known.add(name, entry.key.get_name(), entry.key)
-                elif len(words) > _REVOKED_WORDS and words[0] == "@revoked":
-                    blob = base64.b64decode(words[_REVOKED_WORDS], validate=True)
+                elif len(fields) > _REVOKED_FIELDS and fields[0] == "@revoked":
+                    blob = base64.b64decode(fields[_REVOKED_FIELDS], validate=True)
                     revoked[blob] = f"{path}, line {number}"
             except (SSHException, ValueError):
-                continue  # what cannot be read makes nobody known
+                continue  # a line that cannot be read makes no host known
     return revoked
 
 
@@ -145,7 +144,7 @@ def checked_sftp() -> Any:
                 ending.cancel()
 
         def upload(self, source: BinaryIO, path: str) -> None:
-            """Write a new file and have the server make it durable, if it can."""
+            """Write a new file and ask the server to make it durable, if it can."""
             with self.ftp.open(path, "wb") as file:
                 file.set_pipelined(True)
                 while piece := source.read(_WRITE_BYTES):

@@ -62,7 +62,7 @@ class PipelinedReader:
         return offset, nbytes, number
 
     def _async_response(self, kind: int, message: Any, number: int) -> None:
-        """paramiko hands an answer over."""
+        """Take an answer in; paramiko calls it."""
         if kind == self._data:
             self._answers[number] = message.get_string()
             return

@@ -1,4 +1,4 @@
-"""Which objects belong to which weights, and removing those that nothing needs.
+"""The objects of weights on a remote root, and the removal of those that nothing needs.
 
 The counterpart of :mod:`trial_runtime.weights.usage` for a remote root. Objects lie with the
 save path that wrote them and are referred to by the records of descendants only, which have
@@ -36,11 +36,11 @@ class RemoteStorage:
 
     @property
     def where(self) -> str:
-        """For people."""
+        """The experiment's place, for people."""
         return self._place.root.shown
 
     def file_use(self, path: str, *, digest: str | None = None) -> FileUse:
-        """As :func:`trial_runtime.weights.usage.file_use`; files are objects and records.
+        """See :func:`trial_runtime.weights.usage.file_use`; files are objects and records.
 
         Raises:
             NotPublished, CorruptWeights, RemoteUnavailable, RemoteRefused.
@@ -56,7 +56,7 @@ class RemoteStorage:
         return FileUse(path, own, inherited, len(opened))
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
-        """As :func:`trial_runtime.weights.usage.in_doubt`.
+        """See :func:`trial_runtime.weights.usage.in_doubt`.
 
         Raises:
             RemoteUnavailable, RemoteRefused.
@@ -76,7 +76,7 @@ class RemoteStorage:
         keep: Mapping[str, str | None],
         whole: Iterable[str] = (),
     ) -> Removal:
-        """As :func:`trial_runtime.weights.usage.plan_removal`; no path's objects lie below
+        """See :func:`trial_runtime.weights.usage.plan_removal`; no path's objects lie below
         another's, so nothing of ``whole`` is ever below what goes.
 
         Raises:

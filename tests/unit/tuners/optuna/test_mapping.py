@@ -71,7 +71,7 @@ def test_normal_numbers_are_normal(suggested):
 def test_what_was_suggested_can_be_told_from_the_parameters(suggested):
     axes = mapping.axes_of(parse(ALL))
     for parameters in suggested[:100]:
-        for name, (axis, value) in mapping.told(axes, parameters).items():
+        for name, (axis, value) in mapping.to_optuna(axes, parameters).items():
             held = mapping.distribution(axis, optuna.distributions)
             assert held._contains(held.to_internal_repr(value)), (name, value)
 

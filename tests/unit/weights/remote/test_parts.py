@@ -68,10 +68,10 @@ def test_homes_are_those_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyP
 )
 def test_what_may_pass_and_what_does_not(error: Exception, kind: type[Exception]) -> None:
     assert isinstance(error, faults.known())
-    told = faults.told(error, "s3://bucket")
-    assert type(told) is kind
-    assert told.where == "s3://bucket"
-    assert told.hint
+    remote_error = faults.as_remote_error(error, "s3://bucket")
+    assert type(remote_error) is kind
+    assert remote_error.where == "s3://bucket"
+    assert remote_error.hint
 
 
 def test_names_of_save_paths_do_not_meet() -> None:

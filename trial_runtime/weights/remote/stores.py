@@ -1,4 +1,4 @@
-"""Versions of shared stores on a remote root: weights like others, below a name of their own."""
+"""Versions of shared stores on a remote root: weights like others, in a folder of their own."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class RemoteStores:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._shelf = RemoteStorage(place)
+        self._storage = RemoteStorage(place)
 
     @property
     def where(self) -> str:
-        """For people."""
-        return f"{self._shelf.where}/{STORES_NAME}"
+        """The stores' place, for people."""
+        return f"{self._storage.where}/{STORES_NAME}"
 
     def folders(self) -> list[str]:
-        """All that has an object or a record there."""
+        """All versions that have an object or a record there."""
         found = set()
         for top in (records.PUBLISHED, records.OBJECTS):
             for name in self._place.listing(f"{top}/{STORES_NAME}"):
@@ -39,11 +39,11 @@ class RemoteStores:
 
     def file_use(self, path: str, *, digest: Optional[str] = None) -> FileUse:
         """See :meth:`RemoteStorage.file_use`."""
-        return self._shelf.file_use(_whole(path), digest=digest)
+        return self._storage.file_use(_whole(path), digest=digest)
 
     def in_doubt(self, keep: Mapping[str, Optional[str]]) -> dict[str, WeightsError]:
         """See :meth:`RemoteStorage.in_doubt`."""
-        doubts = self._shelf.in_doubt({_whole(path): digest for path, digest in keep.items()})
+        doubts = self._storage.in_doubt({_whole(path): digest for path, digest in keep.items()})
         return {path: doubts[_whole(path)] for path in keep if _whole(path) in doubts}
 
     def plan_removal(
@@ -54,7 +54,7 @@ class RemoteStores:
         whole: Iterable[str] = (),
     ) -> Removal:
         """See :meth:`RemoteStorage.plan_removal`."""
-        return self._shelf.plan_removal(
+        return self._storage.plan_removal(
             drop=[_whole(path) for path in drop],
             keep={_whole(path): digest for path, digest in keep.items()},
             whole=[_whole(path) for path in whole],
@@ -62,11 +62,11 @@ class RemoteStores:
 
     def remove(self, removal: Removal) -> None:
         """See :meth:`RemoteStorage.remove`."""
-        self._shelf.remove(removal)
+        self._storage.remove(removal)
 
     def bytes_below(self, path: str, removal: Removal) -> int:
         """See :meth:`RemoteStorage.bytes_below`."""
-        return self._shelf.bytes_below(_whole(path), removal)
+        return self._storage.bytes_below(_whole(path), removal)
 
 
 def _whole(path: str) -> str:
