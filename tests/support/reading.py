@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.resources import Offer
 from dispatcher.core.settings import Settings
 from dispatcher.ports import JournalRow
+
+
+def _free(offer: Offer | None) -> set[str]:
+    """Devices on which something may be started."""
+    return {device.id for device in offer.devices if not device.trouble} if offer else set()
+
 
 _SURROUNDINGS = (
     e.HeadStarted,
@@ -142,7 +149,11 @@ class Reading:
             if n >= since
             and key not in self.holds.get(n, ())
             and (where is None or worker in where)
-            and (self._harmed(worker, n) or self._ended_unheard(trial, number, since, n))
+            and (
+                self._harmed(worker, n)
+                or self._ended_unheard(trial, number, since, n)
+                or self._placed_anew(trial, number, worker, (since, n))
+            )
         ]
 
     def _ended_unheard(self, trial: int, number: int, since: int, row: int) -> bool:
@@ -154,6 +165,22 @@ class Reading:
             return False
         stops = [*self.stopped, *(stop for stop, _ in story.stops)]
         return any(since <= stop < row for stop in stops)
+
+    def _placed_anew(self, trial: int, number: int, worker: str, rows: tuple[int, int]) -> bool:
+        """Whether a hello (the second row) may have ended an attempt, begun after the first row, of
+        which nobody had heard: its start was lost, and a device that its worker had is gone."""
+        since, hello = rows
+        story = self.trials[trial].attempts.get(number)
+        if story is not None and story.first < hello:
+            return False
+        had: set[str] = set()
+        for row, event in self.surroundings:
+            if isinstance(event, e.WorkerJoined | e.WorkerOffers) and event.worker == worker:
+                free = _free(event.offer)
+                if row >= hello:
+                    return not had <= free
+                had = free if row <= since else had | free
+        return False
 
     def silent_since(self, last: Attempt, trial: int) -> bool:
         """Whether a later attempt was ordered than the last one that ever spoke."""

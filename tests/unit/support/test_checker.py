@@ -11,6 +11,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Weights
+from dispatcher.core.resources import Device, Offer
 from dispatcher.core.settings import Settings
 from dispatcher.ports import JournalRow
 from tests.support.checker import Harm, Ordered, Witnesses, check_journal
@@ -241,6 +242,21 @@ def test_what_ended_unheard_ended_as_it_was_to(reason: EndReason, late: bool) ->
     found = judged(events, Witnesses(calls=[("end", 1, True)]))
     faulty = any("was told that 1 succeeded; it" in sentence for sentence in found)
     assert faulty is (late or reason is EndReason.KILLED), found
+
+
+@pytest.mark.parametrize("ails", [False, True])
+def test_a_start_that_nobody_heard_may_be_placed_anew(ails: bool) -> None:
+    """A hello says that a device is gone: the next attempt begins there, before the user's kill.
+    With all devices in place the start would have been sent again, and the kill came first."""
+    both = Offer(devices=(Device("a", 0), Device("b", 1)))
+    events = good()
+    events[2] = e.WorkerJoined(LOCAL, 1, offer=both)
+    joined = e.WorkerJoined(LOCAL, 1, offer=Offer(devices=both.devices[:1]) if ails else both)
+    begun = events.index(proposed(1, parent=0)) + 1
+    second = [joined, *attempt(1, 2), *told(1), e.TrialStopRequested(TrialId(1), EndReason.KILLED)]
+    again = e.WorkerJoined(LOCAL, 1, offer=both)
+    found = judged([*events[:begun], *second, again], Witnesses(harms=[]))
+    assert any("is a trial that was killed" in sentence for sentence in found) is not ails, found
 
 
 @pytest.mark.parametrize(
