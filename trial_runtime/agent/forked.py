@@ -55,7 +55,7 @@ class ForkedRunner:
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
-        if self._means.spec.nni:
+        if self._context.spec.nni:
             from trial_runtime.agent import nni_trial
 
             variables = dict(attempt.session.variables)
