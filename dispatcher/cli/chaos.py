@@ -20,7 +20,7 @@ from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
 
 #: Signals that are the head's to interpret.
-_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 #: How an experiment stands that its head has ended.
 _ENDS = ("completed", "stopped", "failed")
@@ -43,10 +43,10 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
         tell=note,
     )
 
-    def hand_on(number: int, frame: FrameType | None) -> None:
+    def forward(number: int, frame: FrameType | None) -> None:
         supervisor.interrupt(number)
 
-    before = {number: signal.signal(number, hand_on) for number in _HANDED_ON}
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
     began = time.monotonic()
     note(f"chaos of seed {seed}: what was done to whom is in {folder / 'logs' / 'chaos.log'}")
     try:

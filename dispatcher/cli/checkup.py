@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.errors import BackendError
 from dispatcher.folders import run_folder
 from dispatcher.store.filesystem import filesystem_type, is_network
@@ -143,7 +143,7 @@ def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding
         yield Finding(topic, Level.PROBLEM, f"{there} cannot be written", "choose another folder")
         return
     free = shutil.disk_usage(there).free
-    text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {words.size(free)} free"
+    text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {formatting.size(free)} free"
     text += f", {kind}" if kind else ""
     if journal and kind is not None and is_network(kind):
         hint = "set experimentWorkingDirectory to a local disk; weights may stay on the network"
@@ -215,7 +215,7 @@ def check_shared_memory() -> Iterator[Finding]:
             )
         return
     usage = shutil.disk_usage(folder)
-    text = f"{words.size(usage.free)} of {words.size(usage.total)} free"
+    text = f"{formatting.size(usage.free)} of {formatting.size(usage.total)} free"
     little = usage.free < _LITTLE_SHARED_MEMORY
     hint = "data loaders with workers may fail; give the container more" if little else ""
     yield Finding("shared memory", Level.NOTE if little else Level.OK, text, hint)
@@ -226,4 +226,6 @@ def check_clock() -> Iterator[Finding]:
     now = time.time()
     wrong = now < _EARLIEST
     hint = "set the clock; times in journals would make no sense" if wrong else ""
-    yield Finding("clock", Level.PROBLEM if wrong else Level.OK, f"{words.moment(now)} UTC", hint)
+    yield Finding(
+        "clock", Level.PROBLEM if wrong else Level.OK, f"{formatting.moment(now)} UTC", hint
+    )

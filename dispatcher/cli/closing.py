@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.console import heading, print_json, say
 from dispatcher.cli.leaderboard import print_front, print_leaders
 from dispatcher.core.model import Phase
@@ -41,11 +41,11 @@ def _because(summary: queries.ExperimentSummary) -> str:
 
 
 def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
-    outcomes = words.outcomes(summary.outcomes)
-    trials = words.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
+    outcomes = formatting.outcomes(summary.outcomes)
+    trials = formatting.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
     untold = summary.states.get("delivering", 0)
-    beside = f", and {words.count(untold, 'trial')} with an end that the tuner has not taken"
-    return f"{trials}{beside if untold else ''}; {words.duration(took_s)} in this run"
+    beside = f", and {formatting.count(untold, 'trial')} with an end that the tuner has not taken"
+    return f"{trials}{beside if untold else ''}; {formatting.duration(took_s)} in this run"
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

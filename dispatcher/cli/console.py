@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import msgspec
 import typer
 
+from dispatcher.cli.formatting import NOTHING
 from dispatcher.cli.safe_text import SafeText, made_safe, safe_json, safe_text
-from dispatcher.cli.words import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console

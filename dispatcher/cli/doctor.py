@@ -110,14 +110,14 @@ def _left_behind(folder: Path | None) -> Iterator[Finding]:
     from dispatcher.finding.find import all_experiments
     from dispatcher.queries import ExperimentStatus
 
-    found = all_experiments(folder)
-    lost = [one for one in found if one.status is ExperimentStatus.INTERRUPTED]
+    listings = all_experiments(folder)
+    lost = [one for one in listings if one.status is ExperimentStatus.INTERRUPTED]
     for one in lost:
         text = f"{one.id} lost its head and is not over"
         yield Finding("experiments", Level.NOTE, text, f"go on with: bequeath resume {one.id}")
     if not lost:
-        running = sum(one.status is ExperimentStatus.RUNNING for one in found)
-        yield Finding("experiments", Level.OK, f"{len(found)} kept, {running} running")
+        running = sum(one.status is ExperimentStatus.RUNNING for one in listings)
+        yield Finding("experiments", Level.OK, f"{len(listings)} kept, {running} running")
 
 
 def _left_over_processes() -> Iterator[Finding]:

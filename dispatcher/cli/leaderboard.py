@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.console import Column, print_table
 from dispatcher.errors import BequeathError
 
@@ -36,11 +36,11 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
         [
             (
                 str(place),
-                words.number(one.value),
+                formatting.number(one.value),
                 str(one.id),
-                words.NOTHING if one.parent is None else str(one.parent),
-                words.duration(one.wall_s),
-                words.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
             )
             for place, one in enumerate(best, start=1)
         ],
@@ -54,11 +54,11 @@ def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str])
         [*columns, *_COLUMNS[2:]],
         [
             (
-                *(words.number(queries.objective_of(one, name)) for name in objectives),
+                *(formatting.number(queries.objective_of(one, name)) for name in objectives),
                 str(one.id),
-                words.NOTHING if one.parent is None else str(one.parent),
-                words.duration(one.wall_s),
-                words.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
             )
             for one in best
         ],

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,9 +55,9 @@ def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
         "logPath": str(folder / "trials" / ident),
     }
     if trial.started_at is not None:
-        document["startTime"] = words.moment(trial.started_at)
+        document["startTime"] = formatting.moment(trial.started_at)
     if trial.ended_at is not None:
-        document["endTime"] = words.moment(trial.ended_at)
+        document["endTime"] = formatting.moment(trial.ended_at)
     if trial.result is not None:
         document["finalMetricData"] = [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.scene import Scene
 
 #: Seconds between two lines that say only how far it is.
@@ -40,18 +40,20 @@ def summary(scene: Scene) -> str:
     assert snapshot is not None
     total, counts = snapshot["max_trials"], snapshot["counts"]
     done = (
-        f"{snapshot['ended']}/{total} trials" if total else words.count(snapshot["ended"], "trial")
+        f"{snapshot['ended']}/{total} trials"
+        if total
+        else formatting.count(snapshot["ended"], "trial")
     )
     parts = [done, f"{counts['running']} running"]
     waiting = counts["blocked"] + counts["held"]
     if waiting:
         parts.append(f"{waiting} waiting")
     if scene.best is not None:
-        parts.append(f"best {words.number(scene.best.value)} (trial {scene.best.id})")
+        parts.append(f"best {formatting.number(scene.best.value)} (trial {scene.best.id})")
     if scene.per_minute is not None:
         parts.append(f"{scene.per_minute:.3g}/min")
     if scene.left_s is not None:
-        parts.append(f"{words.duration(scene.left_s)} left")
+        parts.append(f"{formatting.duration(scene.left_s)} left")
     if snapshot["phase"] != "running":
         parts.append(snapshot["phase"])
     return "  ".join(parts)

@@ -51,13 +51,13 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
     from dispatcher.finding.find import find_one
     from dispatcher.queries import pictures
 
-    found = find_one(experiment, folder, others=True)
-    path = out or Path(f"{found.id}-{kind}.png")
+    located = find_one(experiment, folder, others=True)
+    path = out or Path(f"{located.id}-{kind}.png")
     painters = {
         "progress": pictures.draw_progress,
         "parallel": pictures.draw_parallel,
         "lineage": pictures.draw_lineage,
     }
-    with queries.ExperimentReader.open(found.folder) as reader:
+    with queries.ExperimentReader.open(located.folder) as reader:
         painters[kind](reader, path)
     note(f"wrote {path}")

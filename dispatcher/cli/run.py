@@ -36,7 +36,7 @@ Name = Annotated[
 ]
 
 
-Words = Annotated[
+ScriptArguments = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="ARG",
@@ -48,7 +48,7 @@ Words = Annotated[
 
 def run(
     file: ExperimentFile,
-    words: Words = None,
+    arguments: ScriptArguments = None,
     changes: Changes = None,
     name: Name = None,
     as_json: Json = False,
@@ -86,23 +86,23 @@ def run(
             raise typer.BadParameter(
                 "a script takes its own options only, and they follow it", param_hint="'FILE'"
             )
-        run_script(file, words or [])
+        run_script(file, arguments or [])
         return
-    if words:
+    if arguments:
         raise typer.BadParameter(
-            f"an experiment file takes no arguments: {' '.join(words)}", param_hint="'ARG'"
+            f"an experiment file takes no arguments: {' '.join(arguments)}", param_hint="'ARG'"
         )
     begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
 
 
-def _arranged(words: list[str]) -> list[str]:
+def _arranged(arguments: list[str]) -> list[str]:
     """Whatever follows a script is none of our options, however it looks."""
-    for place, word in enumerate(words):
+    for place, word in enumerate(arguments):
         if word == "--":
             break
-        if word.endswith(_SCRIPT) and words[place - 1 : place] not in _TAKING:
-            return [*words[: place + 1], "--", *words[place + 1 :]]
-    return words
+        if word.endswith(_SCRIPT) and arguments[place - 1 : place] not in _TAKING:
+            return [*arguments[: place + 1], "--", *arguments[place + 1 :]]
+    return arguments
 
 
 run.arranged = _arranged  # type: ignore[attr-defined]

@@ -101,8 +101,8 @@ class Observer:
 
     def _scene(self, snapshot: dict[str, Any]) -> Scene:
         if snapshot["ended"] != self._best_at:
-            found = leaders(self._folder, 1)
-            self._best, self._best_at = (found[0] if found else None), snapshot["ended"]
+            best = leaders(self._folder, 1)
+            self._best, self._best_at = (best[0] if best else None), snapshot["ended"]
         rate = self._pace.look(self._clock(), snapshot["ended"])
         return Scene(self._name, snapshot, self._best, rate, time_left(snapshot, rate))
 

@@ -47,10 +47,10 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
 
     try:
         while True:
-            said = peer.ask({"do": "look", "path": path}, _LIMIT_S)
-            if "failed" in said:
+            answer = peer.ask({"do": "look", "path": path}, _LIMIT_S)
+            if "failed" in answer:
                 return ShareChecked(True, [])  # told by those who look at the folder
-            around = facts_of(Surroundings, said["facts"])
+            around = facts_of(Surroundings, answer["facts"])
             if around.found != "nothing" or path == "/":
                 break
             path = os.path.dirname(path)
@@ -60,9 +60,9 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
         return ShareChecked(False, [Finding(topic, Level.PROBLEM, text, hint)])
     if not kind_of(around.kind).network:
         return ShareChecked(True, [])
-    found = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
+    facts = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
     findings, passed = [], 0
-    for one in judged(found):
+    for one in judged(facts):
         if one.level.value == "passes":
             passed += 1
         elif one.check != "mount options":  # which doctor names anyhow

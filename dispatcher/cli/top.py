@@ -42,25 +42,25 @@ def watch(
     from dispatcher.queries.status import is_led
 
     named = experiment is not None
-    found = find_running(experiment, folder) if named else find_one(None, folder)
-    if not (named or is_led(found.folder)):
+    located = find_running(experiment, folder) if named else find_one(None, folder)
+    if not (named or is_led(located.folder)):
         # The newest, as for all commands that only look; no head is there to draw a picture of.
         from dispatcher.cli.status import status
 
-        note(f"no experiment is running; the newest is {found.id}")
+        note(f"no experiment is running; the newest is {located.id}")
         if as_json:
-            print_json({"experiment": found.id, "snapshot": None})
+            print_json({"experiment": located.id, "snapshot": None})
         else:
-            status(str(found.folder))
+            status(str(located.folder))
         return
-    observer = Observer(found.folder, found.name)
+    observer = Observer(located.folder, located.name)
     if as_json or once or not is_terminal():
         try:
             scene = observer.look()
         finally:
             observer.close()
         if as_json:
-            print_json({"experiment": found.id, "snapshot": scene.snapshot})
+            print_json({"experiment": located.id, "snapshot": scene.snapshot})
             return
         from dispatcher.cli.live_view import picture
 
@@ -71,4 +71,4 @@ def watch(
         Watching(observer, lambda scene: scene.snapshot is None, every_s=every_s).show()
     except KeyboardInterrupt:
         return  # how one leaves a view
-    note(f"no head of {found.id} answers any more; see: bequeath status {found.id}")
+    note(f"no head of {located.id} answers any more; see: bequeath status {located.id}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dispatcher.cli.arguments import ExperimentFile, Json
 from dispatcher.cli.console import print_facts, print_json, say
 from dispatcher.cli.failure import report
-from dispatcher.cli.words import duration
+from dispatcher.cli.formatting import duration
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dispatcher.experiment.all_keys import AllKeys
 from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.experiment.needs import needs_told
+from dispatcher.experiment.needs import effective_needs
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.services import check_workers
@@ -84,7 +84,7 @@ def _memory_is_one_agents(config: AllKeys) -> None:
 
 
 def _needs_are_said_once(config: AllKeys) -> None:
-    needs_told(config, config.training_service)
+    effective_needs(config, config.training_service)
 
 
 def _search_space_fits(config: AllKeys) -> None:

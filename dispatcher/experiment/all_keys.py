@@ -31,7 +31,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
+from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.planned import PlannedWorker
 from dispatcher.experiment.sections import (
@@ -305,7 +305,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     @property
     def trial_needs(self) -> TrialNeeds:
         """What each trial takes, wherever the file says it."""
-        return needs_told(self, self.training_service)
+        return effective_needs(self, self.training_service)
 
     @property
     def workers(self) -> list[tuple[Service, PlannedWorker]]:

@@ -247,9 +247,9 @@ def _check_algorithm(
     module, folder = algorithm.module or "", algorithm.code_directory
     problems = list(_check_name((key, "className"), module, name, folder))
     yield from problems
-    found = find_module(module, folder)
-    if not problems and found is not None and found.source is not None:
-        yield from _check_class(key, algorithm, found.source)
+    source = find_module(module, folder)
+    if not problems and source is not None and source.source is not None:
+        yield from _check_class(key, algorithm, source.source)
 
 
 def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[KeyProblem]:
@@ -267,14 +267,14 @@ def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator
 def _check_name(
     path: JsonPath, module: str, name: str, folder: Path | None
 ) -> Iterator[KeyProblem]:
-    found = find_module(module, folder)
-    if found is None:
+    source = find_module(module, folder)
+    if source is None:
         place = f"neither in {folder} nor installed" if folder else "not installed"
         here = [file.stem for file in folder.glob("*.py")] if folder else []
         near = difflib.get_close_matches(module, here, 1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
         yield KeyProblem(path, f"names the module {module!r}, which is {place}{guess}")
-    elif found.source is not None:
-        missing = missing_name(found.source, name)
+    elif source.source is not None:
+        missing = missing_name(source.source, name)
         if missing is not None:
             yield KeyProblem(path, *missing)

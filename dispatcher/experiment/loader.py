@@ -139,7 +139,7 @@ class _Loading:
         self.default_name = default_name
         self.file = file
         self.draft: Draft | None = None  # of a file of NNI's
-        self.found: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
+        self.errors: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
         self.settler = KeySettler(ExperimentConfig, self._refuse_key)
 
     def finish(self) -> ExperimentConfig:
@@ -155,9 +155,9 @@ class _Loading:
                 if finding.path[0] not in wrong:
                     text = f"'{written_path(finding.path)}' {finding.text}"
                     self._refuse(finding.path, text, finding.hint)
-        if self.found or config is None:
-            self.found.sort(key=lambda item: item[0])
-            raise ExperimentFileErrors([error for _, error in self.found])
+        if self.errors or config is None:
+            self.errors.sort(key=lambda item: item[0])
+            raise ExperimentFileErrors([error for _, error in self.errors])
         return config
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class _Loading:
     ) -> None:
         line, column = self.source.place(path, key=key) or (0, 0)
         error = ExperimentFileError(message, hint=hint, where=where)
-        self.found.append(((line, column, len(self.found)), error))
+        self.errors.append(((line, column, len(self.errors)), error))
 
     def _written(self, path: JsonPath) -> JsonPath:
         """Return the path in the file's own spelling, as far as the file goes."""
@@ -225,10 +225,10 @@ class _Loading:
             if isinstance(service, list):
                 places = [((key, index), each) for index, each in enumerate(service)]
             for at, each in places:
-                found = plugged(word_of(each)) if is_plugged(each) else None
-                if isinstance(found, Unusable):
+                platform = plugged(word_of(each)) if is_plugged(each) else None
+                if isinstance(platform, Unusable):
                     named = self._in_the_file((*at, "platform"))
-                    self._record(named, self.source.where(named), found.text, found.hint)
+                    self._record(named, self.source.where(named), platform.text, platform.hint)
                     values.pop(key, None)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:

@@ -41,14 +41,14 @@ def class_misfits(source: Path, name: str, arguments: Mapping[str, Any]) -> Iter
             tree = ast.parse(source.read_bytes(), str(source))
     except (SyntaxError, ValueError, RecursionError, OSError):
         return  # said before
-    found = _only_binding(tree, name)
-    if found is None:
+    binding = _only_binding(tree, name)
+    if binding is None:
         return
-    if _is_no_class(found):
-        line = getattr(found, "lineno", 0)
+    if _is_no_class(binding):
+        line = getattr(binding, "lineno", 0)
         yield None, f"names {name!r}, which is no class: {source.name}:{line}", ""
-    if isinstance(found, ast.ClassDef):
-        constructor = _constructor(tree, found)
+    if isinstance(binding, ast.ClassDef):
+        constructor = _constructor(tree, binding)
         if constructor is not None:
             yield from _against(name, constructor.args, arguments)
 
@@ -56,12 +56,12 @@ def class_misfits(source: Path, name: str, arguments: Mapping[str, Any]) -> Iter
 def _only_binding(tree: ast.Module, name: str) -> ast.stmt | None:
     """The one statement that gives the name its meaning, at the top of the module; None if there
     are several, or another may give it as the module runs."""
-    found = [node for node in ast.walk(tree) if _binds(node, name)]
+    bindings = [node for node in ast.walk(tree) if _binds(node, name)]
     for statement in tree.body:
         target = statement
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]  # type: ignore[assignment]
-        if found == [target]:
+        if bindings == [target]:
             return statement
     return None
 
@@ -76,19 +76,19 @@ def _binds(node: ast.AST, name: str) -> bool:
         case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
             return bound == name
         case ast.Call():  # setattr(module, "Name", …), globals().update(Name=…)
-            words = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            return name in words or name in [each.arg for each in node.keywords]
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            return name in texts or name in [each.arg for each in node.keywords]
         case ast.Subscript(slice=ast.Constant(value=text), ctx=ast.Store()):
             return text == name  # globals()["Name"] = …
         case _:
             return False
 
 
-def _is_no_class(found: ast.AST) -> bool:
-    if isinstance(found, ast.Assign):
-        return isinstance(found.value, _NO_CLASS)
-    plain = isinstance(found, ast.FunctionDef) and not found.decorator_list
-    return plain or isinstance(found, ast.AsyncFunctionDef)
+def _is_no_class(binding: ast.AST) -> bool:
+    if isinstance(binding, ast.Assign):
+        return isinstance(binding.value, _NO_CLASS)
+    plain = isinstance(binding, ast.FunctionDef) and not binding.decorator_list
+    return plain or isinstance(binding, ast.AsyncFunctionDef)
 
 
 def _constructor(tree: ast.Module, owner: ast.ClassDef) -> ast.FunctionDef | None:

@@ -43,8 +43,8 @@ class Unusable(NamedTuple):
 
 def installed() -> dict[str, EntryPoint]:
     """Platforms that other packages bring, by their words. Looks through what is installed."""
-    found = {each.name: each for each in entry_points(group=GROUP)}
-    return {name: each for name, each in sorted(found.items()) if fold_word(name) not in OURS}
+    platforms = {each.name: each for each in entry_points(group=GROUP)}
+    return {name: each for name, each in sorted(platforms.items()) if fold_word(name) not in OURS}
 
 
 def word_of(section: Any) -> str:
@@ -59,30 +59,30 @@ def plugged(word: str) -> Plugged | Unusable:
     there = installed()
     entry = next((each for name, each in there.items() if fold_word(name) == fold_word(word)), None)
     if entry is None:
-        words = ", ".join(("local", "ssh", *there))
-        hint = f"installed are {words}; others come with packages that bring them"
+        names = ", ".join(("local", "ssh", *there))
+        hint = f"installed are {names}; others come with packages that bring them"
         return Unusable(f"the platform {word!r} is not installed", hint)
     by = entry.dist.name if entry.dist is not None else entry.value
     try:
-        found = entry.load()
+        platform = entry.load()
     except Exception as error:  # noqa: BLE001 - somebody else's code, which harms itself only
         _log.warning("the platform %s cannot be loaded", word, exc_info=True)
-        said = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         return Unusable(
-            f"the platform {word!r} cannot be loaded: {said}", f"it is brought by {by!r}"
+            f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {by!r}"
         )
-    version = getattr(found, "protocol", None)
+    version = getattr(platform, "protocol", None)
     if version != PROTOCOL:
         return Unusable(
             f"the platform {word!r} was written for version {version} of the protocol of "
             f"backends, and this bequeath has version {PROTOCOL}",
             f"install versions of {by!r} and bequeath that fit together",
         )
-    section = getattr(found, "section", None)
+    section = getattr(platform, "section", None)
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
         return Unusable(text, f"tell the authors of {by!r}")
-    return found  # type: ignore[no-any-return]
+    return platform  # type: ignore[no-any-return]
 
 
 def is_plugged(section: Any) -> bool:
@@ -96,5 +96,5 @@ def section_of(section: Any) -> type[Section] | None:
     had, or it is one of ours."""
     if not is_plugged(section):
         return None
-    found = plugged(word_of(section))
-    return None if isinstance(found, Unusable) else found.section
+    platform = plugged(word_of(section))
+    return None if isinstance(platform, Unusable) else platform.section

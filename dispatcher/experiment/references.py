@@ -110,14 +110,14 @@ def secret_values(
 ) -> list[str]:
     """What the references among these stand for, to be kept out of logs; no error if a
     reference leads nowhere, which is said elsewhere. Reads files."""
-    found = []
+    values = []
     for text in variables.values():
         if text.startswith((ENV, FILE)):
             try:
-                found.append(resolve_reference(text, environ))
+                values.append(resolve_reference(text, environ))
             except ValueError:
                 continue
-    return found
+    return values
 
 
 def files_referred_to(settings: object) -> list[Path]:

@@ -37,10 +37,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _sections_below(section: type[Section]) -> set[type[Section]]:
-    found: set[type[Section]] = set()
+    sections: set[type[Section]] = set()
     for _, inner in sections_of(section):
-        found |= {inner} | _sections_below(inner)
-    return found
+        sections |= {inner} | _sections_below(inner)
+    return sections
 
 
 def _take_both_spellings(part: dict[str, Any], section: type[Section], root: str) -> None:

@@ -30,10 +30,10 @@ def _tag(value: Any) -> str:
 
 def _read_plugged(value: Any, _handler: Any, info: ValidationInfo) -> ServiceConfig:
     """Read a section by the class that its platform brings."""
-    found = plugged(word_of(value))
-    if isinstance(found, Unusable):
-        raise ValueError(f"cannot be read: {found.text}")
-    section = found.section.model_validate(value, context=info.context)
+    platform = plugged(word_of(value))
+    if isinstance(platform, Unusable):
+        raise ValueError(f"cannot be read: {platform.text}")
+    section = platform.section.model_validate(value, context=info.context)
     assert isinstance(section, ServiceConfig)
     return section
 
@@ -71,17 +71,17 @@ def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, P
     Raises:
         Misfit: a service of another package cannot say which workers it has.
     """
-    found: list[tuple[Service, PlannedWorker]] = []
+    workers: list[tuple[Service, PlannedWorker]] = []
     for service in services:
-        taken = (*TAKEN, *(worker.name for _, worker in found))
+        taken = (*TAKEN, *(worker.name for _, worker in workers))
         try:
-            found.extend((service, worker) for worker in service.planned(usual, taken))
+            workers.extend((service, worker) for worker in service.planned(usual, taken))
         except Misfit:
             raise
         except Exception as error:
             text = f"cannot say which workers it has: {type(error).__name__}: {error}"
             raise Misfit(f"'trainingService' {text}", at=("trainingService",)) from error
-    return found
+    return workers
 
 
 def check_workers(services: Sequence[Service], usual: int) -> None:

@@ -221,17 +221,17 @@ class _NodeReader:
 def _not_yaml(error: MarkedYAMLError, origin: str) -> ExperimentFileErrors:
     mark = error.problem_mark or error.context_mark
     place = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    said = f"{error.problem or 'unreadable'}"
+    problem = f"{error.problem or 'unreadable'}"
     if error.context:
-        said = f"{error.context}, {said}"
+        problem = f"{error.context}, {problem}"
     hint = ""
-    if "'\\t'" in said:
+    if "'\\t'" in problem:
         hint = "indent with blanks; YAML does not allow tabs"
-    elif "mapping values are not allowed" in said:
+    elif "mapping values are not allowed" in problem:
         hint = "put a text that holds ': ' in quotes, and look at the indentation"
-    elif "another document" in said:
+    elif "another document" in problem:
         hint = "keep one document; remove the line '---'"
-    return _one(origin, place, f"is not YAML: {' '.join(said.split())}", hint)
+    return _one(origin, place, f"is not YAML: {' '.join(problem.split())}", hint)
 
 
 def _one(origin: str, place: Place | None, message: str, hint: str = "") -> ExperimentFileErrors:

@@ -38,8 +38,8 @@ def _check_reference(text: str, info: ValidationInfo) -> str:
 
 
 def _check_address(text: str) -> str:
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found["port"] or 1) > 65535:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"] or 1) > 65535:
         raise ValueError(f"must be HOST or HOST:PORT, an IPv6 address in brackets, not {text!r}")
     return text
 
@@ -109,10 +109,10 @@ class JumpConfig(LoginConfig):
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
         """Read ``user@host:port``."""
-        found = _JUMP.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        match = _JUMP.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             return value
-        keys = {key: text for key, text in found.groupdict().items() if text is not None}
+        keys = {key: text for key, text in match.groupdict().items() if text is not None}
         keys["host"] = keys["host"].strip("[]")
         return keys | ({"port": int(keys["port"])} if "port" in keys else {})
 

@@ -9,14 +9,14 @@ from dispatcher.ssh.inspecting import Supplied
 from dispatcher.wheelhouse import HostPython, WheelCache, WheelsMissing, plan
 
 
-def supply(told: Mapping[str, Any]) -> Supplied:
+def supply(answer: Mapping[str, Any]) -> Supplied:
     """From what a machine's Python told of itself. Blocks while pip fetches what is not here."""
-    host = host_of(told)
-    modules = told["modules"]
+    host = host_of(answer)
+    modules = answer["modules"]
     troubles = {name: str(each.get("trouble", "")) for name, each in modules.items()}
     versions = {name: each["version"] for name, each in modules.items() if "version" in each}
     planned = plan(host, troubles, versions)
-    problem = planned.problem(told["executable"], host)
+    problem = planned.problem(answer["executable"], host)
     if not planned.wheels:
         return Supplied(trouble=f"no wheel that we know fits {host}" if problem else "")
     try:
@@ -26,10 +26,10 @@ def supply(told: Mapping[str, Any]) -> Supplied:
     return Supplied({name: wheel.version for name, wheel in planned.wheels.items()})
 
 
-def host_of(told: Mapping[str, Any]) -> HostPython:
+def host_of(answer: Mapping[str, Any]) -> HostPython:
     """Its Python, as wheels see it."""
-    facts = told["python"]
-    major, minor = told["version"][:2]
+    facts = answer["python"]
+    major, minor = answer["version"][:2]
     libc_major, libc_minor = facts["libc_version"]
     return HostPython(
         (major, minor),

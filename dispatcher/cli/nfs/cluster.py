@@ -76,20 +76,20 @@ def cluster(
     from nfs_setup.cluster import plan
     from nfs_setup.cluster.run_plan import RunPlan
 
-    found = read_inventory(inventory)
-    connect = logins(found, inventory.expanduser().absolute().parent)
+    hosts = read_inventory(inventory)
+    connect = logins(hosts, inventory.expanduser().absolute().parent)
     if verify:
         from dispatcher.cli.nfs.cluster_verify import verify_cluster
 
-        verify_cluster(found, connect, quick=quick, as_json=as_json)
+        verify_cluster(hosts, connect, quick=quick, as_json=as_json)
         return
     if status:
-        waves = plan.status(found)
+        waves = plan.status(hosts)
     elif undo:
-        waves = plan.take_back(found, keep_packages=keep_packages, dry_run=dry_run)
+        waves = plan.take_back(hosts, keep_packages=keep_packages, dry_run=dry_run)
     else:
-        waves = plan.set_up(found, dry_run=dry_run)
-    progress = MachineProgress([(member.name, member.role) for member in found.members])
+        waves = plan.set_up(hosts, dry_run=dry_run)
+    progress = MachineProgress([(member.name, member.role) for member in hosts.members])
     conductor = RunPlan(
         connect,
         # What was set up is written where only root may look.

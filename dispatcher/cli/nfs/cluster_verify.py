@@ -35,8 +35,8 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
         places, errors = _places(inventory, connect, closing)
         if not places:
             raise typer.Exit(report(errors[0]))
-        found = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
-    findings = judged(found)
+        facts = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
+    findings = judged(facts)
     wrong = any(one.level.value == "wrong" for one in findings)
     if as_json:
         unasked = [{"host": e.where, "message": e.message, "hint": e.hint} for e in errors]
@@ -45,7 +45,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
                 "ok": not wrong and not errors,
                 "unasked": unasked,
                 "findings": [asdict(one) for one in findings],
-                "facts": asdict(found),
+                "facts": asdict(facts),
             }
         )
     else:

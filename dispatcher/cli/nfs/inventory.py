@@ -53,16 +53,16 @@ def _machines(experiment: str, file: Path, where: str) -> list[dict[str, Any]]:
     from dispatcher.experiment.ssh_service import SshServiceConfig
 
     config = load_experiment(file.expanduser().parent / Path(experiment).expanduser())
-    found = [
+    clients = [
         _client(machine)
         for service in config.services
         if isinstance(service, SshServiceConfig)
         for machine in service.machine_list
     ]
-    if not found:
+    if not clients:
         hint = "see trainingService.machineList there, or write a list of clients"
         raise UserError(f"{experiment} names no machines", hint=hint, where=where)
-    return found
+    return clients
 
 
 def _client(machine: MachineConfig) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _client(machine: MachineConfig) -> dict[str, Any]:
 
 
 def _login(login: LoginConfig) -> dict[str, Any]:
-    said = {
+    settings = {
         "host": login.host,
         "port": login.port,
         "user": login.user,
@@ -83,7 +83,7 @@ def _login(login: LoginConfig) -> dict[str, Any]:
     # Files are absolute by now.
     return {
         key: str(value) if isinstance(value, Path) else value
-        for key, value in said.items()
+        for key, value in settings.items()
         if value is not None
     }
 

@@ -28,7 +28,7 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
         PermanentBackendError: if SSH is needed and paramiko is not installed.
     """
     if any(not member.login.local for member in inventory.members):
-        from dispatcher.cli.hosts.asked import need_paramiko
+        from dispatcher.cli.hosts.check_targets import need_paramiko
 
         need_paramiko()
     targets = {

@@ -81,14 +81,14 @@ def verify(
     with contextlib.ExitStack() as closing:
         hosts = others or []
         places = _here(folder, not_here, again=not hosts and not quick, closing=closing)
-        places += _elsewhere(hosts, folder, python, closing)
+        places += _other_machines(hosts, folder, python, closing)
         _refuse_doubles([place.peer.name for place in places])
-        found = survey(places, plan, (lambda _: None) if as_json else note)
-    findings = judged(found)
+        facts = survey(places, plan, (lambda _: None) if as_json else note)
+    findings = judged(facts)
     wrong = any(one.level.value == "wrong" for one in findings)
     if as_json:
         print_json(
-            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(found)}
+            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(facts)}
         )
     else:
         show_findings(findings)
@@ -110,17 +110,17 @@ def _here(
     return places
 
 
-def _elsewhere(
+def _other_machines(
     others: Sequence[str], folder: str, python: str, closing: contextlib.ExitStack
 ) -> list[Place]:
     """The other machines, logged in to."""
-    from dispatcher.cli.hosts.asked import need_paramiko
+    from dispatcher.cli.hosts.check_targets import need_paramiko
     from nfs_setup.verify import Place
 
-    found = [_host_and_path(text, os.path.abspath(folder)) for text in others]
-    if found:
+    places = [_host_and_path(text, os.path.abspath(folder)) for text in others]
+    if places:
         need_paramiko()
-    return [Place(_over_ssh(host, python, closing), path) for host, path in found]
+    return [Place(_over_ssh(host, python, closing), path) for host, path in places]
 
 
 def _refuse_doubles(names: Sequence[str]) -> None:

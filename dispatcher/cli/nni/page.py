@@ -45,11 +45,11 @@ def _rows(path: tuple[str, ...], table: Mapping[str, CommandEntry]) -> Iterator[
             yield _row(" ".join((*path, name)), command)
 
 
-def _row(words: str, command: TyperCommand) -> str:
+def _row(verb: str, command: TyperCommand) -> str:
     text = " ".join((command.help or "").split("\n\n")[0].split()).replace("|", "\\|")
     if text.startswith("Refused: "):
-        return f"| `nnictl {words}` | not | | {text.removeprefix('Refused: ')} |\n"
-    return f"| `nnictl {words}` | same | {_options(command.params)} | {text} |\n"
+        return f"| `nnictl {verb}` | not | | {text.removeprefix('Refused: ')} |\n"
+    return f"| `nnictl {verb}` | same | {_options(command.params)} | {text} |\n"
 
 
 def _options(parameters: list[Any]) -> str:

@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def _refusing(command: str) -> Callable[[Rest], None]:
     what, instead = REFUSED[command]
 
-    def refuse(words: Rest = None) -> None:
+    def refuse(arguments: Rest = None) -> None:
         raise UserError(what, hint=instead, where=f"nni {command}")
 
     refuse.__doc__ = f"Refused: {what}. Instead: {instead}."

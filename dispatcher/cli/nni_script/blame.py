@@ -15,7 +15,7 @@ _CLIENT = "'bequeath run config.yml' runs an experiment file, and what is there 
 stands in 'from-nni' in bequeath's documentation"
 
 
-def of_the_script(error: Exception, file: Path) -> UserError | None:
+def script_error(error: Exception, file: Path) -> UserError | None:
     """What to say of an exception that came out of a script; None if our own code raised it."""
     steps = traceback.extract_tb(error.__traceback__)
     if not steps or _OURS in Path(steps[-1].filename).resolve().parents:

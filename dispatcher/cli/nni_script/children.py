@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from trial_runtime import nni_shim
 
 
-def hand_on() -> None:
+def provide_to_children() -> None:
     """Have Python scripts that this process starts find them, too."""
     known = (os.environ.get("PYTHONPATH"), nni_shim.folder())
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
@@ -17,7 +17,7 @@ def hand_on() -> None:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def withheld_from_children() -> Iterator[None]:
     """Nothing of it for a process that is started meanwhile: heads have ways of their own."""
     names = ("PYTHONPATH", nni_shim.PROVIDER)
     before = {name: os.environ[name] for name in names if name in os.environ}

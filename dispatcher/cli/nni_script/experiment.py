@@ -1,4 +1,4 @@
-"""``nni.experiment.Experiment``: a script's hand on an experiment, in NNI's words."""
+"""``nni.experiment.Experiment``: a script's handle on an experiment, in NNI's words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher import queries
 from dispatcher.cli.console import note
 from dispatcher.cli.nni_rows import is_job, job, standing
-from dispatcher.cli.nni_script.hand import Hand
+from dispatcher.cli.nni_script.handle import ExperimentHandle
 from dispatcher.cli.nni_script.records import TrialJob, TrialMetricData, TrialResult, job_of
 from dispatcher.cli.nni_script.settings import ExperimentConfig
 from dispatcher.errors import ExperimentNotFound, UserError
@@ -43,16 +43,16 @@ class Experiment:
         self.port: int | None = None
         self._given = id is not None
         self._id = id
-        self._hand: Hand | None = None
+        self._handle: ExperimentHandle | None = None
         if id is not None:
             with suppress(ExperimentNotFound):
-                self._hand = Hand.on(id)
+                self._handle = ExperimentHandle.on(id)
 
     @property
     def id(self) -> str:
         """The experiment's id; scripts note it down before they start it, so it is settled then."""
-        if self._hand is not None:
-            return self._hand.folder.name
+        if self._handle is not None:
+            return self._handle.folder.name
         if self._id is None:
             self._id = new_id(str(self.config.experiment_name or "experiment"))
         return self._id
@@ -61,18 +61,18 @@ class Experiment:
 
     def start(self, port: int = 8080, debug: bool = False, run_mode: Any = None) -> None:
         """Start it in the background. The port is not needed: nothing listens there."""
-        if self._hand is None:
+        if self._handle is None:
             ident = _usable(self.id)
             values = self.config.mapping()
             if debug:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._hand = Hand.on_new(config, ident)
+            self._handle = ExperimentHandle.on_new(config, ident)
         started.append(self)
         atexit.register(self.stop)  # of a script that was started by a script
-        self._hand.start()
-        note(f"experiment {self.id} in {self._hand.folder}")
+        self._handle.start()
+        note(f"experiment {self.id} in {self._handle.folder}")
 
     def run(
         self, port: int = 8080, wait_completion: bool = True, debug: bool = False
@@ -96,7 +96,7 @@ class Experiment:
     ) -> Experiment | bool | None:
         """Go on with it. Before v2.10 an id came first, and the class could be asked as well."""
         meant = _meant(self, given, more)
-        meant._hand = meant._known  # or it says that there is none: nothing new is begun here
+        meant._handle = meant._known  # or it says that there is none: nothing new is begun here
         ended = meant.run(wait_completion=wait_completion, debug=debug)
         return ended if wait_completion or meant is self else meant
 
@@ -120,8 +120,8 @@ class Experiment:
 
     def stop(self) -> None:
         """Stop it, if it runs; it can be resumed."""
-        if self._hand is not None and self._hand.running:
-            self._hand.stop()
+        if self._handle is not None and self._handle.running:
+            self._handle.stop()
 
     # -- looking at it --------------------------------------------------------------------
 
@@ -210,12 +210,12 @@ class Experiment:
         self._known.ask("update", key=key, value=value)
 
     @property
-    def _known(self) -> Hand:
-        if self._hand is None and self._given:
-            self._hand = Hand.on(self.id)  # says that there is none, and what is near
-        if self._hand is None:
+    def _known(self) -> ExperimentHandle:
+        if self._handle is None and self._given:
+            self._handle = ExperimentHandle.on(self.id)  # says that there is none, and what is near
+        if self._handle is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
-        return self._hand
+        return self._handle
 
     @contextmanager
     def _reading(self) -> Iterator[ExperimentReader]:
@@ -243,10 +243,10 @@ def _usable(ident: str) -> str:
 
 def _meant(experiment: Any, given: tuple[Any, ...], more: Mapping[str, Any]) -> Experiment:
     """The experiment that ``resume`` or ``view`` was asked of, in the ways of all releases."""
-    words = [experiment, *given[:1], more.get("experiment_id")]
-    ident = next((word for word in words if isinstance(word, str)), None)
+    idents = [experiment, *given[:1], more.get("experiment_id")]
+    ident = next((word for word in idents if isinstance(word, str)), None)
     if not isinstance(experiment, Experiment):
         return Experiment(id=ident)
     if ident is not None:
-        experiment._hand = Hand.on(ident)
+        experiment._handle = ExperimentHandle.on(ident)
     return experiment

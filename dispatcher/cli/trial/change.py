@@ -24,16 +24,16 @@ def kill(
     from dispatcher.control.client import HeadClient
     from dispatcher.finding.find import find_running
 
-    found = find_running(experiment, folder)
+    located = find_running(experiment, folder)
     answers: dict[int, dict[str, Any]] = {}
-    with HeadClient(found.folder) as client:
+    with HeadClient(located.folder) as client:
         for trial in trials:
             answers[trial] = client.ask("stop_trial", trial=trial)
             if not as_json:  # at once: the next number may be refused
                 say(f"trial {trial}: {_became(answers[trial])}")
     if as_json:
         states = {trial: answer["state"] for trial, answer in answers.items()}
-        print_json({"experiment": found.id, "trials": states})
+        print_json({"experiment": located.id, "trials": states})
 
 
 def _became(answer: dict[str, Any]) -> str:
@@ -69,12 +69,12 @@ def submit(
     from dispatcher.submitted import looked_up
 
     values = _read(parameters)
-    found = find_running(experiment, folder)
-    values = looked_up(found.folder, values)
-    with HeadClient(found.folder) as client:
+    located = find_running(experiment, folder)
+    values = looked_up(located.folder, values)
+    with HeadClient(located.folder) as client:
         trial = client.ask("submit", parameters=values)["trial"]
     if as_json:
-        print_json({"experiment": found.id, "trial": trial})
+        print_json({"experiment": located.id, "trial": trial})
     else:
         say(str(trial))
 

@@ -240,13 +240,15 @@ def only_nni_has(kind: str, name: object, class_args: object) -> bool:
     """Whether a section can only be one of NNI's: by its name, or by its arguments."""
     if not isinstance(name, str):
         return False
-    found = find(kind, name)
-    if found is None:
+    algorithm = find(kind, name)
+    if algorithm is None:
         return False
     if canonical_builtin(name, key=kind) in (None, *NNI_NAMES):
         return True
     arguments = class_args if isinstance(class_args, Mapping) else {}
-    return any(arg in arguments and found.arguments[arg].native != arg for arg in found.arguments)
+    return any(
+        arg in arguments and algorithm.arguments[arg].native != arg for arg in algorithm.arguments
+    )
 
 
 def _is_idle(name: str, value: Any, given: Mapping[str, Any]) -> bool:

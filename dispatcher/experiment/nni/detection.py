@@ -112,19 +112,19 @@ def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
     for key in ("tuner", "assessor"):
         section = folded.get(key)
         if isinstance(section, Mapping):
-            said = _whose(_algorithm_files(section, folder))
-            if said is not None:
-                return said
+            is_nnis = _whose(_algorithm_files(section, folder))
+            if is_nnis is not None:
+                return is_nnis
     command = folded.get("trialcommand")
     if not isinstance(command, str):
         return False  # a function, or nothing that we know
     place = folded.get("trialcodedirectory")
     trial_folder = _below(folder, place if isinstance(place, str) else ".")
     named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
-    said = _whose(named)
-    if said is None:
-        said = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
-    return bool(said)
+    is_nnis = _whose(named)
+    if is_nnis is None:
+        is_nnis = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
+    return bool(is_nnis)
 
 
 def imports_nni(file: Path) -> bool:

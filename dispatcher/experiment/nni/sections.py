@@ -95,20 +95,22 @@ def _built_in(
     draft: Draft, kind: str, name: tuple[str, JsonPath], args: tuple[Any, JsonPath] | None
 ) -> None:
     word, at = name
-    found = algorithms.find(kind, word)
-    if found is None or not found.native:
-        if found is not None:
-            draft.refuse(at, f"is NNI's {found.nni}, which is not here", found.note, is_key=False)
+    builtin = algorithms.find(kind, word)
+    if builtin is None or not builtin.native:
+        if builtin is not None:
+            draft.refuse(
+                at, f"is NNI's {builtin.nni}, which is not here", builtin.note, is_key=False
+            )
             _break(draft, kind)
         else:  # of a plug-in, or misspelt: the native check knows
             draft.put((kind, "name"), word, at)
             if args is not None:
                 draft.put((kind, "classArgs"), args[0], args[1])
         return
-    native = canonical_builtin(found.native) or found.native
-    draft.put((kind, "name"), native, at, found.note)
-    if found.stand_in:
-        draft.remark(f"NNI's {found.nni} is not here: {found.note}")
+    native = canonical_builtin(builtin.native) or builtin.native
+    draft.put((kind, "name"), native, at, builtin.note)
+    if builtin.stand_in:
+        draft.remark(f"NNI's {builtin.nni} is not here: {builtin.note}")
     given_args = args[0] if args is not None else {}
     if given_args and not isinstance(given_args, Mapping):
         assert args is not None
@@ -116,15 +118,17 @@ def _built_in(
         return
     where = args[1] if args is not None else at
     try:
-        ours, origin = algorithms.native_arguments(found, dict(given(given_args)))
+        ours, origin = algorithms.native_arguments(builtin, dict(given(given_args)))
     except algorithms.CannotHonour as error:
         draft.refuse(where, f"cannot be honoured: {error}", error.hint, is_key=False)
         _break(draft, kind)
         return
-    mode = ours.pop("optimize_mode", found.mode or None)
+    mode = ours.pop("optimize_mode", builtin.mode or None)
     if mode is not None and kind == "tuner":
-        said = "as the file says" if "optimize_mode" in given_args else f"NNI's {found.nni} does so"
-        draft.put(("optimizeMode",), mode, (*where, "optimize_mode"), said)
+        reason = (
+            "as the file says" if "optimize_mode" in given_args else f"NNI's {builtin.nni} does so"
+        )
+        draft.put(("optimizeMode",), mode, (*where, "optimize_mode"), reason)
     elif mode is not None and "optimize_mode" in given_args:
         ours["optimize_mode"] = mode
     for argument, value in ours.items():

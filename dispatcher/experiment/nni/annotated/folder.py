@@ -40,11 +40,11 @@ def annotated_space(
         OSError: the folder cannot be read.
         UserError: a file of rules cannot be read.
     """
-    found: dict[str, Any] = {}
+    spaces: dict[str, Any] = {}
     for file, module in _modules(folder, excluded):
         space, _, _ = _read(file, module)
-        found |= space
-    return _flattened(found, folder) if flat else found
+        spaces |= space
+    return _flattened(spaces, folder) if flat else spaces
 
 
 def rewrite_annotated(folder: Path) -> None:
@@ -97,10 +97,10 @@ def _flattened(space: dict[str, Any], folder: Path) -> dict[str, Any]:
         if entry["_type"] != "mutable_layer":
             flat[key] = entry
             continue
-        for layer, said in entry["_value"].items():
-            choice = {"_type": "choice", "_value": said["layer_choice"]}
+        for layer, settings in entry["_value"].items():
+            choice = {"_type": "choice", "_value": settings["layer_choice"]}
             flat[f"{key}/{layer}/layer_choice"] = choice
-            inputs, size = said["optional_inputs"], said["optional_input_size"]
+            inputs, size = settings["optional_inputs"], settings["optional_input_size"]
             if inputs:
                 least, most = size if isinstance(size, list) else (size, size)
                 ways = itertools.chain.from_iterable(

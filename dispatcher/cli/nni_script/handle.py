@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.background import start_in_background
-from dispatcher.cli.nni_script.children import held_back
+from dispatcher.cli.nni_script.children import withheld_from_children
 from dispatcher.cli.scene import Observer
 from dispatcher.cli.watching import Watching
 from dispatcher.control.client import HeadClient
@@ -21,21 +21,21 @@ from dispatcher.queries.status import is_led
 LOOK_S = 0.1
 
 
-class Hand:
+class ExperimentHandle:
     """One experiment, by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
-    def on_new(cls, config: ExperimentConfig, ident: str) -> Hand:
+    def on_new(cls, config: ExperimentConfig, ident: str) -> ExperimentHandle:
         """Lay a new one down."""
         folder = create(known_folders.housed(config), ident)
         known_folders.remember(folder.parent)
         return cls(folder)
 
     @classmethod
-    def on(cls, ident: str) -> Hand:
+    def on(cls, ident: str) -> ExperimentHandle:
         """One that is kept. Raises ``ExperimentNotFound``."""
         return cls(find_folder(ident, None))
 
@@ -47,7 +47,7 @@ class Hand:
     def start(self) -> None:
         """Have it led in the background, from where it stands; blocks until its head answers."""
         if not self.running:
-            with held_back():
+            with withheld_from_children():
                 start_in_background(self.folder)
 
     def wait(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OVER = ("delivering", "ended", "backoff")
 
 
-class TrialFound:
+class LocatedTrial:
     """One trial of an experiment, whose record stays open.
 
     Raises:
@@ -27,10 +27,10 @@ class TrialFound:
     """
 
     def __init__(self, trial: int, experiment: str | None, base: Path | None) -> None:
-        self.found = find_one(experiment, base, others=True)
-        self.folder = ExperimentFolder(self.found.folder)
+        self.experiment = find_one(experiment, base, others=True)
+        self.folder = ExperimentFolder(self.experiment.folder)
         self.trial = trial
-        self._reader = queries.ExperimentReader.open(self.found.folder)
+        self._reader = queries.ExperimentReader.open(self.experiment.folder)
         try:
             self.detail: TrialDetail = queries.trial(self._reader, trial)
         except BaseException:
@@ -76,9 +76,9 @@ class TrialFound:
                 return AttemptAt(each.worker, self.trial, wanted, each.pid or 0)
         if number is not None and self.newest:
             text = f"trial {self.trial} has no attempt {number}, and {self.newest} is its newest"
-            raise UserError(text, where=self.found.id)
+            raise UserError(text, where=self.experiment.id)
         text = f"trial {self.trial} has not started: it is {self.state}"
-        raise UserError(text, hint=f"bequeath why {self.trial}", where=self.found.id)
+        raise UserError(text, hint=f"bequeath why {self.trial}", where=self.experiment.id)
 
     def over(self, number: int) -> bool:
         """Whether nothing more comes of that attempt."""

@@ -22,7 +22,7 @@ _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckTarget:
     """A machine, what to call it, and what is needed there.
 
     ``weights_here`` is our weights root, ``weights_there`` the folder there that must be the
@@ -92,7 +92,7 @@ def is_file(word: str) -> bool:
     return Path(word).is_file() or word.endswith((".yml", ".yaml")) or os.sep in word
 
 
-def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
+def check_targets(word: str, python: str, weights: str, jump: str) -> list[CheckTarget]:
     """The machines that a word of the command line stands for. Reads experiment files.
 
     Raises:
@@ -104,7 +104,7 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
     from dispatcher.cli.hosts.supply import supply
 
     needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
-    return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
+    return [CheckTarget(word, target_named(word, jump), needs, weights_there=weights)]
 
 
 def _useful(*, cache: bool = True) -> dict[str, str]:
@@ -115,7 +115,7 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
     return {name: missed for name, missed in USEFUL.items() if name not in passed_over}
 
 
-def _of_file(path: Path) -> list[Asked]:
+def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
@@ -126,12 +126,12 @@ def _of_file(path: Path) -> list[Asked]:
 
     config = housed(load_experiment(path))
     root = config.weights_root
-    found = []
+    targets = []
     for place in places(config):
         if place.machine is None:
             continue
         machine = machine_of(place.worker, place.machine)
-        told, taken = resources_told(config, place), config.trial_needs
+        resources, taken = resources_told(config, place), config.trial_needs
         needs = HostNeeds(
             python=machine.command(),
             oldest=OLDEST,
@@ -140,17 +140,17 @@ def _of_file(path: Path) -> list[Asked]:
             supply=supply,
             work_folder=machine.work_folder,
             read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            modules=(*NEEDED_MODULES, "pynvml") if told.must_have_gpus else NEEDED_MODULES,
+            modules=(*NEEDED_MODULES, "pynvml") if resources.must_have_gpus else NEEDED_MODULES,
             cpus=taken.trial_cpu_number or 0.0,
             gpus=taken.trial_gpu_number or 0.0,
             gpu_memory=config.min_gpu_memory or 0,
-            gpu_indices=told.gpu_indices or (),
+            gpu_indices=resources.gpu_indices or (),
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        found.append(Asked(place.worker, target_of(place.machine), needs, here, there))
-    if not found:
+        targets.append(CheckTarget(place.worker, target_of(place.machine), needs, here, there))
+    if not targets:
         raise UserError(
             "names no machines", hint="see trainingService.machineList", where=str(path)
         )
-    return found
+    return targets
