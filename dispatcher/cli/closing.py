@@ -1,4 +1,4 @@
-"""What is said when an experiment in the foreground is over."""
+"""The summary of an experiment in the foreground that is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ _LEADERS = 5
 
 
 def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -> None:
-    """The outcome, the best trials, and what to ask next."""
+    """Print the outcome, the best trials, and useful next commands.
+
+    Args:
+        folder: the experiment's folder.
+        phase: its last phase.
+        took_s: time that it was led, in seconds.
+        as_json: print one JSON document instead.
+    """
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
         objectives = list(queries.objectives(reader))

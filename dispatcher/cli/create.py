@@ -24,7 +24,7 @@ def create(
 
 
 def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
-    """Lay an experiment down, have it led in the background, and print its id."""
+    """Make an experiment's folder, start a head for it in the background, and print its id."""
     from dispatcher.background import start_in_background
 
     folder = laid_down(config)

@@ -1,4 +1,4 @@
-"""The lines of a live view that show devices: how busy, how full, how hot, and for whom."""
+"""The lines of a live view that show devices: load, memory, temperature, and their trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIALS = 4
 
 
 def device_lines(snapshot: dict[str, Any]) -> list[Text]:
-    """A line for each device, those in use and in trouble first."""
+    """Return a line for each device, those in use and in trouble first."""
     devices = sorted(snapshot.get("devices", ()), key=_idle_last)
     several = len({row["worker"] for row in devices}) > 1
     lines = [_line(row, several) for row in devices[:MOST_LINES]]

@@ -1,4 +1,4 @@
-"""What ``doctor`` says of this machine's GPUs."""
+"""The check of this machine's GPUs for ``doctor``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from dispatcher.cli.checkup import Finding, Level
 
-#: A driver that hangs is said after this time (seconds), and left to hang in its own process.
+#: Seconds after which a driver counts as hung; its own process is left behind.
 _LIMIT_S = 20.0
 
 
 def check_gpus() -> Iterator[Finding]:
-    """How many there are, and whether agents here can count them. Looks in another process."""
+    """Check how many GPUs there are, and whether agents can count them. Runs another process."""
     from dispatcher.ssh.host_programs import program_text
     from dispatcher.ssh.inspecting_gpus import in_words
 

@@ -21,7 +21,7 @@ _COLUMNS = (
 
 
 def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
-    """The best trials; none while the store cannot be read."""
+    """Return the best trials; none while the store cannot be read."""
     try:
         with queries.ExperimentReader.open(folder) as reader:
             return queries.best(reader, many)
@@ -30,7 +30,7 @@ def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
 
 
 def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
-    """A table of them, the best first."""
+    """Print a table of trials, the best first."""
     print_table(
         _COLUMNS,
         [
@@ -48,7 +48,7 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
 
 
 def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str]) -> None:
-    """A table of trials with several objectives, a column for each."""
+    """Print a table of trials, with a column for each of several objectives."""
     columns = [Column(name, right=True, style="bold") for name in objectives]
     print_table(
         [*columns, *_COLUMNS[2:]],
@@ -66,7 +66,7 @@ def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str])
 
 
 def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
-    """Keys of parameters that only say where weights lie, which is no news to anybody."""
+    """Return the keys of parameters that are only paths of weights, which tables leave out."""
     return tuple(
         key
         for key, value in one.named_parameters.items()

@@ -43,13 +43,13 @@ _PHASES = {"running": "green", "draining": "yellow", "stopping": "yellow", "fail
 
 
 def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ()) -> RenderableType:
-    """Everything at a glance, never higher than the terminal.
+    """Draw the experiment, never higher than the terminal.
 
     Args:
         scene: what to show.
         width: columns of the terminal.
         height: lines of the terminal.
-        messages: the newest of what happened, oldest first.
+        messages: the newest events, oldest first.
     """
     snapshot = scene.snapshot
     if snapshot is None:
@@ -169,7 +169,7 @@ def _running_row(row: dict[str, Any]) -> list[str | Text]:
 
 
 def _takes(row: dict[str, Any]) -> str:
-    """CPU, memory, and memory of its GPUs, once they were measured."""
+    """Return a trial's CPU, memory and GPU memory, once they were measured."""
     if "cpu" not in row:
         return formatting.NOTHING
     usage = f"{row['cpu']:.0f} %  {formatting.size(row['rss_bytes'])}"
@@ -179,7 +179,7 @@ def _takes(row: dict[str, Any]) -> str:
 
 
 def _metric(text: str | None) -> str:
-    """A reported metric: the number first, then what came with it."""
+    """Return a reported metric as text: the number first, then its other values."""
     value = json_value(text)
     if not isinstance(value, dict):
         return formatting.NOTHING if value is None else formatting.value(value)
@@ -188,7 +188,7 @@ def _metric(text: str | None) -> str:
 
 
 def _waiting_rows(waiting: list[dict[str, Any]]) -> list[list[str | Text]]:
-    """A row each; one for all that stand at the same line of the tuner's own."""
+    """Return a row for each request; one for all at the same line of the tuner's own code."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in waiting:
         place = row.get("place") if row["mode"] == "foreign" else ""

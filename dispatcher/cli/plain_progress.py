@@ -1,4 +1,4 @@
-"""Progress as plain lines, for logs and pipes: now and then one, and each new best."""
+"""Progress as plain lines, for logs and pipes: one at intervals, and one for each new best."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from dispatcher.cli import formatting
 from dispatcher.cli.scene import Scene
 
-#: Seconds between two lines that say only how far it is.
+#: Seconds between two lines without a new best.
 EVERY_S = 10.0
 
 
@@ -21,13 +21,13 @@ class PlainProgress:
         self._phase = ""
 
     def lines(self, scene: Scene, now: float) -> list[str]:
-        """What is worth a line at ``now`` (monotonic seconds)."""
+        """Return the lines to print at ``now`` (monotonic seconds)."""
         if scene.snapshot is None:
             return []
         due = self._last_at is None or now - self._last_at >= self._every_s
         best = scene.best.value if scene.best is not None else None
         changed = best != self._best or scene.snapshot["phase"] != self._phase
-        # A new best every few milliseconds is no news: one second between lines at least.
+        # New bests may come every few milliseconds: one second between lines at least.
         if not due and not (changed and now - (self._last_at or 0.0) >= 1.0):
             return []
         self._last_at, self._best, self._phase = now, best, scene.snapshot["phase"]
@@ -35,7 +35,7 @@ class PlainProgress:
 
 
 def summary(scene: Scene) -> str:
-    """One line: how far, who runs, the best, the rate, the time left."""
+    """Return one line: progress, running trials, the best, the rate, the time left."""
     snapshot = scene.snapshot
     assert snapshot is not None
     total, counts = snapshot["max_trials"], snapshot["counts"]
@@ -60,5 +60,5 @@ def summary(scene: Scene) -> str:
 
 
 def clock() -> str:
-    """The time of day, UTC, in front of a line."""
+    """Return the time of day, UTC, for the beginning of a line."""
     return time.strftime("%H:%M:%S", time.gmtime())

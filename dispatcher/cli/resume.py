@@ -48,7 +48,7 @@ def resume(
         home = ExperimentFolder(located.folder)
         warning = gone_before_it_goes_on(home, from_json(home.read_config(), str(home.config)))
         if warning:
-            note(warning)  # which the head says to its log only
+            note(warning)  # the head writes it to its log only
         pid = start_in_background(located.folder, take_over=take_over)
         if as_json:
             print_json({"experiment": located.id, "folder": str(located.folder), "pid": pid})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = ".py"
 
-#: Options before a value, which is no file.
+#: Options whose next argument is their value, and no file.
 _TAKING = (["--set"], ["--name"], ["--chaos"], ["--chaos-every"])
 
 Changes = Annotated[
@@ -96,7 +96,7 @@ def run(
 
 
 def _arranged(arguments: list[str]) -> list[str]:
-    """Whatever follows a script is none of our options, however it looks."""
+    """Put ``--`` after a script, so that all that follows is passed to the script."""
     for place, word in enumerate(arguments):
         if word == "--":
             break
@@ -114,7 +114,14 @@ def begin_here(
     chaos: int | None = None,
     chaos_every: float = 1.0,
 ) -> None:
-    """Lay an experiment down and lead it in this terminal, to its end."""
+    """Make an experiment's folder and lead it in this terminal, to its end.
+
+    Args:
+        config: the experiment.
+        as_json: print the outcome as one JSON document.
+        chaos: seed of the schedule of faults; None: no faults.
+        chaos_every: mean time between two faults, in seconds.
+    """
     folder = laid_down(config)
     note(f"experiment {folder.name} in {folder}")
     if chaos is not None:
@@ -128,7 +135,12 @@ def begin_here(
 
 
 def configured(file: Path, changes: list[str], name: str | None) -> ExperimentConfig:
-    """The experiment file with what the command line changes.
+    """Read an experiment file and apply the changes of the command line.
+
+    Args:
+        file: the experiment file.
+        changes: texts ``KEY=VALUE``.
+        name: the experiment's name; None: that of the file.
 
     Raises:
         ExperimentFileErrors: the file or a change is wrong.
@@ -152,7 +164,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
 
 
 def laid_down(config: ExperimentConfig) -> Path:
-    """Make the experiment's folder, and remember where it lies."""
+    """Make the experiment's folder, and remember its place."""
     from dispatcher.creating import create
     from dispatcher.finding import known_folders
 

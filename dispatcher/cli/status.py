@@ -32,7 +32,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
 
 
 def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
-    """What is not as it should be, and not said by ``why`` already."""
+    """Return the troubles of an experiment that the text of ``why`` does not contain."""
     reason = snapshot["why"]["text"]
     return [text for text in snapshot.get("troubles", ()) if text not in reason]
 
@@ -75,7 +75,7 @@ def _outcomes(summary: Any) -> str:
 
 
 def _refused(snapshot: dict[str, Any]) -> str:
-    """Messages that head and agent did not take, by reason."""
+    """Return the messages that head and agent refused, counted by reason."""
     return ", ".join(
         f"{who}: {reason} {many}"
         for who, counts in snapshot.get("refused", {}).items()

@@ -11,7 +11,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, confirmed
 from dispatcher.cli.console import note, print_json, say
 
-#: Seconds between looks whether the head is gone.
+#: Seconds between checks whether the head is gone.
 _LOOK_EVERY_S = 0.1
 
 
@@ -59,7 +59,9 @@ def _wait_until_gone(folder: Path) -> None:
     from dispatcher.queries.status import is_led
 
     while is_led(folder):
-        time.sleep(_LOOK_EVERY_S)  # another process's end; there is nothing of it to wait on
+        time.sleep(
+            _LOOK_EVERY_S
+        )  # the end of another process, which is no child, can only be polled
 
 
 def kill(

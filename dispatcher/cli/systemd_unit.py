@@ -45,7 +45,7 @@ def systemd_unit(
 
 
 def _python_path() -> str:
-    """Where we are found, unless we are installed beside the interpreter."""
+    """Return the unit's ``PYTHONPATH``, with this package's folder if that is not installed."""
     ours = Path(__file__).resolve().parents[2]
     before = os.environ.get("PYTHONPATH", "")
     if "site-packages" in ours.parts:

@@ -34,7 +34,15 @@ def watch(
     as_json: bool = False,
     every_s: float | None = None,
 ) -> None:
-    """Show an experiment until somebody has seen enough. ``every_s``: seconds between looks."""
+    """Show an experiment until it or the user ends the view.
+
+    Args:
+        experiment: id, the beginning of one, a name or a folder; None: the one that runs.
+        folder: the folder of experiments; None: the usual ones.
+        once: show one picture and return.
+        as_json: print one snapshot and return.
+        every_s: seconds between two pictures; None: the usual time.
+    """
     from dispatcher.cli.console import console, is_terminal, note, print_json
     from dispatcher.cli.scene import Observer
     from dispatcher.cli.watching import Watching
@@ -44,7 +52,7 @@ def watch(
     named = experiment is not None
     located = find_running(experiment, folder) if named else find_one(None, folder)
     if not (named or is_led(located.folder)):
-        # The newest, as for all commands that only look; no head is there to draw a picture of.
+        # The newest, as for all commands that only read; no head answers with a picture.
         from dispatcher.cli.status import status
 
         note(f"no experiment is running; the newest is {located.id}")
@@ -70,5 +78,5 @@ def watch(
     try:
         Watching(observer, lambda scene: scene.snapshot is None, every_s=every_s).show()
     except KeyboardInterrupt:
-        return  # how one leaves a view
+        return  # Ctrl-C is the way to leave a view
     note(f"no head of {located.id} answers any more; see: bequeath status {located.id}")

@@ -1,4 +1,4 @@
-"""``bequeath tuner``: what there is, a skeleton for one's own, and the tools to try it."""
+"""``bequeath tuner``: the list of tuners, a skeleton for a new one, and tools to test it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``bequeath weights``: what the weights of an experiment take, and taking them along."""
+"""``bequeath weights``: disk use, removal and export of an experiment's weights."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def gc(
         going = would_go(located, _config(located), keep_versions)
         versions = {"versions": len(going)}
     else:
-        # Holding the lead, no head can propose a child of what goes.
+        # While this process holds the lead no head can propose a child of removed weights.
         with Leadership.keep_heads_out(located.folder), _keeper(located, policy) as keeper:
             plan = keeper.plan()
             if plan.doomed:
@@ -293,7 +293,10 @@ def _keeper(located: LocatedExperiment, policy: Policy | None = None) -> Iterato
 
 
 def _unseen(located: LocatedExperiment, trial: int | None = None) -> str:
-    """Whose weights, or whether this trial's, lie where this machine does not see them."""
+    """Return a sentence on weights that this machine does not see; empty if it sees all.
+
+    With a trial, only on the weights of that trial.
+    """
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.wiring.storage_domains import domains_elsewhere, unseen_weights
@@ -319,13 +322,13 @@ def _config(located: LocatedExperiment) -> ExperimentConfig:
 
 
 def _root(located: LocatedExperiment) -> Path | str:
-    """For people: a folder, or a URL."""
+    """Return the weights root for messages: a folder, or a URL."""
     return _config(located).weights_root or located.folder / "weights"
 
 
 @contextmanager
 def _readable_root(located: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
-    """A folder with these weights in it; a temporary one if the root is no folder."""
+    """Give a folder that holds these weights; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
     from dispatcher.wiring.remote_roots import brought_here, remote_root
     from dispatcher.wiring.weights import weights_root

@@ -1,4 +1,4 @@
-"""``bequeath weights versions``, and what ``du`` and ``gc`` say of shared stores."""
+"""``bequeath weights versions``, and the part of ``du`` and ``gc`` for shared stores."""
 
 from __future__ import annotations
 
@@ -74,8 +74,11 @@ def versions(
 
 
 def stores_use(located: LocatedExperiment, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
-    """Store → what its versions take: ``published`` and ``versions`` as counts, ``bytes`` of files
-    on disk, each counted once, and ``leftovers``: folders that are no version."""
+    """Return store → disk use of its versions.
+
+    ``published`` and ``versions`` are counts, ``bytes`` is the size of files on disk, each counted
+    once, and ``leftovers`` is the number of folders that are no version.
+    """
     from dispatcher.queries.versions import stores_of
     from dispatcher.upkeep.stores import state_with_stores
 
@@ -107,11 +110,11 @@ def _own_bytes(storage: VersionStorage | None, path: str) -> int:
     try:
         return sum(storage.file_use(path).own.values())
     except WeightsError:
-        return 0  # half of something
+        return 0  # an incomplete version
 
 
 def show_stores_use(use: dict[str, dict[str, Any]]) -> None:
-    """A line a store."""
+    """Print a line for each store."""
     for name, each in use.items():
         there = formatting.count(each["versions"], "version")
         left = (
@@ -124,8 +127,16 @@ def show_stores_use(use: dict[str, dict[str, Any]]) -> None:
 
 
 def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int) -> Swept | None:
-    """Remove versions that nobody needs, by whoever holds the lead; None if there are none, or none
-    that can be reached from here."""
+    """Remove versions that nobody needs. The caller must hold the lead.
+
+    Args:
+        located: the experiment.
+        config: its settings.
+        keep: the newest versions of each store that stay at least; 0: as the settings say.
+
+    Returns:
+        What was removed; None if there are no versions, or none that this machine can reach.
+    """
     from dispatcher.past.compacted import read_whole_past
     from dispatcher.store.compaction import Compaction
     from dispatcher.store.journal import SqliteJournal
@@ -150,7 +161,13 @@ def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int
 def would_go(
     located: LocatedExperiment, config: ExperimentConfig, keep: int
 ) -> list[tuple[str, int]]:
-    """Versions that a sweep would take off the books now, by store and number."""
+    """Return the versions that a sweep would give up now, by store and number.
+
+    Args:
+        located: the experiment.
+        config: its settings.
+        keep: the newest versions of each store that stay at least; 0: as the settings say.
+    """
     from dispatcher.core.stores import let_go_of_old
     from dispatcher.upkeep.stores import state_with_stores
     from dispatcher.wiring.settings import sees_versions
@@ -161,7 +178,7 @@ def would_go(
 
 
 def show_swept(swept: dict[str, Any], *, done: bool) -> None:
-    """What became, or would become, of versions."""
+    """Print how many versions were removed, or would be (``done`` is false)."""
     word = "removed" if done else "would be removed"
     text = f"{formatting.count(swept['versions'], 'version')} of shared stores {word}"
     if swept.get("leftovers"):

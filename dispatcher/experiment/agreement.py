@@ -1,4 +1,4 @@
-"""Keys of an experiment file that are fine alone and have to agree with one another.
+"""Rules for keys of an experiment file that are valid alone and have to agree with one another.
 
 Each rule raises :class:`Misfit` at the key to change. Rules within one section stand beside its
 keys; what needs a look at the disk is :mod:`dispatcher.experiment.checks`.

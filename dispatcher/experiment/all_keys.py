@@ -267,7 +267,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def for_nni(self) -> bool:
-        """Whether its code is written for NNI."""
+        """Whether the experiment's code is written for NNI."""
         return self.compatibility == "nni"
 
     @property
@@ -304,7 +304,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def trial_needs(self) -> TrialNeeds:
-        """What each trial takes, wherever the file says it."""
+        """The resources that each trial takes, wherever the file gives them."""
         return effective_needs(self, self.training_service)
 
     @property
@@ -314,6 +314,6 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def slots(self) -> int:
-        """Trials that really run at once: the smaller of concurrency and the hosts' slots."""
+        """Trials that run at once: the smaller of the concurrency and the hosts' slots."""
         offered = sum(worker.slots for _, worker in self.workers)
         return min(self.trial_concurrency, offered)

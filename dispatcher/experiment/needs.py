@@ -1,4 +1,4 @@
-"""What trials need and what machines give them: GPUs, CPUs, memory, and things by a name.
+"""The resources that trials need and machines offer: GPUs, CPUs, memory, and named resources.
 
 The keys stand where NNI has them: :class:`TrialNeeds` is a base of the whole file and of each
 service, :class:`OfferedResources` of each service and each machine.
@@ -24,7 +24,7 @@ _COUNTED = {"gpu": "GpuNumber", "cpu": "CpuNumber", "memory": "MemorySize"}
 
 
 def _number(value: object) -> float:
-    """What can be counted with; ``true`` and texts cannot."""
+    """Read a number; ``true`` and texts are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"must be a number, not {value!r}")
     number = float(value)
@@ -69,7 +69,7 @@ def _read_amounts(value: object) -> dict[str, float]:
 
 
 def _read_indices(value: object) -> tuple[int, ...]:
-    """A list, one number, or NNI's ``"0,1"``."""
+    """Read a list, one number, or NNI's ``"0,1"``."""
     if isinstance(value, str) and _INDICES.fullmatch(value):
         value = [int(part) for part in value.split(",")]
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -108,7 +108,7 @@ Priority = Annotated[int, Strict(), Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
 
 
 class TrialNeeds(Section):
-    """The keys that say what each trial takes while it runs, unless its tuner says otherwise."""
+    """The keys for the resources of each running trial, unless its tuner asks for others."""
 
     trial_gpu_number: Annotated[
         GpuNumber | None,
@@ -135,7 +135,7 @@ class TrialNeeds(Section):
 
 
 class ExperimentNeeds(TrialNeeds):
-    """What only the whole experiment can say of its trials' needs."""
+    """Keys for trials' needs that only the whole experiment can have."""
 
     min_gpu_memory: Annotated[
         Size | None,
@@ -161,7 +161,7 @@ class ExperimentNeeds(TrialNeeds):
 
 
 class OfferedResources(Section):
-    """The keys that say what a machine gives to trials, and when it is taken."""
+    """The keys for what a machine offers to trials, and when it is chosen."""
 
     other_names: ClassVar[Mapping[str, str]] = {"maxTrialNumPerGpu": "maxTrialNumberPerGpu"}
 
@@ -207,8 +207,9 @@ class OfferedResources(Section):
 
 
 def effective_needs(top: TrialNeeds, service: TrialNeeds | Sequence[TrialNeeds]) -> TrialNeeds:
-    """What each trial takes: NNI's services, one or a list, may say it in place of the file's
-    top level.
+    """Return the needs of each trial, from the top level of the file or from its services.
+
+    Services, one or a list, may give them in place of the top level, as in NNI.
 
     Raises:
         Misfit: two places say different things; a trial would be another on each machine.
@@ -234,7 +235,7 @@ def effective_needs(top: TrialNeeds, service: TrialNeeds | Sequence[TrialNeeds])
 
 
 def offered(service: OfferedResources, machine: OfferedResources | None) -> OfferedResources:
-    """What one machine gives: what it says itself, else what its service says of all."""
+    """Return what one machine offers: its own values, else those of its service for all."""
     values: dict[str, Any] = {}
     for attribute in OfferedResources.model_fields:
         own = getattr(machine, attribute, None)

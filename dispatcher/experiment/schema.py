@@ -18,7 +18,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Return the schema: camelCase keys to complete, snake_case ones accepted as well.
 
-    What hangs together across keys, and what the disk holds, only ``bequeath validate`` sees.
+    Only ``bequeath validate`` checks what depends on several keys or on the disk.
     """
     schema = ExperimentConfig.model_json_schema(by_alias=True, mode="validation")
     _take_both_spellings(schema, ExperimentConfig, "#")

@@ -1,4 +1,4 @@
-"""A YAML or JSON text as plain values that remember where they stood.
+"""A YAML or JSON text as plain values with their places.
 
 The node graph is read rather than the loaded values, since only nodes know the place of
 every key, and since nothing but plain scalars, lists and mappings is ever constructed.
@@ -69,8 +69,8 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     Args:
         text: what the file holds.
         origin: what to call it in errors.
-        doubles: allow keys that are given twice, and leave what is to be said of them, if
-            anything, to the caller (``Source.doubles``).
+        doubles: allow keys that are given twice, and leave their errors, if they are any, to the
+            caller (``Source.doubles``).
 
     Raises:
         ExperimentFileErrors: not YAML, keys given twice, tags, or more than it may hold.
@@ -102,6 +102,11 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
 def read_json_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     """Read a JSON text; as strict about double keys as :func:`read_source`.
 
+    Args:
+        text: what the file holds.
+        origin: what to call it in errors.
+        doubles: allow keys that are given twice, see :func:`read_source`.
+
     Raises:
         ExperimentFileErrors: not JSON, or keys given twice.
     """
@@ -131,7 +136,7 @@ class _NodeReader:
         self.errors.append(self._error(node, message, hint))
 
     def all_errors(self) -> list[ExperimentFileError]:
-        """Those of double keys among them, by where they stand."""
+        """Return all errors, those of double keys included, in the order of the file."""
         return sorted(self.errors + self.source.doubles, key=lambda one: self.lines[one])
 
     def _error(self, node: Node, message: str, hint: str) -> ExperimentFileError:

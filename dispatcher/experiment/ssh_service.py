@@ -30,7 +30,7 @@ _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P
 
 def _check_reference(text: str, info: ValidationInfo) -> str:
     if not text.startswith((ENV, FILE)) or text in (ENV, FILE):
-        # The text is not repeated: it is what nobody should read in a log.
+        # The text is not repeated: it may be a secret, which no log may hold.
         raise ValueError(
             "must be a reference, 'env:NAME' or 'file:PATH': secrets stand in no experiment file"
         )
@@ -118,7 +118,7 @@ class JumpConfig(LoginConfig):
 
 
 class MachineConfig(OfferedResources, LoginConfig):
-    """One machine of `machineList`; of what it has, it may say another thing than the service."""
+    """One machine of `machineList`; its own values take precedence over the service's."""
 
     other_names: ClassVar[Mapping[str, str]] = {
         **_LOGIN_NAMES,
@@ -197,7 +197,7 @@ class SshServiceConfig(ServiceConfig):
         return cls if is_remote(value) else None
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
-        """A worker for each machine, called as that is."""
+        """Return a worker for each machine, with its name."""
         names = distinct_names([each.name or each.host for each in self.machine_list], taken)
         slots = self.slots or usual
         return tuple(
@@ -206,7 +206,7 @@ class SshServiceConfig(ServiceConfig):
         )
 
     def _with_address(self, machine: MachineConfig) -> MachineConfig:
-        """With the service's own, if it names none."""
+        """Return the machine with the service's head address, if it names none."""
         if machine.head_address is not None or self.head_address is None:
             return machine
         return machine.model_copy(update={"head_address": self.head_address})

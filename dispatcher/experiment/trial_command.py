@@ -1,4 +1,4 @@
-"""Whether a trial command can start at all, as far as can be told without running it."""
+"""Check whether a trial command can start at all, as far as that is known without running it."""
 
 from __future__ import annotations
 

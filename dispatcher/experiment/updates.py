@@ -1,4 +1,4 @@
-"""What may be changed while an experiment runs, checked as the file is."""
+"""Changes of a running experiment's settings, checked as the file is."""
 
 from __future__ import annotations
 

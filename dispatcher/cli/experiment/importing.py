@@ -40,7 +40,7 @@ def import_results(
 
     rows = _read(file)
     try:
-        results_text(rows)  # all of them, before the first is told
+        results_text(rows)  # checks all of them before the first is sent
     except UserError as error:
         raise UserError(error.message, hint=error.hint, where=str(file)) from error
     located = find_running(experiment, folder)

@@ -1,4 +1,4 @@
-"""``bequeath experiment backup`` and ``compact``: the keeping of an experiment's store."""
+"""``bequeath experiment backup`` and ``compact``: care of an experiment's store."""
 
 from __future__ import annotations
 

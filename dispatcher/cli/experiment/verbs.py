@@ -52,7 +52,7 @@ EXPERIMENT: Table = {
 
 
 class Format(StrEnum):
-    """What ``export`` writes."""
+    """The formats of ``export``."""
 
     JSON = "json"
     CSV = "csv"
@@ -82,7 +82,7 @@ def list_all(
 
 
 def print_experiments(listings: list[ExperimentListing]) -> None:
-    """A table of them, or a note that there are none yet."""
+    """Print a table of experiments, or a note that there are none yet."""
     if listings:
         print_table(_COLUMNS, [_row(one) for one in listings])
     else:
@@ -203,7 +203,7 @@ def update(
 
 
 def _note_what_is_past(folder: Path, limit: Any) -> None:
-    """A limit below what was proposed already ends nothing, and lets nothing new begin."""
+    """Note that a limit below what was proposed already ends no trial and allows no new one."""
     from dispatcher import queries
 
     with queries.ExperimentReader.open(folder) as reader:
@@ -213,8 +213,10 @@ def _note_what_is_past(folder: Path, limit: Any) -> None:
 
 
 def _update_record(folder: Path, key: str, value: Any) -> str:
-    """Change the record, and return what the user should know. No head may begin meanwhile, so
-    the lead is held."""
+    """Change the record, and return a warning for the user; empty if there is none.
+
+    The lead is held meanwhile, so that no head can begin.
+    """
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
@@ -255,7 +257,7 @@ def delete(
     if is_led(path):
         raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
     confirmed(f"Delete {path} with everything in it?", yes)
-    sockets = run_folder(path)  # which may be noted in there
+    sockets = run_folder(path)  # read first: the experiment's folder may name it
     try:
         shutil.rmtree(path)
     except OSError as error:

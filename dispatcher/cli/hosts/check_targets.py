@@ -1,4 +1,4 @@
-"""Which machines ``hosts check`` is asked about, and what each must have."""
+"""The machines that ``hosts check`` is to check, and the needs of each."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(
 
 @dataclass(frozen=True)
 class CheckTarget:
-    """A machine, what to call it, and what is needed there.
+    """A machine, its name in the output, and what is needed there.
 
-    ``weights_here`` is our weights root, ``weights_there`` the folder there that must be the
-    same; empty where nothing is known of it.
+    ``weights_here`` is this machine's weights root, ``weights_there`` the folder there that must be
+    the same; empty where that is unknown.
     """
 
     name: str
@@ -37,7 +37,7 @@ class CheckTarget:
 
     @contextlib.contextmanager
     def weights_seen(self) -> Iterator[HostNeeds]:
-        """The needs, with a file of ours in the weights root for as long as this lasts."""
+        """Give the needs, with a marker file in the weights root until the end of the context."""
         if not self.weights_there:
             yield self.needs
             return
@@ -57,10 +57,10 @@ class CheckTarget:
 
 
 def target_named(text: str, jump: str = "") -> SshTarget:
-    """``[user@]host[:port]``, an IPv6 address in brackets.
+    """Read ``[user@]host[:port]``, an IPv6 address in brackets.
 
     Raises:
-        UserError: it is none.
+        UserError: the text names no machine.
     """
     need_paramiko()
     match = _HOST.fullmatch(text)
@@ -75,7 +75,7 @@ def target_named(text: str, jump: str = "") -> SshTarget:
 
 
 def need_paramiko() -> None:
-    """Say which extra is missing, rather than fail where it is imported.
+    """Check that paramiko is installed, rather than fail where it is imported.
 
     Raises:
         PermanentBackendError: paramiko is not installed.
@@ -93,7 +93,13 @@ def is_file(word: str) -> bool:
 
 
 def check_targets(word: str, python: str, weights: str, jump: str) -> list[CheckTarget]:
-    """The machines that a word of the command line stands for. Reads experiment files.
+    """Return the machines for an argument of the command line. Reads experiment files.
+
+    Args:
+        word: an experiment file, or a machine.
+        python: the Python there, for a machine.
+        weights: the weights root there, for a machine; empty: not checked.
+        jump: the machine by way of which it is reached; empty: none.
 
     Raises:
         UserError: the file is none, or names no machine.
@@ -108,7 +114,7 @@ def check_targets(word: str, python: str, weights: str, jump: str) -> list[Check
 
 
 def _useful(*, cache: bool = True) -> dict[str, str]:
-    """What trials can do without; of GPUs more is said than that a module is missing."""
+    """Return optional modules, without those that other checks report on, such as that of GPUs."""
     from dispatcher.wheelhouse import USEFUL
 
     passed_over = {"pynvml"} if cache else {"pynvml", "filelock"}

@@ -1,4 +1,4 @@
-"""What ``hosts check`` says would be brought to a machine; fetches it, so that the head has it."""
+"""The wheels that a machine lacks, for ``hosts check``; fetched, so that the head has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from dispatcher.wheelhouse import HostPython, WheelCache, WheelsMissing, plan
 
 
 def supply(answer: Mapping[str, Any]) -> Supplied:
-    """From what a machine's Python told of itself. Blocks while pip fetches what is not here."""
+    """Plan and fetch the wheels that a machine lacks. Blocks while pip downloads.
+
+    Args:
+        answer: the report of the machine's Python on itself.
+    """
     host = host_of(answer)
     modules = answer["modules"]
     troubles = {name: str(each.get("trouble", "")) for name, each in modules.items()}
@@ -27,7 +31,7 @@ def supply(answer: Mapping[str, Any]) -> Supplied:
 
 
 def host_of(answer: Mapping[str, Any]) -> HostPython:
-    """Its Python, as wheels see it."""
+    """Return the traits of a machine's Python that choose its wheels."""
     facts = answer["python"]
     major, minor = answer["version"][:2]
     libc_major, libc_minor = facts["libc_version"]

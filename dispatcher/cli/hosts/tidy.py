@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dispatcher.backends.ssh import Machine
     from dispatcher.backends.ssh.past import Left
 
-#: What is changed by nobody for so long is looked for by nobody, as a rule.
+#: Days without a change after which, as a rule, nobody looks for something.
 DAYS = 30.0
 
 

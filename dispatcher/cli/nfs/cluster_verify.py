@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_json: bool) -> None:
-    """Ask all clients that can be reached, and print what was found.
+    """Measure from all clients that can be reached, and print the findings.
+
+    Args:
+        inventory: the server and its clients.
+        connect: logs in to a member.
+        quick: measure each client alone, in some seconds.
+        as_json: print one JSON document.
 
     Raises:
         typer.Exit: if anything is wrong (1), or a client could not be asked (4).
@@ -59,7 +65,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
 def _places(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
 ) -> tuple[list[Place], list[BequeathError]]:
-    """The clients, logged in to until the end of the context, and why others are not."""
+    """Return the clients, logged in to until the end of the context, and errors of the others."""
     from nfs_setup.cluster.as_owner import as_owner
     from nfs_setup.cluster.ground import look
     from nfs_setup.errors import SetupError

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InventoryErrors(UserError):
-    """Raised with everything that is wrong with an inventory file, in ``errors``."""
+    """Raised with all errors of an inventory file, in ``errors``."""
 
     def __init__(self, errors: list[UserError]) -> None:
         super().__init__("\n".join(map(str, errors)))
@@ -24,7 +24,7 @@ def read_inventory(file: Path) -> Inventory:
     """Read and check an inventory file.
 
     Raises:
-        UserError: if it cannot be read, is no YAML, or says something wrong.
+        UserError: if it cannot be read, is no YAML, or is not valid.
     """
     from dispatcher.experiment.source import read_source
     from nfs_setup.cluster.inventory import inventory_of
@@ -48,7 +48,7 @@ def read_inventory(file: Path) -> Inventory:
 
 
 def _machines(experiment: str, file: Path, where: str) -> list[dict[str, Any]]:
-    """The machines of an experiment file, as clients of an inventory."""
+    """Return the machines of an experiment file, as clients of an inventory."""
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.ssh_service import SshServiceConfig
 

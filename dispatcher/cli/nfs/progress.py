@@ -1,4 +1,4 @@
-"""How a cluster's set-up goes: a table that moves on a terminal, lines in a pipe."""
+"""Progress of a cluster's set-up: a live table on a terminal, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STYLES = {
 
 
 class MachineProgress:
-    """What is known of each machine, as it comes in.
+    """The newest outcome of each machine.
 
     Args:
         hosts: names and roles, in the order of the table.
@@ -49,7 +49,7 @@ class MachineProgress:
         self._moving = is_terminal_of_notes()
 
     def tell(self, outcome: Outcome) -> None:
-        """Take in how it stands with a machine; in a pipe, say how it ended."""
+        """Record a machine's outcome; in a pipe, print it once it is final."""
         self._outcomes[outcome.name] = outcome
         self._since[outcome.name] = time.monotonic()
         if self._moving or not outcome.over or self._noted.get(outcome.name) == outcome.word:
@@ -60,7 +60,7 @@ class MachineProgress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show it on a terminal, until the end of the context."""
+        """Show the table on a terminal, until the end of the context."""
         if not self._moving:
             yield
             return
@@ -75,7 +75,7 @@ class MachineProgress:
             yield
 
     def picture(self) -> Any:
-        """The table as it is now, for rich."""
+        """Return the table as it is now, for rich."""
         rows = [self._row(name, role) for name, role in self._hosts]
         return rich_table(_COLUMNS, rows, console(stderr=True).width)
 
@@ -93,14 +93,14 @@ class MachineProgress:
 
 
 def is_terminal_of_notes() -> bool:
-    """Whether somebody looks at stderr, where progress goes."""
+    """Whether stderr, where progress goes, is a terminal."""
     import sys
 
     return is_terminal(sys.stderr)
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """The table of how it ended, as the command's answer."""
+    """Print the table of final outcomes, as the command's answer."""
     print_table(
         _COLUMNS,
         [
@@ -111,7 +111,7 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
 
 
 def _summary(outcome: Outcome) -> str:
-    """In a few words: what was done, or why it was not."""
+    """Return in a few words what was done, or why it was not."""
     if outcome.error is not None:
         where = f"{outcome.error.where}: " if outcome.error.where else ""
         return " ".join(f"{where}{outcome.error.message}".split())

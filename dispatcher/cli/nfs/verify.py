@@ -99,7 +99,7 @@ def verify(
 def _here(
     folder: str, not_here: bool, *, again: bool, closing: contextlib.ExitStack
 ) -> list[Place]:
-    """This machine. Where it is alone it is asked by two processes, as two trials would be."""
+    """Return this machine. Alone, it is measured by two processes, like two trials."""
     from nfs_setup.verify import LocalPeer, Place
 
     places = []
@@ -113,7 +113,7 @@ def _here(
 def _other_machines(
     others: Sequence[str], folder: str, python: str, closing: contextlib.ExitStack
 ) -> list[Place]:
-    """The other machines, logged in to."""
+    """Return the other machines, logged in to."""
     from dispatcher.cli.hosts.check_targets import need_paramiko
     from nfs_setup.verify import Place
 
@@ -176,7 +176,7 @@ def _bytes_of(text: str) -> int:
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """A line for each, with what to change below it, and a sum."""
+    """Print a line for each finding, with what to change below it, and a sum."""
     lines = []
     for one in findings:
         level = one.level.value

@@ -27,12 +27,12 @@ _TAIL = """\
 | REST | not | | `--json` of our commands, and `dispatcher.api` |
 """
 
-#: What an option's help begins with, if it is not honoured.
+#: The beginning of an option's help, if the option is not honoured.
 MARKS = {"Refused": "refused", "Not needed": "not needed"}
 
 
 def verbs_markdown() -> str:
-    """The section of the page that is about the command line."""
+    """Return the section of the page about the command line."""
     return _HEAD + "".join(_rows((), NNI)) + _TAIL
 
 

@@ -14,7 +14,7 @@ from trial_runtime import nni_shim
 
 
 def run_script(file: Path, arguments: Sequence[str] = ()) -> None:
-    """Run it as ``python file words…`` would, with ``nni.experiment`` being ours.
+    """Run a script as ``python file arguments…`` would, with ``nni.experiment`` being ours.
 
     Experiments that it has started and that still run stop when it ends, as with NNI.
 
@@ -27,7 +27,7 @@ def run_script(file: Path, arguments: Sequence[str] = ()) -> None:
     modules.install()
     children.provide_to_children()
     sys.argv = [str(file), *arguments]
-    there = file.absolute()  # as Python has it in ``__file__``, so that scripts may go elsewhere
+    there = file.absolute()  # as Python has it in ``__file__``, so that scripts may change folder
     sys.path.insert(0, str(there.parent))
     try:
         runpy.run_path(str(there), run_name="__main__")

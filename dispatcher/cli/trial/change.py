@@ -1,4 +1,4 @@
-"""``bequeath trial kill`` and ``trial submit``: wishes for a running head."""
+"""``bequeath trial kill`` and ``trial submit``: requests to a running head."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def kill(
 
 
 def _became(answer: dict[str, Any]) -> str:
-    """What became of a trial that was to be ended."""
+    """Return the outcome of a request to end a trial."""
     if answer.get("outcome"):
         return f"was over already: {answer['outcome']}"
     if answer["state"] == "running":
         return "is being ended"
-    before = answer.get("before")  # an older head does not say
+    before = answer.get("before")  # an older head does not send it
     return f"ended; it was {before}" if before else str(answer["state"])
 
 

@@ -97,7 +97,7 @@ def files(
 
 @contextmanager
 def _opened(located: LocatedTrial, attempt: AttemptAt) -> Iterator[tuple[str, FileList]]:
-    """The list, from where the attempt ran, or else of what was fetched."""
+    """Give the list of an attempt's files, from its machine, else of those that were fetched."""
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.ways import files_here, files_of
 

@@ -1,4 +1,4 @@
-"""Which attempt of a trial a user means, and whether it is over."""
+"""The trial and the attempt that a user means, and whether the attempt is over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OVER = ("delivering", "ended", "backoff")
 
 
 class LocatedTrial:
-    """One trial of an experiment, whose record stays open.
+    """One trial of an experiment, with the experiment's store open for reading.
 
     Raises:
         UserError: there is no such experiment, or it has no such trial.
@@ -49,7 +49,7 @@ class LocatedTrial:
         self._reader.close()
 
     def look_again(self) -> None:
-        """See what has become of it."""
+        """Read the trial's record again."""
         self.detail = queries.trial(self._reader, self.trial)
 
     @property
@@ -59,11 +59,11 @@ class LocatedTrial:
 
     @property
     def state(self) -> str:
-        """In a word."""
+        """The trial's outcome, or its state while it is not over."""
         return self.detail.trial.outcome or self.detail.trial.state
 
     def attempt(self, number: int | None) -> AttemptAt:
-        """An attempt, the newest if no number is given.
+        """Return an attempt, the newest if no number is given.
 
         Raises:
             UserError: it has not begun.
@@ -81,6 +81,6 @@ class LocatedTrial:
         raise UserError(text, hint=f"bequeath why {self.trial}", where=self.experiment.id)
 
     def over(self, number: int) -> bool:
-        """Whether nothing more comes of that attempt."""
+        """Whether that attempt is over."""
         one = self.detail.trial
         return one.attempt > number or one.state in _OVER

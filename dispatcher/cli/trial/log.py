@@ -1,4 +1,4 @@
-"""``bequeath trial log``: what a trial has printed, made harmless, and followed if wanted."""
+"""``bequeath trial log``: a trial's output, made harmless, and followed if wanted."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def log(
 
 
 def _files(located: LocatedTrial, attempt: AttemptAt) -> AttemptFiles:
-    """What was fetched after its end, or where it runs or ran."""
+    """Return the files of an attempt: those fetched after its end, else those on its machine."""
     from dispatcher.attempt_files.ways import files_here, files_of, is_fetched
 
     fetched = located.over(attempt.number) and is_fetched(located.folder, attempt, "logs")
@@ -91,7 +91,7 @@ def _files(located: LocatedTrial, attempt: AttemptAt) -> AttemptFiles:
 def _reached(
     located: LocatedTrial, attempt: AttemptAt, files: AttemptFiles, stream: str
 ) -> AttemptFiles:
-    """The same, or what was fetched before, where its machine cannot be asked."""
+    """Return the same files, or those fetched before, if the machine cannot be reached."""
     from dispatcher.attempt_files import log_stream
     from dispatcher.attempt_files.ways import files_here
 
@@ -108,7 +108,7 @@ def _reached(
 
 
 def _wait_for_its_start(located: LocatedTrial, attempt: int | None) -> bool:
-    """False if it will not start any more."""
+    """Wait until the attempt has started; false if it never will."""
     while (attempt or 1) > located.newest:
         if located.detail.trial.over:
             note(f"trial {located.trial} never started: it is {located.state}")
@@ -144,7 +144,7 @@ def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
 
 
 def _readable(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Whole lines as harmless text; a last line without an end comes at the end."""
+    """Yield whole lines as harmless text; a last line without its end comes last."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     rest = ""
     for chunk in chunks:

@@ -116,7 +116,7 @@ def _row(one: TrialSummary) -> tuple[str, ...]:
         (one.outcome or one.state) + tries,
         formatting.number(one.value),
         formatting.NOTHING if one.parent is None else str(one.parent),
-        # Added up as attempts end: of one that runs for the first time nothing is known yet.
+        # Added up as attempts end: there is none while the first attempt runs.
         formatting.duration(one.wall_s or None),
         formatting.parameters(one.named_parameters, without=paths_of(one)),
     )

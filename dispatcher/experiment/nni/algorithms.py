@@ -36,7 +36,7 @@ class Algorithm:
         mode: what NNI takes for ``optimize_mode`` where the file says nothing; empty: none.
         note: how far ours differs, or what to use instead.
         fixed: arguments that ours needs in order to behave as NNI's.
-        stand_in: ours is another algorithm, which is said when the experiment starts.
+        stand_in: ours is another algorithm; a remark says so when the experiment starts.
     """
 
     nni: str
@@ -227,7 +227,7 @@ ASSESSORS: dict[str, Algorithm] = {
 
 
 def find(kind: str, name: str) -> Algorithm | None:
-    """NNI's algorithm of that name, whatever release spelt it; None if it has none.
+    """Return NNI's algorithm of that name in any release's spelling; None if it has none.
 
     >>> find("tuner", "BatchTuner").native
     'Batch'
@@ -237,7 +237,13 @@ def find(kind: str, name: str) -> Algorithm | None:
 
 
 def only_nni_has(kind: str, name: object, class_args: object) -> bool:
-    """Whether a section can only be one of NNI's: by its name, or by its arguments."""
+    """Whether a section can only be one of NNI's: by its name, or by its arguments.
+
+    Args:
+        kind: ``tuner`` or ``assessor``.
+        name: the algorithm, as the file writes it.
+        class_args: its arguments, as the file has them; anything but a mapping counts as none.
+    """
     if not isinstance(name, str):
         return False
     algorithm = find(kind, name)
@@ -260,7 +266,7 @@ def _is_idle(name: str, value: Any, given: Mapping[str, Any]) -> bool:
 def native_arguments(
     algorithm: Algorithm, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Our class arguments, and which of NNI's each of them comes from.
+    """Return our class arguments, and for each of them the argument of NNI's it comes from.
 
     Raises:
         CannotHonour: an argument is unknown, or has a value without a counterpart.

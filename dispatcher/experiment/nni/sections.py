@@ -1,4 +1,4 @@
-"""What both versions have in common: algorithms, machines, and NNI's habits."""
+"""Translation that both versions share: algorithms, machines, and NNI's defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Find = Callable[[str], Row | None]
 
 
 def habits(draft: Draft) -> None:
-    """What code written for NNI counts on, where the file does not say otherwise."""
+    """Add the defaults that code written for NNI relies on, unless the file has other values."""
     values = draft.values
     if not values.get("trialGpuNumber"):
         draft.withdraw("gpuIndices", "no trial asks for GPUs")
@@ -57,6 +57,7 @@ def algorithm(
     """Translate a section that names a tuner or an assessor.
 
     Args:
+        draft: takes the translation.
         kind: ``tuner`` or ``assessor``: where it goes.
         section: what the file has.
         source: where the file has it.
@@ -69,7 +70,7 @@ def algorithm(
     name: tuple[str, JsonPath] | None = None
     args: tuple[Any, JsonPath] | None = None
     if not isinstance(section, Mapping):
-        draft.put((kind,), section, source)  # what is wrong with it is said by the native check
+        draft.put((kind,), section, source)  # the native check reports what is wrong with it
         return left
     for key, value in given(section):
         row, at = rows(key), (*source, key)
@@ -147,7 +148,16 @@ def _break(draft: Draft, kind: str) -> None:
 def machine(
     draft: Draft, index: int, section: object, source: JsonPath, rows: Find, origin: str
 ) -> None:
-    """Translate one entry of ``machineList``."""
+    """Translate one entry of ``machineList``.
+
+    Args:
+        draft: takes the translation.
+        index: the entry's place in the list.
+        section: what the file has.
+        source: where the file has it.
+        rows: finds the row of a key.
+        origin: absolute path of the file, for references to secrets in it.
+    """
     base: JsonPath = ("trainingService", "machineList", index)
     if not isinstance(section, Mapping):
         draft.put(base, section, source)
@@ -169,7 +179,7 @@ def machine(
 
 
 def _interpreter(place: str) -> str:
-    """NNI is told the folder of a Python; some files name the program itself."""
+    """Return the Python program in a folder; NNI's files name the folder, or the program itself."""
     last = posixpath.basename(place.rstrip("/"))
     return (
         place if last.startswith("python") and last != "python" else f"{place.rstrip('/')}/python3"

@@ -22,7 +22,7 @@ from dispatcher.experiment.plugged import Unusable, plugged
 
 
 def _finder(rows: Mapping[str, Row]) -> sections.Find:
-    """Neither case nor underscores are looked at, as in NNI."""
+    """Return a finder that ignores case and underscores, as NNI does."""
     folded = {fold_word(key): row for key, row in rows.items()}
     return lambda key: folded.get(fold_word(key))
 

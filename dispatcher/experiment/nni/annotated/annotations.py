@@ -3,7 +3,7 @@
 =====================================  =============================================================
 ``@nni.variable(nni.choice(…), name)`` the next statement, ``name = …``, is given a drawn value
 ``@nni.function_choice(f(…), …)``      equal calls in the next statement become the chosen one
-``@nni.report_intermediate_result(…)`` and ``report_final_result``, ``get_next_parameter``: as said
+``@nni.report_intermediate_result(…)`` and ``report_final_result``, ``get_next_parameter``: the same
 ``@nni.mutable_layers({…}, …)``        an assignment for each layer
 ``@nni.training_update(…)``            a call that does nothing in classic NAS
 =====================================  =============================================================
@@ -38,7 +38,7 @@ _LAYER_KEYS = (
 
 
 def expanded(source: str) -> str:
-    """The source with its annotations turned into code; the same text if it has none.
+    """Return the source with its annotations turned into code; unchanged if it has none.
 
     Raises:
         Unreadable: an annotation that cannot be honoured, or no Python.
@@ -208,7 +208,7 @@ def _layer(layer: ast.expr, line: int) -> dict[str, ast.expr]:
 
 
 def _layer_choice(value: ast.expr, line: int) -> tuple[str, str]:
-    """Functions by their calls as texts, and their keyword arguments by the same."""
+    """Return two dicts as text: from each call to its function, and to its keyword arguments."""
     functions, keywords = [], []
     for option in value.elts if isinstance(value, ast.List) else ():
         if not isinstance(option, ast.Call) or option.args:

@@ -23,15 +23,16 @@ MOST_COMBINATIONS = 1000
 """Sets of inputs of one layer, for tuners that choose among them as they stand."""
 
 BadAnnotation = ExperimentFileError
-"""What is wrong, with the file and its line."""
+"""Raised for an annotation, with the file and its line."""
 
 
 def annotated_space(
     folder: Path, excluded: tuple[Path, ...] = (), *, flat: bool = False
 ) -> dict[str, Any]:
-    """The search space in a folder's annotations; empty if there are none.
+    """Return the search space in a folder's annotations; empty if there are none.
 
     Args:
+        folder: the code directory.
         excluded: folders below it that are no code.
         flat: with plain choices in place of mutable layers, which only tuners of NNI know.
 
@@ -61,7 +62,7 @@ def rewrite_annotated(folder: Path) -> None:
 
 
 def _modules(folder: Path, excluded: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
-    """Files of Python and what NNI calls their modules, in an order of their own."""
+    """Yield Python files and NNI's names for their modules, in a fixed order."""
     files = [
         Path(entry.path)
         for entry in walk_code(folder, excluded)
@@ -72,7 +73,7 @@ def _modules(folder: Path, excluded: tuple[Path, ...]) -> Iterator[tuple[Path, s
 
 
 def _read(file: Path, module: str) -> tuple[dict[str, Any], str | None, str]:
-    """Space and code of a file; no code if nothing in it is of NNI."""
+    """Return space, code and encoding of a file; no code if nothing in it is NNI's."""
     if os.path.getsize(file) > MOST_BYTES:
         return {}, None, ""
     data = file.read_bytes()

@@ -29,7 +29,7 @@ _CHOICES = ("choice", "function_choice")
 
 
 def keyed(module: str, source: str) -> tuple[dict[str, Any], str]:
-    """The search space of a module's code, and the code whose calls know their keys.
+    """Return the search space of a module's code, and the code with a key in each call.
 
     Raises:
         Unreadable: a call that cannot be honoured, or no Python.
