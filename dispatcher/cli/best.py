@@ -9,7 +9,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import note, print_json
 
-#: Trials that are shown unless somebody says how many.
+#: Trials that are shown without ``--number``.
 _FEW = 5
 
 

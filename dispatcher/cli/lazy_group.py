@@ -61,7 +61,7 @@ def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
 
 
 class _Command(TyperCommand):
-    """A command whose usage line names required arguments as everybody else does.
+    """A command with the usual form of required arguments in its usage line.
 
     Attributes:
         arranged: turns the typed arguments into those to parse; None: they are the same.

@@ -122,7 +122,7 @@ def begin_here(
         chaos: seed of the schedule of faults; None: no faults.
         chaos_every: mean time between two faults, in seconds.
     """
-    folder = laid_down(config)
+    folder = make_folder(config)
     note(f"experiment {folder.name} in {folder}")
     if chaos is not None:
         from dispatcher.cli.chaos import lead_under_chaos
@@ -163,7 +163,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     return config
 
 
-def laid_down(config: ExperimentConfig) -> Path:
+def make_folder(config: ExperimentConfig) -> Path:
     """Make the experiment's folder, and remember its place."""
     from dispatcher.creating import create
     from dispatcher.finding import known_folders

@@ -1,4 +1,4 @@
-"""``bequeath top``: the live view of an experiment that somebody else leads."""
+"""``bequeath top``: the live view of an experiment that another process leads."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 #: failed by its user's code or is led by another head, one that was stopped or taken over.
 NO_RESTART = (2, 3, 6, 7, 130)
 
-#: Exit codes of those for an end that somebody wanted.
+#: Those of them for an end that was asked for.
 ON_PURPOSE = (6, 7, 130)
 
 #: Seconds between two heads; below the shortest grace that agents usually have.

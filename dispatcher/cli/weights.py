@@ -181,7 +181,7 @@ def gc(
     Files that kept weights inherit tensors from stay. While an experiment runs its head keeps
     to the file's policy, and only --dry-run is possible.
     """
-    from dispatcher.cli.weights_stores import show_swept, sweep_stores, would_go
+    from dispatcher.cli.weights_stores import removable_versions, show_swept, sweep_stores
     from dispatcher.finding.find import find_one
     from dispatcher.store.leadership import Leadership
 
@@ -191,7 +191,7 @@ def gc(
     if dry_run:
         with _keeper(located, policy) as keeper:
             plan = keeper.plan()
-        going = would_go(located, _config(located), keep_versions)
+        going = removable_versions(located, _config(located), keep_versions)
         versions = {"versions": len(going)}
     else:
         # While this process holds the lead no head can propose a child of removed weights.

@@ -127,7 +127,7 @@ def show_stores_use(use: dict[str, dict[str, Any]]) -> None:
 
 
 def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int) -> Swept | None:
-    """Remove versions that nobody needs. The caller must hold the lead.
+    """Remove versions that are not needed. The caller must hold the lead.
 
     Args:
         located: the experiment.
@@ -158,7 +158,7 @@ def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int
         journal.close()
 
 
-def would_go(
+def removable_versions(
     located: LocatedExperiment, config: ExperimentConfig, keep: int
 ) -> list[tuple[str, int]]:
     """Return the versions that a sweep would give up now, by store and number.

@@ -16,7 +16,7 @@ from dispatcher.experiment.services import check_workers
 
 
 def check_agreement(config: AllKeys) -> None:
-    """Hold every rule against a file whose sections have been read.
+    """Apply every rule to a file that has been read section by section.
 
     Raises:
         Misfit: for the first rule that is broken.

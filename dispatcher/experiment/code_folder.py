@@ -16,7 +16,7 @@ from dispatcher.code_archive.ignoring import built_in_rules, is_environment, rul
 from dispatcher.experiment.sizes import format_size
 
 MOST_SEEN = 100_000
-"""Entries after which counting stops; somebody named their home folder."""
+"""Entries after which counting stops; the folder is probably a home folder."""
 
 
 @dataclass(frozen=True, slots=True)

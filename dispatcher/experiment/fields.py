@@ -46,7 +46,7 @@ class Section(BaseModel):
         populate_by_name=True,
         validate_default=True,
         allow_inf_nan=False,
-        hide_input_in_errors=True,  # a value may be what nobody should read in a log
+        hide_input_in_errors=True,  # a value may be a secret, which no log may hold
     )
 
     #: Other spellings of keys that are read as well → the key.

@@ -65,7 +65,7 @@ def _required(camel: str, snake: str) -> dict[str, Any]:
 
 
 def _take_short_retention(definitions: dict[str, Any]) -> None:
-    """Add the shorter forms of ``retention``, which only its reader knows."""
+    """Add the shorter forms of ``retention``, which no model describes."""
     full = definitions["RetentionConfig"]
     word = full["properties"]["keep"]
     counted = {

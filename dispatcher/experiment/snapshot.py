@@ -79,7 +79,7 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     if isinstance(limits, dict) and isinstance(limits.get("maxParametersSize"), int):
         # 0.1.0 took any size, and could not send what was larger.
         limits["maxParametersSize"] = min(limits["maxParametersSize"], MOST_PARAMETERS_BYTES)
-    if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
+    if isinstance(values, dict):  # begun when all versions stayed: removing any needs consent
         values.setdefault("sharedStores", {"keep": "all"})
     try:
         return ExperimentConfig.model_validate(values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dispatcher.backends.ssh import Machine
     from dispatcher.backends.ssh.past import Left
 
-#: Days without a change after which, as a rule, nobody looks for something.
+#: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
 
 

@@ -23,7 +23,7 @@ Find = Callable[[str], Row | None]
 """Finds the row of a key as it is spelt."""
 
 
-def habits(draft: Draft) -> None:
+def add_nni_defaults(draft: Draft) -> None:
     """Add the defaults that code written for NNI relies on, unless the file has other values."""
     values = draft.values
     if not values.get("trialGpuNumber"):
@@ -103,7 +103,7 @@ def _built_in(
                 at, f"is NNI's {builtin.nni}, which is not here", builtin.note, is_key=False
             )
             _break(draft, kind)
-        else:  # of a plug-in, or misspelt: the native check knows
+        else:  # of a plug-in, or misspelt: left to the native check
             draft.put((kind, "name"), word, at)
             if args is not None:
                 draft.put((kind, "classArgs"), args[0], args[1])

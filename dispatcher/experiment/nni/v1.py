@@ -72,7 +72,7 @@ def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
     if values.get("trial") is None and "trialCommand" not in draft.values:
         draft.refuse(("trial",), "is missing", "write 'trial: {command: …, codeDir: .}'")
         draft.broken.add("trialCommand")
-    sections.habits(draft)
+    sections.add_nni_defaults(draft)
     return draft
 
 

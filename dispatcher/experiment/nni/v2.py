@@ -51,7 +51,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     if "tuner" not in folded and "advisor" not in folded:
         draft.refuse(("tuner",), "is missing", "write 'tuner: {name: Random}'")
         draft.broken.add("tuner")
-    sections.habits(draft)
+    sections.add_nni_defaults(draft)
     return draft
 
 
