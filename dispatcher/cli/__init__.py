@@ -1,4 +1,4 @@
-"""The command line: asks, shows, and hands wishes to the head. It decides nothing.
+"""The command line: queries, output, and requests to the head. It decides nothing.
 
 Read ``main.py`` (the entry, and where errors end), then ``commands.py`` (every command by
 name). One module a command; it is imported when it is called, so that ``--help`` is quick.

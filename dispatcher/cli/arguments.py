@@ -12,7 +12,7 @@ from dispatcher.cli.safe_text import made_safe
 
 
 def _complete_experiment(incomplete: str) -> list[str]:
-    """Ids and names that begin so; nothing rather than an error while somebody types."""
+    """Return ids and names with that prefix; none, rather than an error, while the user types."""
     from dispatcher.finding.find import completions
 
     return completions(incomplete)
@@ -71,7 +71,7 @@ OutFile = Annotated[
 
 
 def confirmed(question: str, yes: bool) -> None:
-    """Go on only if the user agrees; without a terminal, only with ``--yes``."""
+    """Return only if the user agrees; without a terminal, only with ``--yes``."""
     if yes:
         return
     if not os.isatty(0):

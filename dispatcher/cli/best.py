@@ -9,7 +9,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import note, print_json
 
-#: Trials that are shown unless somebody says how many.
+#: Trials that are shown without ``--number``.
 _FEW = 5
 
 
@@ -36,16 +36,16 @@ def best(
     from dispatcher.cli.leaderboard import print_front, print_leaders
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         objectives = queries.objectives(reader)
         leaders = queries.front(reader)[:many] if objectives else queries.best(reader, many or _FEW)
     if as_json:
-        document = {"experiment": found.id, "mode": found.mode, "objectives": objectives}
+        document = {"experiment": located.id, "mode": located.mode, "objectives": objectives}
         print_json({**document, "trials": [one.to_json() for one in leaders]})
     elif leaders and objectives:
         print_front(leaders, list(objectives))
     elif leaders:
         print_leaders(leaders)
     else:
-        note(f"no trial of {found.id} has a result yet")
+        note(f"no trial of {located.id} has a result yet")

@@ -1,4 +1,4 @@
-"""``bequeath run --chaos SEED``: the experiment is led by a process that is struck at random."""
+"""``bequeath run --chaos SEED``: the processes of the experiment get faults at random."""
 
 from __future__ import annotations
 
@@ -20,18 +20,24 @@ from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
 
 #: Signals that are the head's to interpret.
-_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-#: How an experiment stands that its head has ended.
+#: Status of an experiment that its head has ended.
 _ENDS = ("completed", "stopped", "failed")
 
 
 def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) -> None:
     """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
 
+    Args:
+        folder: the experiment's folder.
+        seed: of the schedule of faults.
+        every_s: mean time between two faults, in seconds.
+        as_json: print the outcome as one JSON document.
+
     Raises:
         typer.Exit: unless the experiment is completed.
-        PassingBackendError: the head ended early, and not by us; its words.
+        PassingBackendError: the head ended early, and not by a fault of ours; with its stderr.
     """
     errors = folder / "logs" / "head.stderr"
     supervisor = Supervisor(
@@ -43,10 +49,10 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
         tell=note,
     )
 
-    def hand_on(number: int, frame: FrameType | None) -> None:
+    def forward(number: int, frame: FrameType | None) -> None:
         supervisor.interrupt(number)
 
-    before = {number: signal.signal(number, hand_on) for number in _HANDED_ON}
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
     began = time.monotonic()
     note(f"chaos of seed {seed}: what was done to whom is in {folder / 'logs' / 'chaos.log'}")
     try:
@@ -56,8 +62,8 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
             signal.signal(number, handler)
     status = _summary(folder).status
     if status.value not in _ENDS and supervisor.interrupted:
-        # The signal came to a head that did not listen yet: the agent of the one before may
-        # wait for another. What the journal holds can be resumed.
+        # The signal reached a head before it had its handlers: the agent of the previous head may
+        # wait for a next one. What the journal holds can be resumed.
         kill_experiment(folder)
         raise typer.Exit(ExitCode.INTERRUPTED)
     if status.value not in _ENDS:
@@ -79,7 +85,7 @@ def _summary(folder: Path) -> ExperimentSummary:
 
 
 def _trials_over(folder: Path) -> int:
-    """-1 while nobody can tell."""
+    """Return how many trials are over; -1 while the store cannot be read."""
     try:
         return _summary(folder).ended
     except BequeathError:

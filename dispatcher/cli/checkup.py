@@ -1,6 +1,6 @@
-"""What ``doctor`` looks at: this machine, and what earlier experiments have left behind.
+"""The checks of ``doctor``: this machine, and what earlier experiments have left behind.
 
-Each check returns findings and never raises: what it cannot look at is a finding as well.
+Each check returns findings and never raises: what cannot be checked is a finding as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.errors import BackendError
 from dispatcher.folders import run_folder
 from dispatcher.store.filesystem import filesystem_type, is_network
@@ -50,7 +50,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     topic: str
     level: Level
@@ -59,7 +59,7 @@ class Finding:
 
 
 def check_python() -> Iterator[Finding]:
-    """The interpreter and the system it runs on."""
+    """Check the interpreter and its operating system."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     text = f"{platform.python_version()} at {sys.executable}, {system}, {os.cpu_count()} cores"
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
@@ -68,7 +68,7 @@ def check_python() -> Iterator[Finding]:
 
 
 def check_packages() -> Iterator[Finding]:
-    """What bequeath depends on, and what it can use beside."""
+    """Check the packages that bequeath depends on, and optional ones."""
     missing, versions = [], []
     for name in _requirements():
         version = _version(name)
@@ -114,10 +114,10 @@ def _version(name: str) -> str | None:
 
 
 def check_sockets() -> Iterator[Finding]:
-    """The folder for sockets: private, ours, and short enough."""
+    """Check the folder for sockets: private, ours, and short enough."""
     try:
         folder = run_folder(Path(tempfile.gettempdir()) / "bequeath-doctor")
-    except BackendError as error:  # somebody else's is in the way
+    except BackendError as error:  # another user's folder is in the way
         hint = "experiments note one of their own; or set XDG_RUNTIME_DIR to a folder of yours"
         yield Finding("sockets", Level.NOTE, str(error).partition("\n")[0], hint)
         return
@@ -136,14 +136,20 @@ def check_sockets() -> Iterator[Finding]:
 
 
 def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding]:
-    """Where something is kept: writable, enough room, and (for a journal) not on a network."""
+    """Check a folder: writable, with enough room, and for a journal not on a network.
+
+    Args:
+        topic: what to call it in findings.
+        folder: need not exist; then the nearest one above it is checked.
+        journal: whether journals are kept there.
+    """
     there = next(path for path in (folder, *folder.parents) if path.exists())
     kind = filesystem_type(there)
     if not os.access(there, os.W_OK):
         yield Finding(topic, Level.PROBLEM, f"{there} cannot be written", "choose another folder")
         return
     free = shutil.disk_usage(there).free
-    text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {words.size(free)} free"
+    text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {formatting.size(free)} free"
     text += f", {kind}" if kind else ""
     if journal and kind is not None and is_network(kind):
         hint = "set experimentWorkingDirectory to a local disk; weights may stay on the network"
@@ -155,7 +161,7 @@ def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding
 
 
 def check_mount(topic: str, folder: Path) -> Iterator[Finding]:
-    """What the mount below a folder of weights means for them; silent if all is well."""
+    """Check the mount below a folder of weights; no finding if all is well."""
     from nfs_setup import advice_on, mount_of
 
     mount = mount_of(folder)
@@ -169,7 +175,7 @@ def check_mount(topic: str, folder: Path) -> Iterator[Finding]:
 
 
 def check_limits() -> Iterator[Finding]:
-    """Open files, and threads: each blocked request of a tuner is one."""
+    """Check limits on open files, and on threads: each blocked request of a tuner is one."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = soft != resource.RLIM_INFINITY and soft < _FEW_FILES
     hint = "raise it with 'ulimit -n 4096'" if few else ""
@@ -185,7 +191,7 @@ def _limit(value: int | None) -> str:
 
 
 def _most_threads() -> int | None:
-    """The lowest of the limits that can be read: of the user, the kernel, the control group."""
+    """Return the lowest limit that can be read: of the user, the kernel, the control group."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     bounds = [] if soft == resource.RLIM_INFINITY else [soft]
     for name in ("threads-max", "pid_max"):
@@ -206,7 +212,7 @@ def _number_in(path: Path) -> list[int]:
 
 
 def check_shared_memory() -> Iterator[Finding]:
-    """``/dev/shm``, which data loaders of torch need; containers often give it 64 MB."""
+    """Check ``/dev/shm``, which data loaders of torch need; containers often give it 64 MB."""
     folder = Path("/dev/shm")  # noqa: S108 - looked at, not written
     if not folder.is_dir():
         if sys.platform == "linux":
@@ -215,15 +221,17 @@ def check_shared_memory() -> Iterator[Finding]:
             )
         return
     usage = shutil.disk_usage(folder)
-    text = f"{words.size(usage.free)} of {words.size(usage.total)} free"
+    text = f"{formatting.size(usage.free)} of {formatting.size(usage.total)} free"
     little = usage.free < _LITTLE_SHARED_MEMORY
     hint = "data loaders with workers may fail; give the container more" if little else ""
     yield Finding("shared memory", Level.NOTE if little else Level.OK, text, hint)
 
 
 def check_clock() -> Iterator[Finding]:
-    """The clock: times in the journal are UTC."""
+    """Check the clock: times in the journal are UTC."""
     now = time.time()
     wrong = now < _EARLIEST
     hint = "set the clock; times in journals would make no sense" if wrong else ""
-    yield Finding("clock", Level.PROBLEM if wrong else Level.OK, f"{words.moment(now)} UTC", hint)
+    yield Finding(
+        "clock", Level.PROBLEM if wrong else Level.OK, f"{formatting.moment(now)} UTC", hint
+    )

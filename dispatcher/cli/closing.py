@@ -1,11 +1,11 @@
-"""What is said when an experiment in the foreground is over."""
+"""The summary of an experiment in the foreground that is over."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.console import heading, print_json, say
 from dispatcher.cli.leaderboard import print_front, print_leaders
 from dispatcher.core.model import Phase
@@ -14,7 +14,14 @@ _LEADERS = 5
 
 
 def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -> None:
-    """The outcome, the best trials, and what to ask next."""
+    """Print the outcome, the best trials, and useful next commands.
+
+    Args:
+        folder: the experiment's folder.
+        phase: its last phase.
+        took_s: time that it was led, in seconds.
+        as_json: print one JSON document instead.
+    """
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
         objectives = list(queries.objectives(reader))
@@ -41,11 +48,11 @@ def _because(summary: queries.ExperimentSummary) -> str:
 
 
 def _counts(summary: queries.ExperimentSummary, took_s: float) -> str:
-    outcomes = words.outcomes(summary.outcomes)
-    trials = words.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
+    outcomes = formatting.outcomes(summary.outcomes)
+    trials = formatting.count(summary.ended, "trial") + (f": {outcomes}" if outcomes else "")
     untold = summary.states.get("delivering", 0)
-    beside = f", and {words.count(untold, 'trial')} with an end that the tuner has not taken"
-    return f"{trials}{beside if untold else ''}; {words.duration(took_s)} in this run"
+    beside = f", and {formatting.count(untold, 'trial')} with an end that the tuner has not taken"
+    return f"{trials}{beside if untold else ''}; {formatting.duration(took_s)} in this run"
 
 
 def _next(summary: queries.ExperimentSummary, phase: Phase, *, inherited: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a command prints, and how: for a terminal, for a pipe, or as one JSON document.
+"""Output of commands: for a terminal, for a pipe, or as one JSON document.
 
 Answers go to stdout, notes and progress to stderr. Colours are used on terminals only and
 not where NO_COLOR is set (https://no-color.org).
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import msgspec
 import typer
 
+from dispatcher.cli.formatting import NOTHING
 from dispatcher.cli.safe_text import SafeText, made_safe, safe_json, safe_text
-from dispatcher.cli.words import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,13 +40,12 @@ class Column(NamedTuple):
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Whether somebody looks at it. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
+    """Whether a stream is a terminal. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is, no markup, no guesses what to highlight, and makes
-    it harmless."""
+    """Return a rich console that makes text harmless, without markup and automatic highlights."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if is_terminal(stream) else _DEFAULT_WIDTH
     return _safe_console()(
@@ -61,7 +60,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @cache
 def _safe_console() -> type[Console]:
-    """The class; made late, since rich takes its time to load."""
+    """Return the console's class; made late, since rich is slow to load."""
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
@@ -78,7 +77,7 @@ def _safe_console() -> type[Console]:
 
 
 def emit(*parts: str, err: bool = False) -> None:
-    """Print a line, or several, to stdout or stderr: what all else here prints by.
+    """Print a line, or several, to stdout or stderr; all other functions print by this one.
 
     Args:
         parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
@@ -88,38 +87,38 @@ def emit(*parts: str, err: bool = False) -> None:
 
 
 def pass_on(text: str) -> None:
-    """Print data: as it is into a pipe or a file, where it is data, and harmless on a terminal."""
+    """Print data: unchanged into a pipe or a file, and made harmless on a terminal."""
     typer.echo(made_safe(text) if is_terminal() else text, nl=False)
 
 
 def styled(text: str, **looks: Any) -> SafeText:
-    """The text, made harmless, in colours and weights; those are dropped where no terminal is."""
+    """Return the text, made harmless, with styles, which only a terminal gets."""
     return SafeText(typer.style(made_safe(text), **looks))
 
 
 def note(text: str) -> None:
-    """A line on stderr that is no part of the answer."""
+    """Print a line on stderr that is no part of the answer."""
     emit(styled(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
 
 
 def say(*parts: str) -> None:
-    """A line of the answer."""
+    """Print a line of the answer."""
     emit(*parts)
 
 
 def heading(text: str) -> SafeText:
-    """Emphasised on a terminal."""
+    """Return the text, emphasised on a terminal."""
     return styled(text, bold=True) if is_terminal() else made_safe(text)
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout, UTF-8, two blanks of indent; structs become objects."""
+    """Print one JSON document on stdout, UTF-8, indented by two; structs become objects."""
     plain = msgspec.to_builtins(document, str_keys=True)
     emit(SafeText(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))))
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """A table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
+    """Print a table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
     cells = [[safe_text(cell) for cell in row] for row in rows]
     if is_terminal():
         screen = console()
@@ -138,7 +137,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
 def rich_table(
     columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int | None = None
 ) -> Any:
-    """The same as something rich can show: no lines, dim titles, room between columns.
+    """Return a table for rich: no lines, dim titles, room between columns.
 
     Args:
         columns: its columns.
@@ -169,11 +168,16 @@ def rich_table(
 def fitted(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
 ) -> list[int]:
-    """How wide each column is shown; 0 for one that has to go.
+    """Return the width of each column in characters; 0 for one that is left out.
 
-    What may shrink gives way from the right, down to its title, and then goes; before that go
-    columns in which nothing stands. The others, such as a trial's number, are never cut: where
-    even they have no room, the first two stay, and the last go.
+    Columns without any text are left out first. Then those that may shrink do, from the right, down
+    to their titles, and are left out. The others, such as a trial's number, are never cut: if even
+    they have no room, the first two stay, and the last are left out.
+
+    Args:
+        columns: the columns.
+        rows: their cells.
+        width: columns of the terminal; None: unlimited.
     """
     from rich.cells import cell_len
 
@@ -203,7 +207,7 @@ def fitted(
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Names and values below one another."""
+    """Print names and values, a line for each pair."""
     pairs = [(name, safe_text(text)) for name, text in facts]
     width = max((len(name) for name, _ in pairs), default=0)
     for name, text in pairs:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dispatcher.cli.arguments import ExperimentFile, Json
 from dispatcher.cli.console import note, print_json, say
-from dispatcher.cli.run import Changes, Name, configured, laid_down
+from dispatcher.cli.run import Changes, Name, configured, make_folder
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -24,10 +24,10 @@ def create(
 
 
 def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
-    """Lay an experiment down, have it led in the background, and print its id."""
+    """Make an experiment's folder, start a head for it in the background, and print its id."""
     from dispatcher.background import start_in_background
 
-    folder = laid_down(config)
+    folder = make_folder(config)
     pid = start_in_background(folder)
     if as_json:
         print_json({"experiment": folder.name, "folder": str(folder), "pid": pid})

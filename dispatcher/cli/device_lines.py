@@ -1,4 +1,4 @@
-"""The lines of a live view that show devices: how busy, how full, how hot, and for whom."""
+"""The lines of a live view that show devices: load, memory, temperature, and their trials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.safe_text import safe_text
 
 #: Devices shown; ``top --json`` has them all.
@@ -18,7 +18,7 @@ _TRIALS = 4
 
 
 def device_lines(snapshot: dict[str, Any]) -> list[Text]:
-    """A line for each device, those in use and in trouble first."""
+    """Return a line for each device, those in use and in trouble first."""
     devices = sorted(snapshot.get("devices", ()), key=_idle_last)
     several = len({row["worker"] for row in devices}) > 1
     lines = [_line(row, several) for row in devices[:MOST_LINES]]
@@ -37,14 +37,14 @@ def _line(row: dict[str, Any], several: bool) -> Text:
     text = Text.assemble(
         ("GPU ", "dim"), safe_text(f"{place}{row['index']}{part}"), (f"  {_name(row)}", "dim")
     )
-    for told in _told(row):
-        text.append(f"   {told}")
+    for measure in _measures(row):
+        text.append(f"   {measure}")
     if row["trials"]:
         shown = ", ".join(map(str, row["trials"][:_TRIALS]))
         more = ", …" if len(row["trials"]) > _TRIALS else ""
         text.append(f"   {'trials' if len(row['trials']) > 1 else 'trial'} {shown}{more}")
     if row["old_s"]:
-        text.append(f"   {words.duration(row['old_s'])} old", style="yellow")
+        text.append(f"   {formatting.duration(row['old_s'])} old", style="yellow")
     if row["trouble"]:
         text.append(f"   {safe_text(row['trouble'])}", style="yellow")
     return text
@@ -54,14 +54,16 @@ def _name(row: dict[str, Any]) -> str:
     return safe_text(row["name"])
 
 
-def _told(row: dict[str, Any]) -> Sequence[str]:
-    told = []
+def _measures(row: dict[str, Any]) -> Sequence[str]:
+    measures = []
     if row["utilization"] is not None:
-        told.append(f"{row['utilization']:.0f} %")
+        measures.append(f"{row['utilization']:.0f} %")
     if row["used_bytes"] is not None:
-        told.append(f"{words.size(row['used_bytes'])} of {words.size(row['memory_bytes'])}")
+        measures.append(
+            f"{formatting.size(row['used_bytes'])} of {formatting.size(row['memory_bytes'])}"
+        )
     if row["watts"] is not None:
-        told.append(f"{row['watts']:.0f} W")
+        measures.append(f"{row['watts']:.0f} W")
     if row["celsius"] is not None:
-        told.append(f"{row['celsius']:.0f} °C")
-    return told
+        measures.append(f"{row['celsius']:.0f} °C")
+    return measures

@@ -81,7 +81,7 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
 
 
 def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
-    """A weights root that is a URL: whether it takes and gives back."""
+    """Check a weights root that is a URL, by writing and reading."""
     from dispatcher.wiring.remote_roots import try_root
 
     if config.weights_root is None or config.weights_folder is not None:
@@ -96,7 +96,7 @@ def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
 
 
 def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
-    """A share whose server is away is not touched by this process, which would hang."""
+    """Check the folder of weights, but no share whose server is away: access to it would hang."""
     if weights is not None:
         checked = check_share("weights", weights)
         yield from checked.findings
@@ -110,18 +110,18 @@ def _left_behind(folder: Path | None) -> Iterator[Finding]:
     from dispatcher.finding.find import all_experiments
     from dispatcher.queries import ExperimentStatus
 
-    found = all_experiments(folder)
-    lost = [one for one in found if one.status is ExperimentStatus.INTERRUPTED]
+    listings = all_experiments(folder)
+    lost = [one for one in listings if one.status is ExperimentStatus.INTERRUPTED]
     for one in lost:
         text = f"{one.id} lost its head and is not over"
         yield Finding("experiments", Level.NOTE, text, f"go on with: bequeath resume {one.id}")
     if not lost:
-        running = sum(one.status is ExperimentStatus.RUNNING for one in found)
-        yield Finding("experiments", Level.OK, f"{len(found)} kept, {running} running")
+        running = sum(one.status is ExperimentStatus.RUNNING for one in listings)
+        yield Finding("experiments", Level.OK, f"{len(listings)} kept, {running} running")
 
 
 def _left_over_processes() -> Iterator[Finding]:
-    """Agents and tuner hosts whose head is gone: they end by themselves after headGrace."""
+    """Report agents and tuner hosts whose head is gone: they end by themselves after headGrace."""
     import psutil
 
     from dispatcher.queries.status import is_led
@@ -134,8 +134,10 @@ def _left_over_processes() -> Iterator[Finding]:
 
 
 def _experiment_of(command: list[str]) -> Path | None:
-    """The folder of the experiment that a process works for, if its head would be on this
-    machine: an agent of a head elsewhere has a folder of its own, without a journal."""
+    """Return the folder of a process's experiment, if its head would be on this machine.
+
+    An agent of a head on another machine has a folder of its own, without a journal.
+    """
     for module, config in pairwise(command):
         if module in _OURS:
             folder = ExperimentFolder(Path(config).parent)

@@ -1,4 +1,4 @@
-"""What the command line's exit codes mean: the one table, printed in ``docs/cli.md`` as well."""
+"""The exit codes of the command line and their meanings, printed in ``docs/cli.md`` as well."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Whose fault it was, or how the experiment ended. Scripts may rely on these."""
+    """The kind of fault, or the end of the experiment. Scripts may rely on these."""
 
     OK = 0
     GENERAL = 1

@@ -1,4 +1,4 @@
-"""How errors end: ``where: message``, a hint, an exit code; a traceback for our own faults only."""
+"""Printing of errors: ``where: message`` and a hint; a traceback only for faults of bequeath."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _print(error: BequeathError) -> None:
 
 
 def report_internal(error: Exception) -> ExitCode:
-    """Print a fault of ours with its traceback."""
+    """Print a fault of bequeath itself with its traceback, and return its exit code."""
     emit(keep_lines("".join(traceback.format_exception(error)).rstrip()), err=True)
     emit("this is a fault of bequeath itself, please report it with the lines above", err=True)
     return ExitCode.INTERNAL

@@ -1,4 +1,4 @@
-"""Leading an experiment in the foreground: progress, Ctrl-C, and what is said at the end."""
+"""Leading an experiment in the foreground: progress, Ctrl-C, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dispatcher.notices import Notice, NoticeKind
 if TYPE_CHECKING:
     from dispatcher.head import Head
 
-#: Notices worth a line; the others are in the log, or in the picture.
+#: Notices that are printed; the others are in the log, or in the picture.
 _SHOWN = {
     NoticeKind.TUNER_ERROR: "tuner error",
     NoticeKind.TUNER_NOTE: "tuner",
@@ -42,8 +42,8 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
 
     Args:
         folder: the experiment's folder.
-        name: what it is called.
-        as_json: say how it ended as one JSON document.
+        name: its name.
+        as_json: print the outcome as one JSON document.
         take_over: lead even if another head does.
 
     Raises:
@@ -80,7 +80,7 @@ def _tell(watching: Watching, notice: Notice) -> None:
 
 
 def exit_code_of(phase: Phase, *, interrupted: bool) -> ExitCode:
-    """How the end of an experiment is told to the shell."""
+    """Return the exit code for the end of an experiment."""
     if phase is Phase.COMPLETED:
         return ExitCode.OK
     if phase is Phase.FAILED:
@@ -89,8 +89,10 @@ def exit_code_of(phase: Phase, *, interrupted: bool) -> ExitCode:
 
 
 class _Signals:
-    """Ctrl-C once drains, twice stops at once, a third time leaves. SIGTERM and the end of
-    the terminal stop at once."""
+    """Signal handlers: Ctrl-C once drains, twice stops at once, a third time leaves.
+
+    SIGTERM and the end of the terminal stop at once.
+    """
 
     def __init__(self, head: Head, watching: Watching) -> None:
         self._head = head
@@ -98,10 +100,10 @@ class _Signals:
         self._before: dict[int, Any] = {}
         self._interrupts = 0
         self.came = False
-        self.over = False  # nobody is there any more who could be told
+        self.over = False  # the head has ended and takes no more requests
 
     def install(self) -> None:
-        """Take the signals over. In the main thread."""
+        """Install the handlers. In the main thread."""
         handlers = {
             signal.SIGINT: self._interrupt,
             signal.SIGTERM: self._terminate,
@@ -111,7 +113,7 @@ class _Signals:
             self._before[number] = signal.signal(number, handler)
 
     def restore(self) -> None:
-        """Give them back."""
+        """Restore the handlers from before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -1,4 +1,4 @@
-"""What ``doctor`` says of this machine's GPUs."""
+"""The check of this machine's GPUs for ``doctor``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Iterator
 
 from dispatcher.cli.checkup import Finding, Level
 
-#: A driver that hangs is said after this time (seconds), and left to hang in its own process.
+#: Seconds after which a driver counts as hung; its own process is left behind.
 _LIMIT_S = 20.0
 
 
 def check_gpus() -> Iterator[Finding]:
-    """How many there are, and whether agents here can count them. Looks in another process."""
+    """Check how many GPUs there are, and whether agents can count them. Runs another process."""
     from dispatcher.ssh.host_programs import program_text
     from dispatcher.ssh.inspecting_gpus import in_words
 
     command = [sys.executable, "-P", "-c", program_text("gpus")]
     try:
         ran = subprocess.run(command, capture_output=True, timeout=_LIMIT_S, check=False)
-        told = json.loads(ran.stdout)
+        answer = json.loads(ran.stdout)
     except subprocess.TimeoutExpired:
         text = f"the GPU driver has not answered for {_LIMIT_S:.0f} s"
         yield Finding("gpus", Level.PROBLEM, text, "does nvidia-smi answer?")
@@ -29,14 +29,14 @@ def check_gpus() -> Iterator[Finding]:
     except ValueError:
         yield Finding("gpus", Level.NOTE, "cannot be looked at")
         return
-    if not told["gpus"]:
-        yield Finding("gpus", Level.OK, f"none ({told['trouble'] or 'the driver sees none'})")
+    if not answer["gpus"]:
+        yield Finding("gpus", Level.OK, f"none ({answer['trouble'] or 'the driver sees none'})")
         return
-    for index, gpu in enumerate(told["gpus"]):
+    for index, gpu in enumerate(answer["gpus"]):
         if gpu.get("trouble"):
             yield Finding("gpus", Level.PROBLEM, f"GPU {index}: {gpu['trouble']}")
-    if not told["pynvml"]:
-        text = f"{in_words(told['gpus'])}; not counted, since nvidia-ml-py is not installed"
+    if not answer["pynvml"]:
+        text = f"{in_words(answer['gpus'])}; not counted, since nvidia-ml-py is not installed"
         yield Finding("gpus", Level.NOTE, text, "pip install 'bequeath[gpu]'")
         return
-    yield Finding("gpus", Level.OK, in_words(told["gpus"]))
+    yield Finding("gpus", Level.OK, in_words(answer["gpus"]))

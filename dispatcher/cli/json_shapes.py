@@ -1,6 +1,6 @@
-"""What ``--json`` prints, command by command: the promise that ``docs/cli.md`` makes.
+"""The output of ``--json``, command by command, as ``docs/cli.md`` promises it.
 
-A test holds each of them to what the command really prints.
+A test compares each of them with the command's output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TRIAL_KEYS = (
     "proposed_at, started_at, ended_at, cpu_s, wall_s"
 )
 
-#: Keys of an experiment in one look, as ``status``, ``run`` and ``resume`` print it.
+#: Keys of an experiment's summary, as ``status``, ``run`` and ``resume`` print it.
 EXPERIMENT_KEYS = (
     "id, name, folder, status, phase_reason, mode, slots, max_trials, pid, host, epoch, "
     "created_at, last_event_at, events, trials, submitted, ended, states, outcomes, best, cpu_s, "

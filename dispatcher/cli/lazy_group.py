@@ -27,7 +27,13 @@ Table = Mapping[str, CommandEntry]
 
 
 def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
-    """Make a group out of a table; nothing that the table names is imported yet."""
+    """Make a group out of a table; no command of the table is imported yet.
+
+    Args:
+        name: the group's name on the command line.
+        help_text: its help page.
+        table: its commands, by name.
+    """
     return _Lazy(
         name=name,
         help=help_text,
@@ -55,26 +61,26 @@ def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
 
 
 class _Command(TyperCommand):
-    """A command whose usage line names required arguments as everybody else does.
+    """A command with the usual form of required arguments in its usage line.
 
     Attributes:
-        arranged: what makes of the typed words those that are parsed, if they differ.
+        arranged: turns the typed arguments into those to parse; None: they are the same.
     """
 
     arranged: Callable[[list[str]], list[str]] | None = None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words, arranged as the command's function wants them."""
+        """Parse the arguments, arranged as the command's function needs them."""
         return super().parse_args(ctx, args if self.arranged is None else self.arranged(args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """``FILE``, where typer writes ``{FILE}``."""
+        """Return the parts of the usage line, with ``FILE`` in place of typer's ``{FILE}``."""
         pieces = super().collect_usage_pieces(ctx)
         return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in pieces]
 
 
 class _Lazy(TyperGroup):
-    """Holds placeholders; what is called takes the place of its placeholder."""
+    """A group of placeholders; a command that is called replaces its placeholder."""
 
     def __init__(self, *, table: Table = {}, **settings: Any) -> None:  # noqa: B006 - never changed
         super().__init__(**settings)
@@ -83,7 +89,7 @@ class _Lazy(TyperGroup):
             self.add_command(TyperCommand(name, help=entry.help, rich_markup_mode=None), name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """``--version`` is answered after ``bequeath nni``, too, which some call ``nnictl``."""
+        """Answer ``--version`` after ``bequeath nni``, too, which some alias to ``nnictl``."""
         top = ctx.find_root()
         if ctx is not top and args[:1] in (["--version"], ["-v"]):
             top.command.parse_args(top, ["--version"])
@@ -97,7 +103,7 @@ class _Lazy(TyperGroup):
         return name, command, rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List commands under the headings of their table."""
+        """Write the list of commands under the headings of their table."""
         width = max((len(name) for name in self.table), default=0)
         for panel in dict.fromkeys(entry.panel for entry in self.table.values()):
             rows: Sequence[tuple[str, str]] = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.console import Column, print_table
 from dispatcher.errors import BequeathError
 
@@ -21,7 +21,7 @@ _COLUMNS = (
 
 
 def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
-    """The best trials; none while the store cannot be read."""
+    """Return the best trials; none while the store cannot be read."""
     try:
         with queries.ExperimentReader.open(folder) as reader:
             return queries.best(reader, many)
@@ -30,17 +30,17 @@ def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
 
 
 def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
-    """A table of them, the best first."""
+    """Print a table of trials, the best first."""
     print_table(
         _COLUMNS,
         [
             (
                 str(place),
-                words.number(one.value),
+                formatting.number(one.value),
                 str(one.id),
-                words.NOTHING if one.parent is None else str(one.parent),
-                words.duration(one.wall_s),
-                words.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
             )
             for place, one in enumerate(best, start=1)
         ],
@@ -48,17 +48,17 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
 
 
 def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str]) -> None:
-    """A table of trials with several objectives, a column for each."""
+    """Print a table of trials, with a column for each of several objectives."""
     columns = [Column(name, right=True, style="bold") for name in objectives]
     print_table(
         [*columns, *_COLUMNS[2:]],
         [
             (
-                *(words.number(queries.objective_of(one, name)) for name in objectives),
+                *(formatting.number(queries.objective_of(one, name)) for name in objectives),
                 str(one.id),
-                words.NOTHING if one.parent is None else str(one.parent),
-                words.duration(one.wall_s),
-                words.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
             )
             for one in best
         ],
@@ -66,7 +66,7 @@ def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str])
 
 
 def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
-    """Keys of parameters that only say where weights lie, which is no news to anybody."""
+    """Return the keys of parameters that are only paths of weights, which tables leave out."""
     return tuple(
         key
         for key, value in one.named_parameters.items()

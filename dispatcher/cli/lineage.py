@@ -44,8 +44,8 @@ def lineage(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         tree = queries.lineage(reader, root=root)
         if png is not None:
             from dispatcher.queries.pictures import draw_lineage
@@ -53,7 +53,7 @@ def lineage(
             draw_lineage(reader, png, root=root)
             note(f"wrote {png}")
     if as_json:
-        print_json({"experiment": found.id, **tree.to_json()})
+        print_json({"experiment": located.id, **tree.to_json()})
     elif png is None:
         terminal = is_terminal()
         width = shutil.get_terminal_size().columns if terminal else None

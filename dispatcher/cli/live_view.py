@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.console import Column, rich_table
 from dispatcher.cli.device_lines import device_lines
 from dispatcher.cli.leaderboard import paths_of
@@ -43,13 +43,13 @@ _PHASES = {"running": "green", "draining": "yellow", "stopping": "yellow", "fail
 
 
 def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ()) -> RenderableType:
-    """Everything at a glance, never higher than the terminal.
+    """Draw the experiment, never higher than the terminal.
 
     Args:
         scene: what to show.
         width: columns of the terminal.
         height: lines of the terminal.
-        messages: the newest of what happened, oldest first.
+        messages: the newest events, oldest first.
     """
     snapshot = scene.snapshot
     if snapshot is None:
@@ -76,17 +76,17 @@ def _header(scene: Scene, snapshot: dict[str, Any]) -> Text:
         (safe_text(scene.name), "bold"),
         "  ",
         (phase, _PHASES.get(phase, "")),
-        (f"  {words.duration(snapshot['active_s'])}", "dim"),
+        (f"  {formatting.duration(snapshot['active_s'])}", "dim"),
     )
 
 
 def _bar(scene: Scene, snapshot: dict[str, Any], width: int) -> RenderableType:
     done, total = snapshot["ended"], snapshot["max_trials"]
-    parts = [f"{done}/{total} trials" if total else words.count(done, "trial")]
+    parts = [f"{done}/{total} trials" if total else formatting.count(done, "trial")]
     if scene.per_minute is not None:
         parts.append(f"{scene.per_minute:.3g}/min")
     if scene.left_s is not None:
-        parts.append(f"{words.duration(scene.left_s)} left")
+        parts.append(f"{formatting.duration(scene.left_s)} left")
     text = Text("   ".join(parts))
     if not total:
         return text
@@ -104,11 +104,12 @@ def _best(scene: Scene, width: int) -> Text:
         return Text("best  none yet", style="dim")
     best = scene.best
     head = Text.assemble(
-        ("best  ", "dim"), (words.number(best.value), "bold"), f"  trial {best.id}  "
+        ("best  ", "dim"), (formatting.number(best.value), "bold"), f"  trial {best.id}  "
     )
     head.append(
         _cut(
-            words.parameters(best.named_parameters, without=paths_of(best)), width - len(head.plain)
+            formatting.parameters(best.named_parameters, without=paths_of(best)),
+            width - len(head.plain),
         ),
         style="dim",
     )
@@ -138,7 +139,7 @@ def _trials(snapshot: dict[str, Any], room: int, width: int) -> RenderableType:
     running = [_running_row(row) for row in snapshot["running"]]
     waiting = _waiting_rows(snapshot["waiting"])
     asked = [
-        [str(row["trial"]), Text("in the tuner", "dim"), words.duration(row["for_s"]), *_BLANK]
+        [str(row["trial"]), Text("in the tuner", "dim"), formatting.duration(row["for_s"]), *_BLANK]
         for row in snapshot["open"]
     ]
     rows = running + waiting + asked
@@ -159,8 +160,8 @@ def _running_row(row: dict[str, Any]) -> list[str | Text]:
     return [
         f"{row['trial']}{attempt}",
         Text(row["state"], _STYLES.get(row["state"], "")),
-        words.duration(row["for_s"]),
-        words.NOTHING if row["parent"] is None else str(row["parent"]),
+        formatting.duration(row["for_s"]),
+        formatting.NOTHING if row["parent"] is None else str(row["parent"]),
         safe_text(row["worker"] or ""),
         _takes(row),
         _metric(row["last"]),
@@ -168,24 +169,26 @@ def _running_row(row: dict[str, Any]) -> list[str | Text]:
 
 
 def _takes(row: dict[str, Any]) -> str:
-    """CPU, memory, and memory of its GPUs, once they were measured."""
+    """Return a trial's CPU, memory and GPU memory, once they were measured."""
     if "cpu" not in row:
-        return words.NOTHING
-    told = f"{row['cpu']:.0f} %  {words.size(row['rss_bytes'])}"
-    return told if row["gpu_bytes"] is None else f"{told}  GPU {words.size(row['gpu_bytes'])}"
+        return formatting.NOTHING
+    usage = f"{row['cpu']:.0f} %  {formatting.size(row['rss_bytes'])}"
+    return (
+        usage if row["gpu_bytes"] is None else f"{usage}  GPU {formatting.size(row['gpu_bytes'])}"
+    )
 
 
 def _metric(text: str | None) -> str:
-    """A reported metric: the number first, then what came with it."""
+    """Return a reported metric as text: the number first, then its other values."""
     value = json_value(text)
     if not isinstance(value, dict):
-        return words.NOTHING if value is None else words.value(value)
-    rest = words.parameters({key: item for key, item in value.items() if key != "default"})
-    return f"{words.value(value.get('default'))}  {rest}".rstrip()
+        return formatting.NOTHING if value is None else formatting.value(value)
+    rest = formatting.parameters({key: item for key, item in value.items() if key != "default"})
+    return f"{formatting.value(value.get('default'))}  {rest}".rstrip()
 
 
 def _waiting_rows(waiting: list[dict[str, Any]]) -> list[list[str | Text]]:
-    """A row each; one for all that stand at the same line of the tuner's own."""
+    """Return a row for each request; one for all at the same line of the tuner's own code."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in waiting:
         place = row.get("place") if row["mode"] == "foreign" else ""
@@ -199,7 +202,7 @@ def _waiting_rows(waiting: list[dict[str, Any]]) -> list[list[str | Text]]:
 def _standing_row(place: str, rows: list[dict[str, Any]]) -> list[str | Text]:
     longest = max(row["for_s"] for row in rows)
     text = safe_text(f"stand in {place}")
-    return [f"{len(rows)} requests", Text(text, "yellow"), words.duration(longest), *_BLANK]
+    return [f"{len(rows)} requests", Text(text, "yellow"), formatting.duration(longest), *_BLANK]
 
 
 def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
@@ -210,7 +213,7 @@ def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
     else:
         word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
         state = f"waits for{word} {parents}"
-    return [str(row["trial"]), Text(state, "yellow"), words.duration(row["for_s"]), *_BLANK]
+    return [str(row["trial"]), Text(state, "yellow"), formatting.duration(row["for_s"]), *_BLANK]
 
 
 def _why(snapshot: dict[str, Any], width: int) -> Text:

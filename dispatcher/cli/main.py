@@ -38,12 +38,12 @@ class RootGroup(LazyGroup):
 
 
 def _make_harmless(error: Exception) -> None:
-    """A mistake on the command line is told by click itself, with what was typed or read."""
+    """Make an error of click's harmless: it repeats what was typed or read."""
     message = getattr(error, "message", None)
     if isinstance(message, str):
         from dispatcher.cli.safe_text import made_safe
 
-        # By which the library that reads values tells its kinds of faults apart.
+        # The library that reads values distinguishes its kinds of faults by it.
         message = message.removeprefix("Value error, ")
         error.message = made_safe(message)  # type: ignore[attr-defined]
 
@@ -80,14 +80,14 @@ def _root(
 
 
 def root() -> RootGroup:
-    """The command line as an object: for :func:`main`, tests and the generated reference."""
+    """Return the command line as an object: for :func:`main`, tests and the reference."""
     command = typer.main.get_command(app)
     assert isinstance(command, RootGroup)
     return command
 
 
 def main() -> None:
-    """The command ``bequeath``. Ends the process."""
+    """Run the command ``bequeath``. Ends the process."""
     try:
         root().main(prog_name=PROGRAM)
     except Exception as error:  # noqa: BLE001 - the top of the main thread

@@ -12,7 +12,7 @@ from dispatcher.cli.safe_text import safe_text
 
 
 class MarkedLine(NamedTuple):
-    """``word`` says in a pipe what the colour says on a terminal; empty if all is well."""
+    """One line. In a pipe, ``word`` stands for the terminal's colour; empty if all is well."""
 
     mark: str
     colour: str
@@ -23,7 +23,7 @@ class MarkedLine(NamedTuple):
 
 
 def show_marked(lines: Sequence[MarkedLine]) -> None:
-    """Print them, topics aligned; what comes from elsewhere is made harmless."""
+    """Print lines with their topics aligned; text of others is made harmless."""
     width = max((len(line.topic) for line in lines), default=0)
     for line in lines:
         mark = line.mark
@@ -38,7 +38,7 @@ def show_marked(lines: Sequence[MarkedLine]) -> None:
 
 
 def _wrapped(text: str, indent: int) -> str:
-    """Long texts below their own beginning, on a terminal."""
+    """Wrap a long text below its own beginning, on a terminal."""
     text = safe_text(text)
     if not is_terminal():
         return text

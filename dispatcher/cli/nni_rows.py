@@ -1,4 +1,4 @@
-"""Trials, results and how an experiment stands, in layouts that scripts written for NNI read."""
+"""Trials, results and statuses of experiments, in layouts that scripts written for NNI read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,19 +24,19 @@ _ENDS = {
 
 
 def status_word(trial: TrialSummary) -> str:
-    """NNI's word for how a trial stands. It knows no trial that its tuner still thinks about."""
+    """Return NNI's status of a trial; NNI has none for a trial that is not proposed yet."""
     if trial.outcome is not None:
         return _ENDS.get(trial.outcome, "UNKNOWN")
     return "RUNNING" if trial.state in ("running", "delivering") else "WAITING"
 
 
 def is_job(trial: TrialSummary) -> bool:
-    """Whether NNI would list it: it has parameters."""
+    """Whether NNI would list a trial: it has parameters."""
     return trial.proposed_at is not None or trial.by_hand
 
 
 def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
-    """A trial as ``nnictl trial ls`` prints it: parameters and values are JSON within JSON."""
+    """Return a trial as ``nnictl trial ls`` prints it: parameters and values are JSON texts."""
     ident = str(trial.id)
     document: dict[str, Any] = {
         "trialJobId": ident,
@@ -55,9 +55,9 @@ def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
         "logPath": str(folder / "trials" / ident),
     }
     if trial.started_at is not None:
-        document["startTime"] = words.moment(trial.started_at)
+        document["startTime"] = formatting.moment(trial.started_at)
     if trial.ended_at is not None:
-        document["endTime"] = words.moment(trial.ended_at)
+        document["endTime"] = formatting.moment(trial.ended_at)
     if trial.result is not None:
         document["finalMetricData"] = [
             {
@@ -73,7 +73,7 @@ def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
 
 
 def result(trial: TrialSummary) -> dict[str, Any]:
-    """A trial as ``nnictl experiment export`` writes it since v1.5: the value is a JSON text."""
+    """Return a trial as ``nnictl experiment export`` does since v1.5: its value is a JSON text."""
     return {
         "parameter": trial.parameters,
         "value": json.dumps(trial.result),
@@ -82,14 +82,16 @@ def result(trial: TrialSummary) -> dict[str, Any]:
 
 
 def intermediates(trial: TrialSummary, points: Iterable[MetricPoint]) -> list[str]:
-    """What a trial reported on its way, as JSON texts in their order: what its last attempt did,
-    as an earlier one that was stopped reported the same before."""
+    """Return a trial's intermediate results in their order, as JSON texts.
+
+    Only those of its last attempt: an earlier one that was stopped reported the same before.
+    """
     own = [one for one in points if one.attempt == trial.attempt and not one.final]
     return [json.dumps(one.value) for one in own]
 
 
 def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]:
-    """The same as a row of a table: a value that is an object becomes columns."""
+    """Return a result as a row of a table: a value that is an object becomes columns."""
     row: dict[str, Any] = {}
     if reported is not None:
         row["intermediate"] = f"[{','.join(reported)}]"
@@ -109,7 +111,7 @@ _WORDS = {
 
 
 def standing(folder: Path) -> tuple[str, list[str]]:
-    """NNI's word for how an experiment stands, and what has gone wrong."""
+    """Return NNI's status of an experiment, and its errors."""
     from dispatcher import queries
     from dispatcher.finding.explaining import asked
 

@@ -43,6 +43,13 @@ def lineage(experiment: Experiment = None, out: Out = None, folder: Folder = Non
 def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | None) -> None:
     """Draw one kind of picture of one experiment.
 
+    Args:
+        kind: ``progress``, ``parallel`` or ``lineage``.
+        experiment: id, the beginning of one, a name or a folder; None: the one that runs, or
+            the newest.
+        out: the file to write; None: one named after experiment and kind.
+        folder: the folder of experiments; None: the usual ones.
+
     Raises:
         UserError: matplotlib is missing, there is nothing to draw, or the file cannot be
             written.
@@ -51,13 +58,13 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
     from dispatcher.finding.find import find_one
     from dispatcher.queries import pictures
 
-    found = find_one(experiment, folder, others=True)
-    path = out or Path(f"{found.id}-{kind}.png")
+    located = find_one(experiment, folder, others=True)
+    path = out or Path(f"{located.id}-{kind}.png")
     painters = {
         "progress": pictures.draw_progress,
         "parallel": pictures.draw_parallel,
         "lineage": pictures.draw_lineage,
     }
-    with queries.ExperimentReader.open(found.folder) as reader:
+    with queries.ExperimentReader.open(located.folder) as reader:
         painters[kind](reader, path)
     note(f"wrote {path}")

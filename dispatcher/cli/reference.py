@@ -46,7 +46,7 @@ shown for faults of bequeath itself only.
 
 
 def reference_markdown() -> str:
-    """The text of ``docs/cli.md``."""
+    """Return the text of ``docs/cli.md``."""
     parts = [_INTRODUCTION, _exit_codes()]
     panel = ""
     for name, entry in ROOT.items():
@@ -83,7 +83,7 @@ def _command(path: tuple[str, ...], command: TyperCommand | TyperGroup) -> Itera
 
 
 def _prose(text: str) -> str:
-    """Docstrings are wrapped for the source; Markdown wraps for itself."""
+    """Unwrap a docstring's paragraphs, since Markdown wraps by itself."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 

@@ -36,26 +36,26 @@ def resume(
     from dispatcher.finding.find import find_one, find_resumable
 
     if take_over:
-        found = find_one(experiment, folder, change=True)
+        located = find_one(experiment, folder, change=True)
     else:
-        found = find_resumable(experiment, folder)
+        located = find_resumable(experiment, folder)
     if background:
         from dispatcher.background import start_in_background
         from dispatcher.experiment.snapshot import from_json
         from dispatcher.folders import ExperimentFolder
         from dispatcher.upkeep.retention import gone_before_it_goes_on
 
-        home = ExperimentFolder(found.folder)
+        home = ExperimentFolder(located.folder)
         warning = gone_before_it_goes_on(home, from_json(home.read_config(), str(home.config)))
         if warning:
-            note(warning)  # which the head says to its log only
-        pid = start_in_background(found.folder, take_over=take_over)
+            note(warning)  # the head writes it to its log only
+        pid = start_in_background(located.folder, take_over=take_over)
         if as_json:
-            print_json({"experiment": found.id, "folder": str(found.folder), "pid": pid})
+            print_json({"experiment": located.id, "folder": str(located.folder), "pid": pid})
         else:
-            say(found.id)
+            say(located.id)
         return
     from dispatcher.cli.foreground import lead
 
-    note(f"experiment {found.id} in {found.folder}")
-    lead(found.folder, found.name, as_json=as_json, take_over=take_over)
+    note(f"experiment {located.id} in {located.folder}")
+    lead(located.folder, located.name, as_json=as_json, take_over=take_over)

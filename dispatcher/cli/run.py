@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = ".py"
 
-#: Options before a value, which is no file.
+#: Options whose next argument is their value, and no file.
 _TAKING = (["--set"], ["--name"], ["--chaos"], ["--chaos-every"])
 
 Changes = Annotated[
@@ -36,7 +36,7 @@ Name = Annotated[
 ]
 
 
-Words = Annotated[
+ScriptArguments = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="ARG",
@@ -48,7 +48,7 @@ Words = Annotated[
 
 def run(
     file: ExperimentFile,
-    words: Words = None,
+    arguments: ScriptArguments = None,
     changes: Changes = None,
     name: Name = None,
     as_json: Json = False,
@@ -86,23 +86,23 @@ def run(
             raise typer.BadParameter(
                 "a script takes its own options only, and they follow it", param_hint="'FILE'"
             )
-        run_script(file, words or [])
+        run_script(file, arguments or [])
         return
-    if words:
+    if arguments:
         raise typer.BadParameter(
-            f"an experiment file takes no arguments: {' '.join(words)}", param_hint="'ARG'"
+            f"an experiment file takes no arguments: {' '.join(arguments)}", param_hint="'ARG'"
         )
     begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
 
 
-def _arranged(words: list[str]) -> list[str]:
-    """Whatever follows a script is none of our options, however it looks."""
-    for place, word in enumerate(words):
+def _arranged(arguments: list[str]) -> list[str]:
+    """Put ``--`` after a script, so that all that follows is passed to the script."""
+    for place, word in enumerate(arguments):
         if word == "--":
             break
-        if word.endswith(_SCRIPT) and words[place - 1 : place] not in _TAKING:
-            return [*words[: place + 1], "--", *words[place + 1 :]]
-    return words
+        if word.endswith(_SCRIPT) and arguments[place - 1 : place] not in _TAKING:
+            return [*arguments[: place + 1], "--", *arguments[place + 1 :]]
+    return arguments
 
 
 run.arranged = _arranged  # type: ignore[attr-defined]
@@ -114,8 +114,15 @@ def begin_here(
     chaos: int | None = None,
     chaos_every: float = 1.0,
 ) -> None:
-    """Lay an experiment down and lead it in this terminal, to its end."""
-    folder = laid_down(config)
+    """Make an experiment's folder and lead it in this terminal, to its end.
+
+    Args:
+        config: the experiment.
+        as_json: print the outcome as one JSON document.
+        chaos: seed of the schedule of faults; None: no faults.
+        chaos_every: mean time between two faults, in seconds.
+    """
+    folder = make_folder(config)
     note(f"experiment {folder.name} in {folder}")
     if chaos is not None:
         from dispatcher.cli.chaos import lead_under_chaos
@@ -128,7 +135,12 @@ def begin_here(
 
 
 def configured(file: Path, changes: list[str], name: str | None) -> ExperimentConfig:
-    """The experiment file with what the command line changes.
+    """Read an experiment file and apply the changes of the command line.
+
+    Args:
+        file: the experiment file.
+        changes: texts ``KEY=VALUE``.
+        name: the experiment's name; None: that of the file.
 
     Raises:
         ExperimentFileErrors: the file or a change is wrong.
@@ -151,8 +163,8 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     return config
 
 
-def laid_down(config: ExperimentConfig) -> Path:
-    """Make the experiment's folder, and remember where it lies."""
+def make_folder(config: ExperimentConfig) -> Path:
+    """Make the experiment's folder, and remember its place."""
     from dispatcher.creating import create
     from dispatcher.finding import known_folders
 

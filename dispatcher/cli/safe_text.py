@@ -1,7 +1,7 @@
 """Text of others (trials, tuners, names of files) made harmless for a terminal.
 
-Nothing is sent to a terminal but :class:`SafeText`: :func:`made_safe` makes it of any other, and is
-called by the one function that prints (``console.emit``), so that no caller can forget it.
+Only :class:`SafeText` is sent to a terminal. :func:`made_safe` converts other text, and the one
+function that prints (``console.emit``) calls it, so that no caller can forget it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _PICTURES = {number: chr(0x2400 + number) for number in range(0x20)} | {0x7F: "�
 
 
 class SafeText(str):
-    """Text that a terminal may be sent as it is: made harmless, and perhaps styled after that.
+    """Text that may be sent to a terminal unchanged: made harmless, and perhaps styled after that.
 
-    What is added to it is made harmless; any other operation gives plain text, whose styles are
+    Text that is added is made harmless; any other operation gives plain text, whose styles are
     then shown instead of obeyed.
     """
 
@@ -33,7 +33,7 @@ class SafeText(str):
 
 
 def made_safe(text: str) -> SafeText:
-    r"""The text, of any number of lines, without anything that a terminal would obey.
+    r"""Return a text of any number of lines without anything that a terminal would obey.
 
     >>> made_safe("one\ntwo\x07")
     'one\ntwo␇'
@@ -44,7 +44,7 @@ def made_safe(text: str) -> SafeText:
 
 
 def safe_text(text: str) -> str:
-    r"""One line without anything that a terminal would obey; what was there stays visible.
+    r"""Return one line without anything that a terminal would obey; it stays visible.
 
     >>> safe_text("done\x1b[2J")
     'done␛[2J'
@@ -53,7 +53,7 @@ def safe_text(text: str) -> str:
 
 
 def safe_lines(text: str) -> str:
-    r"""Several lines; of one that was written over, as progress bars are, the last state.
+    r"""Return several harmless lines; of one that was overwritten (progress bars) the last state.
 
     >>> safe_lines("10%\r20%\r\nok")
     '20%\nok'
@@ -62,7 +62,7 @@ def safe_lines(text: str) -> str:
 
 
 def keep_lines(text: str) -> str:
-    r"""Several lines, each harmless; none is left out.
+    r"""Return several lines, each harmless; none is left out.
 
     >>> keep_lines("one\ntwo\x07")
     'one\ntwo␇'
@@ -71,7 +71,7 @@ def keep_lines(text: str) -> str:
 
 
 def safe_json(text: str) -> str:
-    r"""The same JSON document, with what a terminal would obey written as escapes.
+    r"""Return the same JSON document, with characters that a terminal would obey as escapes.
 
     >>> safe_json('{"a": "\u202e"}')
     '{"a": "\\u202e"}'

@@ -1,4 +1,4 @@
-"""What a live view shows at one moment, taken from a running head and its store."""
+"""The state of an experiment for a live view, taken from a running head and its store."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dispatcher.errors import BequeathError
 from dispatcher.queries import TrialSummary
 from dispatcher.queries.status import is_led
 
-#: Seconds over which the rate of trials is taken: long enough for trials of minutes to show,
+#: Seconds over which the rate of trials is taken: long enough for trials of minutes, and
 #: short enough to follow a change of concurrency.
 RATE_WINDOW_S = 120.0
 
-#: Seconds that one look waits for the head's reply.
+#: Seconds to wait for the head's reply.
 LOOK_S = 0.25
 
 
@@ -31,19 +31,19 @@ class Scene:
     snapshot: dict[str, Any] | None
     best: TrialSummary | None
     per_minute: float | None
-    left_s: float | None  # None: nobody can tell
+    left_s: float | None  # None: unknown
     silent: str = ""  # why there is no snapshot
 
 
 class Pace:
-    """Trials per minute over the last while, from counts looked at now and then."""
+    """Trials per minute over a recent window, from counts at intervals."""
 
     def __init__(self, window_s: float = RATE_WINDOW_S) -> None:
         self._window_s = window_s
         self._seen: deque[tuple[float, int]] = deque()
 
     def look(self, now: float, ended: int) -> float | None:
-        """Take a count; return the rate, or None while two looks say nothing."""
+        """Take a count; return the rate, or None while there are too few counts."""
         if self._seen and ended < self._seen[-1][1]:
             self._seen.clear()  # another head, another count
         self._seen.append((now, ended))
@@ -56,7 +56,7 @@ class Pace:
 
 
 def time_left(snapshot: dict[str, Any], per_minute: float | None) -> float | None:
-    """Seconds until the limit that comes first: of trials, at this rate, or of time."""
+    """Return the seconds until the first limit: of trials, at this rate, or of time."""
     bounds = []
     counts = snapshot["counts"]
     under_way = ("open", "queued", "running", "backoff", "delivering")
@@ -69,9 +69,9 @@ def time_left(snapshot: dict[str, Any], per_minute: float | None) -> float | Non
 
 
 class Observer:
-    """Looks at one experiment again and again, from one thread; ``close`` it at the end.
+    """Polls one experiment, from one thread; ``close`` it at the end.
 
-    A look takes a quarter of a second at most: a head that is busy answers the next one, and
+    A poll takes a quarter of a second at most: a head that is busy answers the next one, and
     a view that is to end does not wait for a head that has ended before it.
     """
 
@@ -85,10 +85,10 @@ class Observer:
         self._client: HeadClient | None = None
         self._last: Scene | None = None
         self._best: TrialSummary | None = None
-        self._best_at: int | None = None  # trials ended when the best one was looked up
+        self._best_at: int | None = None  # number of ended trials when the best one was read
 
     def look(self) -> Scene:
-        """The experiment now, or as it was last seen. Never raises for a head that is away."""
+        """Return the experiment now, or as last seen. Never raises for a head that is away."""
         try:
             if self._client is None:
                 self._client = HeadClient(self._folder, timeout_s=LOOK_S)
@@ -101,13 +101,13 @@ class Observer:
 
     def _scene(self, snapshot: dict[str, Any]) -> Scene:
         if snapshot["ended"] != self._best_at:
-            found = leaders(self._folder, 1)
-            self._best, self._best_at = (found[0] if found else None), snapshot["ended"]
+            best = leaders(self._folder, 1)
+            self._best, self._best_at = (best[0] if best else None), snapshot["ended"]
         rate = self._pace.look(self._clock(), snapshot["ended"])
         return Scene(self._name, snapshot, self._best, rate, time_left(snapshot, rate))
 
     def close(self) -> None:
-        """Drop the connection; the next look makes a new one."""
+        """Drop the connection; the next poll makes a new one."""
         if self._client is not None:
             self._client.close()
             self._client = None

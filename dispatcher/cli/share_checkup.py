@@ -1,4 +1,4 @@
-"""What ``doctor`` finds on a weights root that lies on a network file system: a quick verify."""
+"""The check of a weights root on a network file system for ``doctor``: a quick verify."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dispatcher.cli.checkup import Finding, Level
 if TYPE_CHECKING:
     from nfs_setup.verify import Peer
 
-#: Seconds for one probe: whoever looks at a machine waits for the whole of it.
+#: Seconds for one probe: the user waits for all of it.
 _LIMIT_S = 10.0
 
 _ROUNDS = 5
 
 
 class ShareChecked(NamedTuple):
-    """``answers``: whether it may be touched by this process without hanging."""
+    """The findings on a share. ``answers``: whether this process may access it without hanging."""
 
     answers: bool
     findings: list[Finding]
@@ -27,8 +27,8 @@ class ShareChecked(NamedTuple):
 def check_share(topic: str, folder: Path) -> ShareChecked:
     """Measure the folder, or the nearest one above it that is there, if it is on a network.
 
-    In a process of its own, since a share whose server is away hangs. Blocks for seconds at
-    most; nothing is found on a local disk.
+    Runs a process of its own, since access to a share whose server is away hangs. Blocks for
+    seconds at most; a local disk gives no findings.
     """
     from nfs_setup.verify import LocalPeer
 
@@ -47,10 +47,10 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
 
     try:
         while True:
-            said = peer.ask({"do": "look", "path": path}, _LIMIT_S)
-            if "failed" in said:
-                return ShareChecked(True, [])  # told by those who look at the folder
-            around = facts_of(Surroundings, said["facts"])
+            answer = peer.ask({"do": "look", "path": path}, _LIMIT_S)
+            if "failed" in answer:
+                return ShareChecked(True, [])  # other checks report on the folder
+            around = facts_of(Surroundings, answer["facts"])
             if around.found != "nothing" or path == "/":
                 break
             path = os.path.dirname(path)
@@ -60,12 +60,12 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
         return ShareChecked(False, [Finding(topic, Level.PROBLEM, text, hint)])
     if not kind_of(around.kind).network:
         return ShareChecked(True, [])
-    found = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
+    facts = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
     findings, passed = [], 0
-    for one in judged(found):
+    for one in judged(facts):
         if one.level.value == "passes":
             passed += 1
-        elif one.check != "mount options":  # which doctor names anyhow
+        elif one.check != "mount options":  # doctor prints them anyhow
             level = Level.PROBLEM if one.level.value == "wrong" else Level.NOTE
             findings.append(Finding(topic, level, f"{one.check}: {one.seen}", one.change))
     hint = f"from several machines: bequeath nfs verify {path} --from HOST"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import heading, print_facts, print_json, say
 
@@ -18,11 +18,11 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     from dispatcher.finding.explaining import asked
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         summary = queries.experiment_summary(reader)
     running = summary.status is queries.ExperimentStatus.RUNNING
-    snapshot = asked(found.folder) if running else None
+    snapshot = asked(located.folder) if running else None
     if as_json:
         print_json({"experiment": summary.to_json(), "head": snapshot})
         return
@@ -32,9 +32,9 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
 
 
 def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
-    """What is not as it should be, and not said by ``why`` already."""
-    said = snapshot["why"]["text"]
-    return [text for text in snapshot.get("troubles", ()) if text not in said]
+    """Return the troubles of an experiment that the text of ``why`` does not contain."""
+    reason = snapshot["why"]["text"]
+    return [text for text in snapshot.get("troubles", ()) if text not in reason]
 
 
 def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -44,7 +44,7 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     facts = [("id", summary.id), ("folder", summary.folder)]
     if summary.phase_reason:
         facts.append(("reason", in_one_line(summary.phase_reason)))
-    facts.append(("began", f"{words.moment(summary.created_at)} UTC"))
+    facts.append(("began", f"{formatting.moment(summary.created_at)} UTC"))
     facts.append(("trials", f"{summary.ended}{limit} over{_outcomes(summary)}"))
     if snapshot is not None:
         facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
@@ -54,14 +54,14 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
         if refused:
             facts.append(("refused", refused))
     if summary.best is not None:
-        facts.append(("best", f"{words.number(summary.best.value)}, trial {summary.best.id}"))
+        facts.append(("best", f"{formatting.number(summary.best.value)}, trial {summary.best.id}"))
     if summary.rate is not None:
         facts.append(("rate", f"{60 * summary.rate:.3g} trials a minute"))
     if summary.time_left_s is not None:
-        facts.append(("left", f"about {words.duration(summary.time_left_s)}"))
-    facts.append(("spent", f"{words.duration(summary.wall_s)} in trials"))
+        facts.append(("left", f"about {formatting.duration(summary.time_left_s)}"))
+    facts.append(("spent", f"{formatting.duration(summary.wall_s)} in trials"))
     if summary.weights_bytes:
-        facts.append(("weights", words.size(summary.weights_bytes)))
+        facts.append(("weights", formatting.size(summary.weights_bytes)))
     if summary.pid is not None:
         facts.append(("head", f"process {summary.pid} on {summary.host}"))
     elif summary.status in ("stopped", "failed", "interrupted", "created"):
@@ -70,12 +70,12 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
 
 
 def _outcomes(summary: Any) -> str:
-    outcomes = words.outcomes(summary.outcomes)
+    outcomes = formatting.outcomes(summary.outcomes)
     return f": {outcomes}" if outcomes else ""
 
 
 def _refused(snapshot: dict[str, Any]) -> str:
-    """Messages that head and agent did not take, by reason."""
+    """Return the messages that head and agent refused, counted by reason."""
     return ", ".join(
         f"{who}: {reason} {many}"
         for who, counts in snapshot.get("refused", {}).items()

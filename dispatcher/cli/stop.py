@@ -11,7 +11,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, confirmed
 from dispatcher.cli.console import note, print_json, say
 
-#: Seconds between looks whether the head is gone.
+#: Seconds between checks whether the head is gone.
 _LOOK_EVERY_S = 0.1
 
 
@@ -41,25 +41,27 @@ def stop(
     from dispatcher.control.client import HeadClient
     from dispatcher.finding.find import find_running
 
-    found = find_running(experiment, folder)
+    located = find_running(experiment, folder)
     kind = "drain" if drain else "now"
-    with HeadClient(found.folder) as client:
+    with HeadClient(located.folder) as client:
         client.ask("stop", kind=kind, reason="bequeath stop", grace_s=grace)
     if wait:
         if drain:
             note("waiting for running trials; Ctrl-C only ends this wait")
-        _wait_until_gone(found.folder)
+        _wait_until_gone(located.folder)
     if as_json:
-        print_json({"experiment": found.id, "kind": kind, "stopped": wait})
+        print_json({"experiment": located.id, "kind": kind, "stopped": wait})
     else:
-        say(f"{found.id} {'has stopped' if wait else 'is stopping'}")
+        say(f"{located.id} {'has stopped' if wait else 'is stopping'}")
 
 
 def _wait_until_gone(folder: Path) -> None:
     from dispatcher.queries.status import is_led
 
     while is_led(folder):
-        time.sleep(_LOOK_EVERY_S)  # another process's end; there is nothing of it to wait on
+        time.sleep(
+            _LOOK_EVERY_S
+        )  # the end of another process, which is no child, can only be polled
 
 
 def kill(
@@ -73,11 +75,11 @@ def kill(
     from dispatcher.background import kill_experiment
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, change=True)
-    confirmed(f"End all processes of {found.id}?", yes)
-    ended = kill_experiment(found.folder)
+    located = find_one(experiment, folder, change=True)
+    confirmed(f"End all processes of {located.id}?", yes)
+    ended = kill_experiment(located.folder)
     if as_json:
-        print_json({"experiment": found.id, "processes": ended})
+        print_json({"experiment": located.id, "processes": ended})
     else:
         noun = "process" if len(ended) == 1 else "processes"
-        say(f"{found.id}: {len(ended)} {noun} ended")
+        say(f"{located.id}: {len(ended)} {noun} ended")

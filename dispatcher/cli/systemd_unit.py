@@ -24,12 +24,12 @@ def systemd_unit(
     from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
-    found = find_one(experiment, folder)
-    files = ExperimentFolder(found.folder.resolve())
+    located = find_one(experiment, folder)
+    files = ExperimentFolder(located.folder.resolve())
     config = from_json(files.config.read_text(encoding="utf-8"), str(files.config))
     values = UnitValues(
         files.path,
-        found.name,
+        located.name,
         sys.executable,
         stop_grace_s=config.trial_stop_grace,
         head_grace_s=config.head_grace,
@@ -45,7 +45,7 @@ def systemd_unit(
 
 
 def _python_path() -> str:
-    """Where we are found, unless we are installed beside the interpreter."""
+    """Return the unit's ``PYTHONPATH``, with this package's folder if that is not installed."""
     ours = Path(__file__).resolve().parents[2]
     before = os.environ.get("PYTHONPATH", "")
     if "site-packages" in ours.parts:

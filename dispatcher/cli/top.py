@@ -1,4 +1,4 @@
-"""``bequeath top``: the live view of an experiment that somebody else leads."""
+"""``bequeath top``: the live view of an experiment that another process leads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,15 @@ def watch(
     as_json: bool = False,
     every_s: float | None = None,
 ) -> None:
-    """Show an experiment until somebody has seen enough. ``every_s``: seconds between looks."""
+    """Show an experiment until it or the user ends the view.
+
+    Args:
+        experiment: id, the beginning of one, a name or a folder; None: the one that runs.
+        folder: the folder of experiments; None: the usual ones.
+        once: show one picture and return.
+        as_json: print one snapshot and return.
+        every_s: seconds between two pictures; None: the usual time.
+    """
     from dispatcher.cli.console import console, is_terminal, note, print_json
     from dispatcher.cli.scene import Observer
     from dispatcher.cli.watching import Watching
@@ -42,25 +50,25 @@ def watch(
     from dispatcher.queries.status import is_led
 
     named = experiment is not None
-    found = find_running(experiment, folder) if named else find_one(None, folder)
-    if not (named or is_led(found.folder)):
-        # The newest, as for all commands that only look; no head is there to draw a picture of.
+    located = find_running(experiment, folder) if named else find_one(None, folder)
+    if not (named or is_led(located.folder)):
+        # The newest, as for all commands that only read; no head answers with a picture.
         from dispatcher.cli.status import status
 
-        note(f"no experiment is running; the newest is {found.id}")
+        note(f"no experiment is running; the newest is {located.id}")
         if as_json:
-            print_json({"experiment": found.id, "snapshot": None})
+            print_json({"experiment": located.id, "snapshot": None})
         else:
-            status(str(found.folder))
+            status(str(located.folder))
         return
-    observer = Observer(found.folder, found.name)
+    observer = Observer(located.folder, located.name)
     if as_json or once or not is_terminal():
         try:
             scene = observer.look()
         finally:
             observer.close()
         if as_json:
-            print_json({"experiment": found.id, "snapshot": scene.snapshot})
+            print_json({"experiment": located.id, "snapshot": scene.snapshot})
             return
         from dispatcher.cli.live_view import picture
 
@@ -70,5 +78,5 @@ def watch(
     try:
         Watching(observer, lambda scene: scene.snapshot is None, every_s=every_s).show()
     except KeyboardInterrupt:
-        return  # how one leaves a view
-    note(f"no head of {found.id} answers any more; see: bequeath status {found.id}")
+        return  # Ctrl-C is the way to leave a view
+    note(f"no head of {located.id} answers any more; see: bequeath status {located.id}")

@@ -1,4 +1,4 @@
-"""``bequeath tuner``: what there is, a skeleton for one's own, and the tools to try it."""
+"""``bequeath tuner``: the list of tuners, a skeleton for a new one, and tools to test it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def list_tuners(as_json: Json = False) -> None:
     """
     from tuners.catalogue import everything
 
-    found = everything()
+    algorithms = everything()
     if as_json:
         print_json(
-            [{"kind": x.kind, "name": x.name, "from": x.origin, "text": x.line} for x in found]
+            [{"kind": x.kind, "name": x.name, "from": x.origin, "text": x.line} for x in algorithms]
         )
         return
     columns = [Column("name"), Column("kind"), Column("from"), Column("what it does")]
-    print_table(columns, [(x.name, x.kind, x.origin, x.line) for x in found])
+    print_table(columns, [(x.name, x.kind, x.origin, x.line) for x in algorithms])
 
 
 def show(name: Name, as_json: Json = False) -> None:

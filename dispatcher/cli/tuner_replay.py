@@ -42,7 +42,7 @@ def replay(
     from dispatcher.finding.find import find_one
     from dispatcher.tuner_tools.replay import replay_tuner
 
-    found = find_one(experiment, folder)
+    located = find_one(experiment, folder)
 
     def before(name: str, trial: int) -> None:
         if pdb and name == "generate" and trial == until:
@@ -50,11 +50,11 @@ def replay(
 
     if pdb and until is None:
         raise typer.BadParameter("says where to break: add --until TRIAL", param_hint="'--pdb'")
-    seen = replay_tuner(found.folder, until=until, debugged=pdb, watch=before)
+    seen = replay_tuner(located.folder, until=until, debugged=pdb, watch=before)
     if as_json:
         print_json(
             {
-                "experiment": found.id,
+                "experiment": located.id,
                 "requests": seen.requests,
                 "results": seen.results,
                 "ends": seen.ends,

@@ -1,7 +1,6 @@
 """The text of a systemd user unit that leads one experiment: pure, from values to text.
 
-What its settings are for stands beside them in the unit itself: whoever has to change one
-reads the unit, not this file.
+The unit itself explains its settings, since a user who has to change one reads the unit.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-#: Ends after which another head would do no better: a wrong command line, an experiment that
+#: Exit codes after which another head would do no better: a wrong command line, an experiment that
 #: failed by its user's code or is led by another head, one that was stopped or taken over.
 NO_RESTART = (2, 3, 6, 7, 130)
 
-#: Of those, the ones at which somebody wanted the end.
+#: Those of them for an end that was asked for.
 ON_PURPOSE = (6, 7, 130)
 
 #: Seconds between two heads; below the shortest grace that agents usually have.
 RESTART_S = 5.0
 
-#: What winding up takes beside the grace of trials (seconds): tuner, agent, journal.
+#: Seconds to wind up beside the grace of trials: tuner, agent, journal.
 WIND_UP_S = 60.0
 
-#: Variables of whoever prints the unit that trials, or we, could not do without.
+#: Variables of the user's environment that trials or bequeath need.
 KEPT = (
     "PATH",
     "LANG",
@@ -40,7 +39,7 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class UnitValues:
-    """What differs from one experiment to the next. Durations in seconds."""
+    """The values of a unit that differ between experiments. Durations in seconds."""
 
     folder: Path
     name: str
@@ -51,12 +50,12 @@ class UnitValues:
 
     @property
     def file_name(self) -> str:
-        """What the unit should be called; systemd allows few characters."""
+        """The unit's file name; systemd allows few characters."""
         return f"bequeath-{re.sub(r'[^A-Za-z0-9_.-]', '-', self.folder.name)}.service"
 
 
 def unit_text(values: UnitValues) -> str:
-    """The unit. Everything of the user's is quoted: no name or path becomes a setting."""
+    """Return the unit. All values of the user's are quoted: no name or path becomes a setting."""
     folder = str(values.folder)
     command = (values.python, "-P", "-m", "dispatcher.cli", "resume", folder)
     variables = {key: values.environment[key] for key in KEPT if values.environment.get(key)}
@@ -109,12 +108,12 @@ def _numbers(codes: tuple[int, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text in the place of a whole value: one line, and no specifier."""
+    """Return a text as a whole value: one line, without specifiers."""
     return re.sub(r"[\x00-\x1f\x7f]", " ", text).replace("%", "%%")
 
 
 def _argument(text: str) -> str:
-    """One argument of a command: quoted, and no variable is put in."""
+    """Return one argument of a command: quoted, and without variables."""
     return _quoted(text).replace("$", "$$")
 
 

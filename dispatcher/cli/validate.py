@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dispatcher.cli.arguments import ExperimentFile, Json
 from dispatcher.cli.console import print_facts, print_json, say
 from dispatcher.cli.failure import report
-from dispatcher.cli.words import duration
+from dispatcher.cli.formatting import duration
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -79,7 +79,7 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
 
 
 def _not_sent(config: ExperimentConfig) -> list[tuple[str, str]]:
-    """What stays here of the code, where it is sent to machines."""
+    """Return the line on files of the code that are not sent to machines; empty without any."""
     from dispatcher.experiment.checks import secrets_not_sent
 
     names = secrets_not_sent(config)

@@ -1,4 +1,4 @@
-"""Showing an experiment while something else goes on, or until somebody has seen enough."""
+"""The live view of an experiment, beside other work or until the user ends it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dispatcher.cli.safe_text import keep_lines
 if TYPE_CHECKING:
     from dispatcher.cli.scene import Observer, Scene
 
-#: Seconds between two looks: more often nobody reads it, and each costs the engine a reply.
+#: Seconds between two scenes: more cannot be read, and each costs the engine a reply.
 LIVE_EVERY_S = 0.5
 PLAIN_EVERY_S = 1.0
 
@@ -25,9 +25,9 @@ class Watching:
     """Shows scenes on stderr: a live picture on a terminal, plain lines otherwise.
 
     Args:
-        observer: looks at the experiment; closed at the end.
-        until: asked after each scene; true ends :meth:`show`.
-        every_s: seconds between two looks; by what it is shown on if not given.
+        observer: reads the experiment; closed at the end.
+        until: called after each scene; true ends :meth:`show`.
+        every_s: seconds between two scenes; None: as suits the terminal or pipe.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Watching:
         self._messages.append(text)
 
     def show(self) -> None:
-        """Show until it is over. Blocks; :meth:`close` from elsewhere ends it."""
+        """Show scenes until ``until`` is true. Blocks; :meth:`close` in another thread ends it."""
         try:
             if is_terminal(sys.stderr):
                 self._show_live()
@@ -59,12 +59,12 @@ class Watching:
             self._observer.close()
 
     def start(self) -> None:
-        """:meth:`show` in a thread of its own."""
+        """Run :meth:`show` in a thread of its own."""
         self._thread = threading.Thread(target=self.show, name="display", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End it; the messages are all shown when this returns."""
+        """End the view; all messages are shown when this returns."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()

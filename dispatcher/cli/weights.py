@@ -1,4 +1,4 @@
-"""``bequeath weights``: what the weights of an experiment take, and taking them along."""
+"""``bequeath weights``: disk use, removal and export of an experiment's weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import (
     Experiment,
     Folder,
@@ -65,27 +65,27 @@ def export(
     from trial_runtime.errors import TrialRuntimeError
     from trial_runtime.weights.exporting import export as export_weights
 
-    found = find_one(experiment, folder)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder)
+    with queries.ExperimentReader.open(located.folder) as reader:
         one = queries.trial(reader, trial).trial
     if one.save_path is None or one.weights_digest is None:
-        raise UserError(f"trial {trial} has committed no weights", where=found.id)
+        raise UserError(f"trial {trial} has committed no weights", where=located.id)
     if one.weights_kind != "bequeath":
         raise UserError(
             f"trial {trial} wrote its weights by its own means",
-            hint=f"they lie in {_root(found)}/{one.save_path}",
-            where=found.id,
+            hint=f"they lie in {_root(located)}/{one.save_path}",
+            where=located.id,
         )
-    with _keeper(found) as keeper:
+    with _keeper(located) as keeper:
         if trial in keeper.removed_trials():
-            raise UserError(f"the weights of trial {trial} were removed", where=found.id)
-    unseen = _unseen(found, trial)
+            raise UserError(f"the weights of trial {trial} were removed", where=located.id)
+    unseen = _unseen(located, trial)
     if unseen:
-        raise UserError(unseen, hint="export them on a machine that sees them", where=found.id)
+        raise UserError(unseen, hint="export them on a machine that sees them", where=located.id)
     target = out or Path(f"trial-{trial}.safetensors")
-    config = _config(found)
+    config = _config(located)
     try:
-        with _readable_root(found, one.save_path, one.weights_digest) as root:
+        with _readable_root(located, one.save_path, one.weights_digest) as root:
             written = export_weights(
                 one.save_path,
                 target,
@@ -99,11 +99,11 @@ def export(
     except OSError as error:
         raise BackendError(f"cannot be written: {error.strerror}", where=str(target)) from error
     if as_json:
-        print_json({"experiment": found.id, "trial": trial, "file": written.path,
+        print_json({"experiment": located.id, "trial": trial, "file": written.path,
                     "tensors": written.tensors, "bytes": written.nbytes})  # fmt: skip
     else:
-        tensors = words.count(written.tensors, "tensor")
-        say(f"{target}: {tensors}, {words.size(written.nbytes)}")
+        tensors = formatting.count(written.tensors, "tensor")
+        say(f"{target}: {tensors}, {formatting.size(written.nbytes)}")
 
 
 def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -112,13 +112,13 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
     from dispatcher.cli.weights_stores import show_stores_use, stores_use
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
-    with _keeper(found) as keeper:
+    located = find_one(experiment, folder)
+    with _keeper(located) as keeper:
         use = keeper.disk_use()
-    stores = stores_use(found, _config(found))
+    stores = stores_use(located, _config(located))
     if as_json:
-        told = {"stores": stores, "unseen": _unseen(found)}
-        print_json({"experiment": found.id, **use.to_json(), **told})
+        beside = {"stores": stores, "unseen": _unseen(located)}
+        print_json({"experiment": located.id, **use.to_json(), **beside})
         return
     columns = (
         Column("trial", right=True),
@@ -134,8 +134,8 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
             [
                 (
                     str(one.trial),
-                    words.size(one.own_bytes),
-                    words.size(one.inherited_bytes),
+                    formatting.size(one.own_bytes),
+                    formatting.size(one.inherited_bytes),
                     str(one.files),
                     one.problem or ("pinned" if one.pinned else ""),
                     one.path,
@@ -143,10 +143,10 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
                 for one in use.trials
             ],
         )
-    freed = f"; {words.size(use.removed_bytes)} removed so far" if use.removed_bytes else ""
-    say(f"{words.size(use.total_bytes)} below {use.root}{freed}")
+    freed = f"; {formatting.size(use.removed_bytes)} removed so far" if use.removed_bytes else ""
+    say(f"{formatting.size(use.total_bytes)} below {use.root}{freed}")
     show_stores_use(stores)
-    if unseen := _unseen(found):
+    if unseen := _unseen(located):
         note(f"{unseen}: they are not counted")
 
 
@@ -181,36 +181,36 @@ def gc(
     Files that kept weights inherit tensors from stay. While an experiment runs its head keeps
     to the file's policy, and only --dry-run is possible.
     """
-    from dispatcher.cli.weights_stores import show_swept, sweep_stores, would_go
+    from dispatcher.cli.weights_stores import removable_versions, show_swept, sweep_stores
     from dispatcher.finding.find import find_one
     from dispatcher.store.leadership import Leadership
 
-    found = find_one(experiment, folder, change=not dry_run)
+    located = find_one(experiment, folder, change=not dry_run)
     policy = _policy(keep) if keep is not None else None
     versions: dict[str, Any]
     if dry_run:
-        with _keeper(found, policy) as keeper:
+        with _keeper(located, policy) as keeper:
             plan = keeper.plan()
-        going = would_go(found, _config(found), keep_versions)
+        going = removable_versions(located, _config(located), keep_versions)
         versions = {"versions": len(going)}
     else:
-        # Holding the lead, no head can propose a child of what goes.
-        with Leadership.keep_heads_out(found.folder), _keeper(found, policy) as keeper:
+        # While this process holds the lead no head can propose a child of removed weights.
+        with Leadership.keep_heads_out(located.folder), _keeper(located, policy) as keeper:
             plan = keeper.plan()
             if plan.doomed:
-                many = words.count(len(plan.doomed), "trial")
-                confirmed(f"Remove the weights of {many}, {words.size(plan.nbytes)}?", yes)
+                many = formatting.count(len(plan.doomed), "trial")
+                confirmed(f"Remove the weights of {many}, {formatting.size(plan.nbytes)}?", yes)
             plan = keeper.sweep(lambda trials: trials)
-            swept = sweep_stores(found, _config(found), keep_versions)
+            swept = sweep_stores(located, _config(located), keep_versions)
         versions = {} if swept is None else swept.to_json()
     if as_json:
-        told = {"stores": versions, "unseen": _unseen(found)}
-        print_json({"experiment": found.id, **plan.to_json(), **told})
+        beside = {"stores": versions, "unseen": _unseen(located)}
+        print_json({"experiment": located.id, **plan.to_json(), **beside})
         return
     _show(plan)
     if versions.get("versions") or versions.get("leftovers"):
         show_swept(versions, done=plan.done)
-    if unseen := _unseen(found):
+    if unseen := _unseen(located):
         note(f"{unseen}: all of them stay")
 
 
@@ -222,17 +222,17 @@ def _show(plan: GcPlan) -> None:
     )
     if plan.doomed:
         print_table(
-            columns, [(str(one.trial), words.size(one.nbytes), one.path) for one in plan.doomed]
+            columns,
+            [(str(one.trial), formatting.size(one.nbytes), one.path) for one in plan.doomed],
         )
     word = "removed" if plan.done else "would be removed"
-    say(f"{words.count(plan.files, 'file')}, {words.size(plan.nbytes)} {word}; "
-        f"the weights of {words.count(len(plan.kept), 'trial')} stay")  # fmt: skip
+    say(f"{formatting.count(plan.files, 'file')}, {formatting.size(plan.nbytes)} {word}; "
+        f"the weights of {formatting.count(len(plan.kept), 'trial')} stay")  # fmt: skip
     if plan.doubts:
         note(plan.doubts)
     if plan.shared:
-        note(
-            f"{words.count(len(plan.shared), 'file')} of these stay: kept trials inherit from them"
-        )
+        many = formatting.count(len(plan.shared), "file")
+        note(f"{many} of these stay: kept trials inherit from them")
 
 
 def pin(
@@ -246,20 +246,20 @@ def pin(
     """Keep a trial's weights whatever retention says."""
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
-    with _keeper(found) as keeper:
+    located = find_one(experiment, folder)
+    with _keeper(located) as keeper:
         keeper.pin(trial, text)
-    say(f"the weights of trial {trial} of {found.id} are pinned")
+    say(f"the weights of trial {trial} of {located.id} are pinned")
 
 
 def unpin(trial: Trial, experiment: OfExperiment = None, folder: Folder = None) -> None:
     """Let retention decide on a trial's weights again."""
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder)
-    with _keeper(found) as keeper:
+    located = find_one(experiment, folder)
+    with _keeper(located) as keeper:
         keeper.unpin(trial)
-    say(f"the weights of trial {trial} of {found.id} are no longer pinned")
+    say(f"the weights of trial {trial} of {located.id} are no longer pinned")
 
 
 def _policy(text: str) -> Policy:
@@ -272,37 +272,40 @@ def _policy(text: str) -> Policy:
 
 
 @contextmanager
-def _keeper(found: LocatedExperiment, policy: Policy | None = None) -> Iterator[WeightKeeper]:
+def _keeper(located: LocatedExperiment, policy: Policy | None = None) -> Iterator[WeightKeeper]:
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
     from dispatcher.wiring.remote_roots import storage_of
     from dispatcher.wiring.storage_domains import unseen_domains
 
-    config = _config(found)
+    config = _config(located)
     if policy is None:
         policy = Policy.of(config.retention.keep, config.retention.count)
-    journal = ExperimentFolder(found.folder).journal
+    journal = ExperimentFolder(located.folder).journal
     ledger = SqliteWeightsLedger.open(journal, unseen_domains(config))
     try:
-        maximize = found.mode == "maximize"
-        shelf = storage_of(config, ExperimentFolder(found.folder))
-        yield WeightKeeper(found.folder, shelf, ledger, policy, maximize=maximize)
+        maximize = located.mode == "maximize"
+        storage = storage_of(config, ExperimentFolder(located.folder))
+        yield WeightKeeper(located.folder, storage, ledger, policy, maximize=maximize)
     finally:
         ledger.close()
 
 
-def _unseen(found: LocatedExperiment, trial: int | None = None) -> str:
-    """Whose weights, or whether this trial's, lie where this machine does not see them."""
+def _unseen(located: LocatedExperiment, trial: int | None = None) -> str:
+    """Return a sentence on weights that this machine does not see; empty if it sees all.
+
+    With a trial, only on the weights of that trial.
+    """
     from dispatcher.folders import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
 
-    config = _config(found)
-    elsewhere = unseen_domains(config)
-    if not elsewhere:
+    config = _config(located)
+    domains = unseen_domains(config)
+    if not domains:
         return ""
-    ledger = SqliteWeightsLedger.open(ExperimentFolder(found.folder).journal, elsewhere)
+    ledger = SqliteWeightsLedger.open(ExperimentFolder(located.folder).journal, domains)
     try:
         workers = ledger.unseen()
     finally:
@@ -310,27 +313,27 @@ def _unseen(found: LocatedExperiment, trial: int | None = None) -> str:
     return unseen_weights(config, {t: w for t, w in workers.items() if trial in (None, t)})
 
 
-def _config(found: LocatedExperiment) -> ExperimentConfig:
+def _config(located: LocatedExperiment) -> ExperimentConfig:
     from dispatcher.experiment.snapshot import from_json
     from dispatcher.folders import ExperimentFolder
 
-    path = ExperimentFolder(found.folder).config
+    path = ExperimentFolder(located.folder).config
     return from_json(path.read_text(encoding="utf-8"), str(path))
 
 
-def _root(found: LocatedExperiment) -> Path | str:
-    """For people: a folder, or a URL."""
-    return _config(found).weights_root or found.folder / "weights"
+def _root(located: LocatedExperiment) -> Path | str:
+    """Return the weights root for messages: a folder, or a URL."""
+    return _config(located).weights_root or located.folder / "weights"
 
 
 @contextmanager
-def _readable_root(found: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
-    """A folder with these weights in it; a temporary one if the root is no folder."""
+def _readable_root(located: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
+    """Give a folder that holds these weights; a temporary one if the root is no folder."""
     from dispatcher.folders import ExperimentFolder
     from dispatcher.wiring.remote_roots import local_copy, remote_root
     from dispatcher.wiring.weights import weights_root
 
-    config, folder = _config(found), ExperimentFolder(found.folder)
+    config, folder = _config(located), ExperimentFolder(located.folder)
     if remote_root(config, folder.id) is None:
         yield str(weights_root(config, folder))
     else:

@@ -1,4 +1,4 @@
-"""``bequeath weights versions``, and what ``du`` and ``gc`` say of shared stores."""
+"""``bequeath weights versions``, and the part of ``du`` and ``gc`` for shared stores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import Column, note, print_json, print_table, say
 
@@ -30,19 +30,19 @@ def versions(
     from dispatcher.queries.versions import stores_of
     from dispatcher.upkeep.stores import state_with_stores
 
-    found = find_one(experiment, folder)
-    state = state_with_stores(_journal(found))
+    located = find_one(experiment, folder)
+    state = state_with_stores(_journal(located))
     stores = [] if state is None else stores_of(state)
     chosen = [each for each in stores if store in (None, each.name)]
     if as_json:
-        told = {
+        listed = {
             each.name: {
                 "published": each.published,
                 "versions": [version.to_json() for version in each.versions],
             }
             for each in chosen
         }
-        print_json({"experiment": found.id, "stores": told})
+        print_json({"experiment": located.id, "stores": listed})
         return
     columns = (
         Column("store"),
@@ -57,7 +57,7 @@ def versions(
             one.store,
             str(one.number),
             f"{one.trial}.{one.attempt}",
-            words.size(one.nbytes),
+            formatting.size(one.nbytes),
             one.digest[:12],
             one.needed,
         )
@@ -67,63 +67,76 @@ def versions(
     if rows:
         print_table(columns, rows)
     for each in chosen:
-        there = words.count(len(each.versions), "version")
+        there = formatting.count(len(each.versions), "version")
         say(f"{each.name}: {there} of {each.published} published")
     if not chosen:
         note("nothing was published to a shared store")
 
 
-def stores_use(found: LocatedExperiment, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
-    """Store → what its versions take: ``published`` and ``versions`` as counts, ``bytes`` of files
-    on disk, each counted once, and ``leftovers``: folders that are no version."""
+def stores_use(located: LocatedExperiment, config: ExperimentConfig) -> dict[str, dict[str, Any]]:
+    """Return store → disk use of its versions.
+
+    ``published`` and ``versions`` are counts, ``bytes`` is the size of files on disk, each counted
+    once, and ``leftovers`` is the number of folders that are no version.
+    """
     from dispatcher.queries.versions import stores_of
     from dispatcher.upkeep.stores import state_with_stores
 
-    state = state_with_stores(_journal(found))
+    state = state_with_stores(_journal(located))
     if state is None:
         return {}
-    shelf = None if config.in_memory else _shelf(found, config)
-    there = [] if shelf is None else shelf.folders()
-    told = {}
+    storage = None if config.in_memory else _version_storage(located, config)
+    there = [] if storage is None else storage.folders()
+    use = {}
     for each in stores_of(state):
         folders = [path for path in there if path.partition("/")[0] == each.name]
         known = {version.path for version in each.versions}
         nbytes = 0
-        for path in folders if shelf is not None else ():
-            nbytes += _own_bytes(shelf, path)
-        told[each.name] = {
+        for path in folders if storage is not None else ():
+            nbytes += _own_bytes(storage, path)
+        use[each.name] = {
             "published": each.published,
             "versions": len(each.versions),
             "bytes": nbytes,
             "leftovers": sum(path not in known for path in folders),
         }
-    return told
+    return use
 
 
-def _own_bytes(shelf: VersionStorage | None, path: str) -> int:
+def _own_bytes(storage: VersionStorage | None, path: str) -> int:
     from trial_runtime.errors import WeightsError
 
-    assert shelf is not None
+    assert storage is not None
     try:
-        return sum(shelf.file_use(path).own.values())
+        return sum(storage.file_use(path).own.values())
     except WeightsError:
-        return 0  # half of something
+        return 0  # an incomplete version
 
 
-def show_stores_use(told: dict[str, dict[str, Any]]) -> None:
-    """A line a store."""
-    for name, each in told.items():
-        there = words.count(each["versions"], "version")
-        left = f"; {words.count(each['leftovers'], 'folder')} beside" if each["leftovers"] else ""
+def show_stores_use(use: dict[str, dict[str, Any]]) -> None:
+    """Print a line for each store."""
+    for name, each in use.items():
+        there = formatting.count(each["versions"], "version")
+        left = (
+            f"; {formatting.count(each['leftovers'], 'folder')} beside" if each["leftovers"] else ""
+        )
         say(
             f"shared store {name}: {there} of {each['published']} published, "
-            f"{words.size(each['bytes'])}{left}"
+            f"{formatting.size(each['bytes'])}{left}"
         )
 
 
-def sweep_stores(found: LocatedExperiment, config: ExperimentConfig, keep: int) -> Swept | None:
-    """Remove versions that nobody needs, by whoever holds the lead; None if there are none, or none
-    that can be reached from here."""
+def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int) -> Swept | None:
+    """Remove versions that are not needed. The caller must hold the lead.
+
+    Args:
+        located: the experiment.
+        config: its settings.
+        keep: the newest versions of each store that stay at least; 0: as the settings say.
+
+    Returns:
+        What was removed; None if there are no versions, or none that this machine can reach.
+    """
     from dispatcher.past.compacted import read_whole_past
     from dispatcher.store.compaction import Compaction
     from dispatcher.store.journal import SqliteJournal
@@ -132,51 +145,57 @@ def sweep_stores(found: LocatedExperiment, config: ExperimentConfig, keep: int) 
     from dispatcher.weight_keeper.store_sweep import StoreSweep
     from dispatcher.wiring.settings import sees_versions
 
-    path = _journal(found)
+    path = _journal(located)
     if not sees_versions(config) or state_with_stores(path) is None:
         return None
     journal = SqliteJournal.open(path)
     ledger = SqliteWeightsLedger.open(path)
     try:
         rest = AtRest(journal, read_whole_past(journal, Compaction(journal)).state, keep)
-        return StoreSweep(_shelf(found, config), ledger, rest.review).look()
+        return StoreSweep(_version_storage(located, config), ledger, rest.review).look()
     finally:
         ledger.close()
         journal.close()
 
 
-def would_go(
-    found: LocatedExperiment, config: ExperimentConfig, keep: int
+def removable_versions(
+    located: LocatedExperiment, config: ExperimentConfig, keep: int
 ) -> list[tuple[str, int]]:
-    """Versions that a sweep would take off the books now, by store and number."""
+    """Return the versions that a sweep would give up now, by store and number.
+
+    Args:
+        located: the experiment.
+        config: its settings.
+        keep: the newest versions of each store that stay at least; 0: as the settings say.
+    """
     from dispatcher.core.stores import let_go_of_old
     from dispatcher.upkeep.stores import state_with_stores
     from dispatcher.wiring.settings import sees_versions
 
-    state = state_with_stores(_journal(found)) if sees_versions(config) else None
+    state = state_with_stores(_journal(located)) if sees_versions(config) else None
     gone = () if state is None else let_go_of_old(state, keep)
     return [(store, number) for store, number, _ in gone]
 
 
-def show_swept(told: dict[str, Any], *, done: bool) -> None:
-    """What became, or would become, of versions."""
+def show_swept(swept: dict[str, Any], *, done: bool) -> None:
+    """Print how many versions were removed, or would be (``done`` is false)."""
     word = "removed" if done else "would be removed"
-    text = f"{words.count(told['versions'], 'version')} of shared stores {word}"
-    if told.get("leftovers"):
-        text += f", and {words.count(told['leftovers'], 'folder')} that died publishers left"
+    text = f"{formatting.count(swept['versions'], 'version')} of shared stores {word}"
+    if swept.get("leftovers"):
+        text += f", and {formatting.count(swept['leftovers'], 'folder')} that died publishers left"
     if done:
-        text += f": {words.count(told['files'], 'file')}, {words.size(told['bytes'])}"
+        text += f": {formatting.count(swept['files'], 'file')}, {formatting.size(swept['bytes'])}"
     say(text)
 
 
-def _journal(found: LocatedExperiment) -> Any:
+def _journal(located: LocatedExperiment) -> Any:
     from dispatcher.folders import ExperimentFolder
 
-    return ExperimentFolder(found.folder).journal
+    return ExperimentFolder(located.folder).journal
 
 
-def _shelf(found: LocatedExperiment, config: ExperimentConfig) -> VersionStorage:
+def _version_storage(located: LocatedExperiment, config: ExperimentConfig) -> VersionStorage:
     from dispatcher.folders import ExperimentFolder
     from dispatcher.wiring.remote_roots import stores_of
 
-    return stores_of(config, ExperimentFolder(found.folder))
+    return stores_of(config, ExperimentFolder(located.folder))

@@ -16,10 +16,10 @@ def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fa
     """
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    cause, text = explain(found.folder)
+    located = find_one(experiment, folder, others=True)
+    cause, text = explain(located.folder)
     if as_json:
-        print_json({"experiment": found.id, "cause": cause, "text": text})
+        print_json({"experiment": located.id, "cause": cause, "text": text})
     else:
         say(safe_text(text))
 

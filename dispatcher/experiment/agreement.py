@@ -1,4 +1,4 @@
-"""Keys of an experiment file that are fine alone and have to agree with one another.
+"""Rules for keys of an experiment file that are valid alone and have to agree with one another.
 
 Each rule raises :class:`Misfit` at the key to change. Rules within one section stand beside its
 keys; what needs a look at the disk is :mod:`dispatcher.experiment.checks`.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from dispatcher.experiment.all_keys import AllKeys
 from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.experiment.needs import needs_told
+from dispatcher.experiment.needs import effective_needs
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.services import check_workers
 
 
 def check_agreement(config: AllKeys) -> None:
-    """Hold every rule against a file whose sections have been read.
+    """Apply every rule to a file that has been read section by section.
 
     Raises:
         Misfit: for the first rule that is broken.
@@ -84,7 +84,7 @@ def _memory_is_one_agents(config: AllKeys) -> None:
 
 
 def _needs_are_said_once(config: AllKeys) -> None:
-    needs_told(config, config.training_service)
+    effective_needs(config, config.training_service)
 
 
 def _search_space_fits(config: AllKeys) -> None:

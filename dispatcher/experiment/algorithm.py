@@ -1,4 +1,4 @@
-"""Which tuner and which assessor an experiment uses, and how their classes are found."""
+"""The tuner and the assessor that an experiment uses, and how their classes are found."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class AlgorithmConfig(Section):
 
 
 class TunerConfig(AlgorithmConfig):
-    """The tuner: proposes parameters, decides where weights lie and who inherits from whom."""
+    """The tuner: proposes parameters, the place of weights, and the parent of each trial."""
 
     gpu_indices: Annotated[
         Indices | None,
@@ -135,7 +135,7 @@ class AssessorConfig(AlgorithmConfig):
     @field_validator("name")
     @classmethod
     def _as_registered(cls, value: str | None) -> str | None:
-        """As for tuners."""
+        """Take another spelling for the registered name, as for tuners."""
         return (canonical_builtin(value, key="assessor") or value) if value is not None else None
 
     keep_result: Annotated[

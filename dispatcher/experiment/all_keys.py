@@ -31,7 +31,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, needs_told
+from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.planned import PlannedWorker
 from dispatcher.experiment.sections import (
@@ -267,7 +267,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def for_nni(self) -> bool:
-        """Whether its code is written for NNI."""
+        """Whether the experiment's code is written for NNI."""
         return self.compatibility == "nni"
 
     @property
@@ -304,8 +304,8 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def trial_needs(self) -> TrialNeeds:
-        """What each trial takes, wherever the file says it."""
-        return needs_told(self, self.training_service)
+        """The resources that each trial takes, wherever the file gives them."""
+        return effective_needs(self, self.training_service)
 
     @property
     def workers(self) -> list[tuple[Service, PlannedWorker]]:
@@ -314,6 +314,6 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     @property
     def slots(self) -> int:
-        """Trials that really run at once: the smaller of concurrency and the hosts' slots."""
+        """Trials that run at once: the smaller of the concurrency and the hosts' slots."""
         offered = sum(worker.slots for _, worker in self.workers)
         return min(self.trial_concurrency, offered)

@@ -1,7 +1,7 @@
-"""Whether a built-in tuner takes its arguments and the search space: asked of the class itself.
+"""Check whether a built-in tuner takes its arguments and the search space, by building it.
 
-It is built here as the tuner host will build it, and thrown away: constructors of built-in ones
-check and prepare, no more. Nothing of a user's, and nothing of a plug-in's, is imported.
+The tuner is built as the tuner host will build it, and discarded: constructors of built-in tuners
+only check and prepare. No code of a user or of a plug-in is imported.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from tuners.builtin import BUILTIN_NAMES as TUNERS
 from tuners.builtin import NNI_NAMES
 from tuners.builtin import fold as fold_builtin
 
-#: These search networks, or run what was found: a search space may add to that.
+#: These search networks, or run the network that was found; a search space is optional.
 _OF_THEIR_OWN = {"ENAS", "MorphingEvolution", "NetworkMorphism", "Schedule"}
 
 _NNI = "TPE_legacy Anneal Evolution Batch SMAC Metis PPO DNGO"
@@ -18,8 +18,13 @@ _THEIRS = {fold_builtin(name): name for name in _NNI.split()}
 
 
 def canonical_builtin(name: str, plugins: Collection[str] = (), key: str = "tuner") -> str | None:
-    """Return a tuner's or an assessor's (``key``) name as it is registered, or None if there is
-    none of that name."""
+    """Return the registered name of a built-in tuner or assessor; None if there is none.
+
+    Args:
+        name: as the file writes it; case and separators do not matter.
+        plugins: names that installed packages register.
+        key: ``tuner`` or ``assessor``.
+    """
     own = TUNERS if key == "tuner" else ASSESSORS
     hidden = NNI_NAMES if key == "tuner" else ()
     known = {fold_builtin(each): each for each in (*hidden, *plugins, *own)}
@@ -27,8 +32,10 @@ def canonical_builtin(name: str, plugins: Collection[str] = (), key: str = "tune
 
 
 def needs_space(name: str | None) -> bool:
-    """Whether a tuner by that name has nothing to do without a search space. One that a package
-    brings is asked by the tuner host."""
+    """Whether the built-in tuner of that name cannot work without a search space.
+
+    A tuner that a package brings is asked by the tuner host.
+    """
     return name in TUNERS and name not in _OF_THEIR_OWN
 
 

@@ -1,7 +1,7 @@
-"""What an experiment needs on this machine's disk, looked at and not run.
+"""Checks of what an experiment needs on this machine's disk; nothing is run.
 
-The tuner's class is imported later and elsewhere, by the tuner host; here only misses
-that are sure are reported. ``os.path`` answers where :mod:`pathlib` raises: names too long,
+The tuner host imports the tuner's class later, in another process; here only misses
+that are certain are reported. ``os.path`` answers where :mod:`pathlib` raises: names too long,
 folders that may not be entered.
 """
 
@@ -77,8 +77,10 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
 
 
 def _check_resources(config: ExperimentConfig) -> Iterator[KeyProblem]:
-    """Things by names of one's own are in the file or nowhere; what else trials need, machines
-    say themselves. Of services of other packages nothing is known here."""
+    """Check needs for resources with names of the user's own, which only the file can offer.
+
+    Machines report all other resources themselves. Services of other packages are not checked.
+    """
     needed = config.trial_needs.trial_resources
     workers = config.workers
     if not needed or not all(
@@ -187,8 +189,13 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
 
 
 def secrets_not_sent(config: ExperimentConfig) -> tuple[str, ...]:
-    """Files of the code that machines are not given since they are likely to hold a secret; none
-    where no code is sent. Raises ``UserError`` for code that cannot be sent."""
+    """Return the files of the code that are not sent since they are likely to hold a secret.
+
+    There are none where no code is sent.
+
+    Raises:
+        UserError: the code cannot be sent.
+    """
     if all(isinstance(each, LocalServiceConfig) for each in config.services):
         return ()
     return _sent(config, [config.experiment_working_directory]).secrets
@@ -205,7 +212,7 @@ def _sent(config: ExperimentConfig, excluded: Sequence[Path]) -> Listing:
 
 
 def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterator[KeyProblem]:
-    """What no machine could be given, such as a link to data that lies here."""
+    """Yield code that cannot be sent to a machine, such as a link to data of this one."""
     folder = config.trial_code_directory
     try:
         _sent(config, excluded)
@@ -247,9 +254,9 @@ def _check_algorithm(
     module, folder = algorithm.module or "", algorithm.code_directory
     problems = list(_check_name((key, "className"), module, name, folder))
     yield from problems
-    found = find_module(module, folder)
-    if not problems and found is not None and found.source is not None:
-        yield from _check_class(key, algorithm, found.source)
+    source = find_module(module, folder)
+    if not problems and source is not None and source.source is not None:
+        yield from _check_class(key, algorithm, source.source)
 
 
 def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[KeyProblem]:
@@ -267,14 +274,14 @@ def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator
 def _check_name(
     path: JsonPath, module: str, name: str, folder: Path | None
 ) -> Iterator[KeyProblem]:
-    found = find_module(module, folder)
-    if found is None:
+    source = find_module(module, folder)
+    if source is None:
         place = f"neither in {folder} nor installed" if folder else "not installed"
         here = [file.stem for file in folder.glob("*.py")] if folder else []
         near = difflib.get_close_matches(module, here, 1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
         yield KeyProblem(path, f"names the module {module!r}, which is {place}{guess}")
-    elif found.source is not None:
-        missing = missing_name(found.source, name)
+    elif source.source is not None:
+        missing = missing_name(source.source, name)
         if missing is not None:
             yield KeyProblem(path, *missing)

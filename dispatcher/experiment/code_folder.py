@@ -1,5 +1,6 @@
-"""What belongs to a code directory, and whether it is too much to copy, send or digest: nothing
-counts that a ``.bequeathignore`` leaves out."""
+"""The files of a code directory, and whether they are too much to copy, send or digest.
+
+Files that a ``.bequeathignore`` leaves out do not count."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from dispatcher.code_archive.ignoring import built_in_rules, is_environment, rul
 from dispatcher.experiment.sizes import format_size
 
 MOST_SEEN = 100_000
-"""Entries after which counting stops; somebody named their home folder."""
+"""Entries after which counting stops; the folder is probably a home folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSize:
-    """What a code directory holds, links not followed.
+    """Measures of a code directory, links not followed.
 
     Attributes:
         entries: files and folders.
@@ -86,7 +87,14 @@ def measure(folder: Path, excluded: Collection[Path] = ()) -> FolderSize:
 
 
 def too_large(folder: Path, measured: FolderSize, most_entries: int, most_bytes: int) -> str:
-    """Return why a code directory is too large, naming the culprit; empty if it is not."""
+    """Return why a code directory is too large, naming the culprit; empty if it is not.
+
+    Args:
+        folder: the code directory.
+        measured: its measures, from :func:`measure`.
+        most_entries: bound of its files and folders.
+        most_bytes: bound of its size in bytes.
+    """
     if measured.entries > most_entries:
         more = "" if measured.complete else "at least "
         text = f"holds {more}{measured.entries:,} files and folders, {most_entries:,} are allowed"
@@ -111,7 +119,12 @@ def _rounded(size: int) -> str:
 
 
 def copy_code(folder: Path, to: Path, excluded: Collection[Path] = ()) -> None:
-    """Copy what belongs to the code; links stay links. ``to`` must not exist yet.
+    """Copy the files of a code directory; links stay links.
+
+    Args:
+        folder: the code directory.
+        to: the copy, which must not exist yet.
+        excluded: folders below the code directory that are no code.
 
     Raises:
         OSError: something cannot be read or written.

@@ -24,13 +24,13 @@ class ExperimentConfig(AllKeys):
 
     @model_validator(mode="after")
     def _settle_optimize_mode(self) -> Self:
-        told = _read_mode(self.tuner.class_args.get("optimize_mode"))
+        of_tuner = _read_mode(self.tuner.class_args.get("optimize_mode"))
         if self.optimize_mode is None:
             # Frozen for everybody else; here the value is still being made.
-            object.__setattr__(self, "optimize_mode", told or "maximize")
-        elif told is not None and told != self.optimize_mode:
+            object.__setattr__(self, "optimize_mode", of_tuner or "maximize")
+        elif of_tuner is not None and of_tuner != self.optimize_mode:
             raise Misfit(
-                f"'optimizeMode' is {self.optimize_mode}, but the tuner's is {told}",
+                f"'optimizeMode' is {self.optimize_mode}, but the tuner's is {of_tuner}",
                 at=("optimizeMode",),
                 hint="keep one of 'optimizeMode' and 'tuner.classArgs.optimize_mode'",
             )

@@ -1,4 +1,4 @@
-"""What is done about failures: retries by reason, and when a worker, a disk or everything fails.
+"""The reaction to failures: retries by reason, and when a worker, a disk or everything fails.
 
 The keys stand at the top level of the experiment file: :class:`FailurePolicy` is the base of
 :class:`~dispatcher.experiment.config.ExperimentConfig`.
@@ -48,7 +48,7 @@ class RetriesConfig(Section):
     ] = None
 
     def by_reason(self) -> dict[str, int]:
-        """The limits that were given, by the words of ``core.model.EndReason``."""
+        """The limits that were given, by the values of ``core.model.EndReason``."""
         given = {
             "failed": self.failed,
             "signalled": self.signalled,
@@ -61,7 +61,7 @@ class RetriesConfig(Section):
 
 
 class FailurePolicy(Section):
-    """The keys that say what is done about failures."""
+    """The keys for the reaction to failures."""
 
     trial_retries: Annotated[
         CountOrZero,

@@ -1,4 +1,4 @@
-"""What of trials on other machines is brought here without anybody asking."""
+"""The files of trials on other machines that are fetched without a request of the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _read_word = choice_reader("onEnd", "never")
 
 
 def _read_when(value: object) -> object:
-    """YAML's truth values, as people write them in place of a word."""
+    """Read YAML's truth values, as people write them in place of a word."""
     if isinstance(value, bool):
         return "onEnd" if value else "never"
     return _read_word(value)
@@ -49,7 +49,7 @@ class FetchConfig(Section):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What is fetched at an attempt's end."""
+        """Kinds of files that are fetched at an attempt's end."""
         wanted = {"logs": self.logs, "artefacts": self.artefacts, "work": self.work}
         return tuple(kind for kind, when in wanted.items() if when == "onEnd")
 

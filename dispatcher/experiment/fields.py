@@ -46,7 +46,7 @@ class Section(BaseModel):
         populate_by_name=True,
         validate_default=True,
         allow_inf_nan=False,
-        hide_input_in_errors=True,  # a value may be what nobody should read in a log
+        hide_input_in_errors=True,  # a value may be a secret, which no log may hold
     )
 
     #: Other spellings of keys that are read as well → the key.
@@ -54,8 +54,10 @@ class Section(BaseModel):
 
     @classmethod
     def meant(cls, value: Any) -> type[Section] | None:
-        """The class that what a file has is meant for, where several may stand: this one, or
-        one that it knows of; None if neither."""
+        """The class that a value of the file is meant for, where several classes are possible.
+
+        This one, or one that it knows of; None if neither.
+        """
         return cls
 
     @model_validator(mode="before")
@@ -120,7 +122,7 @@ def resolve_path(value: object, info: ValidationInfo) -> Path:
 def absolute_reference(text: str, info: ValidationInfo) -> str:
     """Make the path in ``file:PATH`` absolute; any other text comes back as it is.
 
-    Who follows it may stand in another folder: a head in the background, or the next one.
+    The process that reads the file may have another working directory: a head in the background.
     """
     if not text.startswith(FILE):
         return text

@@ -1,4 +1,4 @@
-"""The spelling of keys: camelCase, snake_case, and what was probably meant.
+"""The spelling of keys: camelCase, snake_case, and guesses for unknown ones.
 
 As in NNI, neither case nor underscores are looked at.
 """
@@ -15,7 +15,7 @@ from dispatcher.experiment.nni_keys import nni_hint
 from dispatcher.experiment.plain_json import JsonPath
 
 COMMENT = "x-"
-"""Top-level keys that start so are not read: a place for YAML anchors, as in compose files."""
+"""Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""
 
 Refuse = Callable[[JsonPath, str, str], None]
 """Called with the path of a key as it is written, a sentence and a hint."""
@@ -34,8 +34,7 @@ def keys_of(section: type[Section]) -> dict[str, str]:
 
 
 def sections_of(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
-    """Yield the keys of a section that hold sections (or lists of them) themselves; a key may
-    hold one of several."""
+    """Yield the keys of a section that hold sections or lists of them, with each possible class."""
     for attribute, info in section.model_fields.items():
         for inner in dict.fromkeys(_sections_in(info.annotation)):
             yield file_key(section, attribute), inner

@@ -45,7 +45,7 @@ def load_experiment(
 
     Args:
         path: a YAML file; relative paths in it count from its folder.
-        on_remark: told what a user should know of how a file of NNI's was taken.
+        on_remark: called with each remark on how a file of NNI's was translated.
 
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
@@ -74,7 +74,7 @@ def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
 
 
 def converted(path: str | Path) -> str | None:
-    """A file of NNI's under our keys, as text; None if it has them already.
+    """Return a file of NNI's under our keys, as text; None if it has them already.
 
     Raises:
         ExperimentFileErrors: as :func:`load_experiment`.
@@ -112,6 +112,11 @@ def build_experiment(
 ) -> ExperimentConfig:
     """Check an experiment given as a mapping from Python, with the same errors as a file's.
 
+    Args:
+        values: the keys of an experiment file and their values.
+        origin: what to call the mapping in errors.
+        base_folder: the folder that relative paths count from; None for the current one.
+
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with the path of its key.
     """
@@ -139,7 +144,7 @@ class _Loading:
         self.default_name = default_name
         self.file = file
         self.draft: Draft | None = None  # of a file of NNI's
-        self.found: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
+        self.errors: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
         self.settler = KeySettler(ExperimentConfig, self._refuse_key)
 
     def finish(self) -> ExperimentConfig:
@@ -155,13 +160,13 @@ class _Loading:
                 if finding.path[0] not in wrong:
                     text = f"'{written_path(finding.path)}' {finding.text}"
                     self._refuse(finding.path, text, finding.hint)
-        if self.found or config is None:
-            self.found.sort(key=lambda item: item[0])
-            raise ExperimentFileErrors([error for _, error in self.found])
+        if self.errors or config is None:
+            self.errors.sort(key=lambda item: item[0])
+            raise ExperimentFileErrors([error for _, error in self.errors])
         return config
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values under our keys, whoever's they are."""
+        """Return the values under our keys, translated if the file is NNI's."""
         dialect = dialect_of(values, self.base_folder if self.file else None)
         if dialect is Dialect.NATIVE:
             if self.source.doubles:
@@ -176,7 +181,7 @@ class _Loading:
         return {**draft.values, **{top: _STAND_INS[top] for top in draft.broken}}
 
     def _say_doubles(self, source: Source) -> None:
-        """NNI's own reader takes the last of several equal keys, so it is taken here, and said."""
+        """Remark that of several equal keys the last one counts, as in NNI's own reader."""
         assert self.draft is not None
         for each in source.doubles:
             where = each.where.removeprefix(f"{self.source.origin}:")
@@ -201,7 +206,7 @@ class _Loading:
     ) -> None:
         line, column = self.source.place(path, key=key) or (0, 0)
         error = ExperimentFileError(message, hint=hint, where=where)
-        self.found.append(((line, column, len(self.found)), error))
+        self.errors.append(((line, column, len(self.errors)), error))
 
     def _written(self, path: JsonPath) -> JsonPath:
         """Return the path in the file's own spelling, as far as the file goes."""
@@ -211,13 +216,13 @@ class _Loading:
         return self._in_the_file(path)
 
     def _in_the_file(self, path: JsonPath) -> JsonPath:
-        """Where in the user's own file stands what has this path under our keys."""
+        """Return the path in the user's own file for a path under our keys."""
         if self.draft is None or not path or path[:1] in self.source.grafts:
             return path
         return self.draft.source_of(path)
 
     def _set_aside_platform(self, values: dict[str, Any]) -> None:
-        """Take out a training service that is not to be had, whose keys we cannot judge."""
+        """Take out a training service that is not installed, whose keys cannot be checked."""
         for key, service in list(values.items()):
             if not isinstance(key, str) or fold_word(key) != "trainingservice":
                 continue
@@ -225,10 +230,10 @@ class _Loading:
             if isinstance(service, list):
                 places = [((key, index), each) for index, each in enumerate(service)]
             for at, each in places:
-                found = plugged(word_of(each)) if is_plugged(each) else None
-                if isinstance(found, Unusable):
+                platform = plugged(word_of(each)) if is_plugged(each) else None
+                if isinstance(platform, Unusable):
                     named = self._in_the_file((*at, "platform"))
-                    self._record(named, self.source.where(named), found.text, found.hint)
+                    self._record(named, self.source.where(named), platform.text, platform.hint)
                     values.pop(key, None)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
@@ -263,7 +268,7 @@ class _Loading:
             settled["searchSpace"] = as_now(settled["searchSpace"])
 
     def _take_annotations(self, settled: dict[str, Any]) -> None:
-        """Read the search space from annotated code, where the file says that it is there."""
+        """Read the search space from annotated code, if the file sets ``useAnnotation``."""
         if settled.get("useAnnotation") not in (True, "true", "yes", "on"):
             return
         if "searchSpace" in settled:
@@ -338,7 +343,7 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
 
 
 def _read_file(file: Path, origin: str, *, nnis: bool = False) -> Source:
-    """``nnis``: NNI reads any file as YAML, so comments and a comma too many are no errors."""
+    """Read a file; one of NNI's (``nnis``) is always read as YAML, which takes more than JSON."""
     text = _read_text(file, origin)
     if file.suffix.lower() != ".json":
         return read_source(text, origin, doubles=nnis)

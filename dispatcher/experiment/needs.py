@@ -1,4 +1,4 @@
-"""What trials need and what machines give them: GPUs, CPUs, memory, and things by a name.
+"""The resources that trials need and machines offer: GPUs, CPUs, memory, and named resources.
 
 The keys stand where NNI has them: :class:`TrialNeeds` is a base of the whole file and of each
 service, :class:`OfferedResources` of each service and each machine.
@@ -24,7 +24,7 @@ _COUNTED = {"gpu": "GpuNumber", "cpu": "CpuNumber", "memory": "MemorySize"}
 
 
 def _number(value: object) -> float:
-    """What can be counted with; ``true`` and texts cannot."""
+    """Read a number; ``true`` and texts are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"must be a number, not {value!r}")
     number = float(value)
@@ -54,7 +54,7 @@ def _read_amount(value: object) -> float:
 def _read_amounts(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
         raise ValueError(f"must be names with their amounts, as in {{licence: 1}}, not {value!r}")
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for name, amount in value.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(f"has the name {name!r}; write letters, digits, '.', '_' and '-'")
@@ -62,28 +62,28 @@ def _read_amounts(value: object) -> dict[str, float]:
         if kind in _COUNTED:
             raise ValueError(f"has the name {name!r}; that is what 'trial{_COUNTED[kind]}' counts")
         try:
-            found[name] = _read_amount(amount)
+            amounts[name] = _read_amount(amount)
         except ValueError as error:
             raise ValueError(f"has {name!r}, which {error}") from None
-    return found
+    return amounts
 
 
 def _read_indices(value: object) -> tuple[int, ...]:
-    """A list, one number, or NNI's ``"0,1"``."""
+    """Read a list, one number, or NNI's ``"0,1"``."""
     if isinstance(value, str) and _INDICES.fullmatch(value):
         value = [int(part) for part in value.split(",")]
     elif isinstance(value, int) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, list | tuple) or not value:
         raise ValueError(f"must be a list of GPUs, counted from 0, not {value!r}")
-    found: list[int] = []
+    indices: list[int] = []
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise ValueError(f"must hold numbers of GPUs, counted from 0, not {index!r}")
-        if index in found:
+        if index in indices:
             raise ValueError(f"names GPU {index} twice")
-        found.append(index)
-    return tuple(found)
+        indices.append(index)
+    return tuple(indices)
 
 
 _NUMBER_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0}
@@ -108,7 +108,7 @@ Priority = Annotated[int, Strict(), Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
 
 
 class TrialNeeds(Section):
-    """The keys that say what each trial takes while it runs, unless its tuner says otherwise."""
+    """The keys for the resources of each running trial, unless its tuner asks for others."""
 
     trial_gpu_number: Annotated[
         GpuNumber | None,
@@ -135,7 +135,7 @@ class TrialNeeds(Section):
 
 
 class ExperimentNeeds(TrialNeeds):
-    """What only the whole experiment can say of its trials' needs."""
+    """Keys for trials' needs that only the whole experiment can have."""
 
     min_gpu_memory: Annotated[
         Size | None,
@@ -161,7 +161,7 @@ class ExperimentNeeds(TrialNeeds):
 
 
 class OfferedResources(Section):
-    """The keys that say what a machine gives to trials, and when it is taken."""
+    """The keys for what a machine offers to trials, and when it is chosen."""
 
     other_names: ClassVar[Mapping[str, str]] = {"maxTrialNumPerGpu": "maxTrialNumberPerGpu"}
 
@@ -206,38 +206,39 @@ class OfferedResources(Section):
     ] = None
 
 
-def needs_told(top: TrialNeeds, service: TrialNeeds | Sequence[TrialNeeds]) -> TrialNeeds:
-    """What each trial takes: NNI's services, one or a list, may say it in place of the file's
-    top level.
+def effective_needs(top: TrialNeeds, service: TrialNeeds | Sequence[TrialNeeds]) -> TrialNeeds:
+    """Return the needs of each trial, from the top level of the file or from its services.
+
+    Services, one or a list, may give them in place of the top level, as in NNI.
 
     Raises:
         Misfit: two places say different things; a trial would be another on each machine.
     """
     listed = isinstance(service, Sequence)
     services = service if isinstance(service, Sequence) else (service,)
-    found: dict[str, Any] = {}
+    effective: dict[str, Any] = {}
     for attribute, info in TrialNeeds.model_fields.items():
         values: dict[tuple[str | int, ...], Any] = {(): getattr(top, attribute)}
         for index, each in enumerate(services):
             place = (index,) if listed else ()
             values["trainingService", *place, str(info.alias)] = getattr(each, attribute)
         given = {at: value for at, value in values.items() if value is not None and value != {}}
-        found[attribute] = next(iter(given.values()), getattr(top, attribute))
+        effective[attribute] = next(iter(given.values()), getattr(top, attribute))
         for at, value in given.items():
-            if value != found[attribute]:
+            if value != effective[attribute]:
                 raise Misfit(
-                    f"'{info.alias}' is given twice, as {found[attribute]!r} and {value!r}",
+                    f"'{info.alias}' is given twice, as {effective[attribute]!r} and {value!r}",
                     at=at,
                     hint=f"give '{info.alias}' once, at the top level",
                 )
-    return TrialNeeds.model_construct(**found)
+    return TrialNeeds.model_construct(**effective)
 
 
 def offered(service: OfferedResources, machine: OfferedResources | None) -> OfferedResources:
-    """What one machine gives: what it says itself, else what its service says of all."""
-    found: dict[str, Any] = {}
+    """Return what one machine offers: its own values, else those of its service for all."""
+    values: dict[str, Any] = {}
     for attribute in OfferedResources.model_fields:
         own = getattr(machine, attribute, None)
         usual = getattr(service, attribute)
-        found[attribute] = usual if own is None or own == {} else own
-    return OfferedResources.model_construct(**found)
+        values[attribute] = usual if own is None or own == {} else own
+    return OfferedResources.model_construct(**values)

@@ -1,7 +1,7 @@
-"""Keys of NNI's that stand in files of ours, and what to write instead.
+"""Hints for keys of NNI's in files of ours: what to write instead.
 
-Whole files of NNI's are translated, see :mod:`dispatcher.experiment.nni`; a key of theirs in one
-of ours should meet an answer, not just "unknown key".
+Whole files of NNI's are translated, see :mod:`dispatcher.experiment.nni`; a key of NNI's in one
+of ours should get an answer, not just "unknown key".
 """
 
 from __future__ import annotations
@@ -80,5 +80,5 @@ _BY_SECTION: dict[str, dict[str, str]] = {
 
 
 def nni_hint(section: str, key: str) -> str:
-    """Return what to write instead of a key of NNI's; empty if it is none of theirs."""
+    """Return what to write instead of a key of NNI's; empty if it is no key of NNI's."""
     return _BY_SECTION.get(section, {}).get(fold_word(key), "")

@@ -1,4 +1,4 @@
-"""Whether a class of the author's takes the arguments of a file, by its text: nothing is imported.
+"""Check by its text whether a user's class takes the arguments of a file; nothing is imported.
 
 Only what is sure is reported. A class that is decorated, made by a metaclass or a ``__new__``, that
 has a base from a module that we do not know, or whose name or constructor the module gives in any
@@ -40,28 +40,30 @@ def class_misfits(source: Path, name: str, arguments: Mapping[str, Any]) -> Iter
             warnings.simplefilter("ignore")
             tree = ast.parse(source.read_bytes(), str(source))
     except (SyntaxError, ValueError, RecursionError, OSError):
-        return  # said before
-    found = _only_binding(tree, name)
-    if found is None:
+        return  # another check has reported it
+    binding = _only_binding(tree, name)
+    if binding is None:
         return
-    if _is_no_class(found):
-        line = getattr(found, "lineno", 0)
+    if _is_no_class(binding):
+        line = getattr(binding, "lineno", 0)
         yield None, f"names {name!r}, which is no class: {source.name}:{line}", ""
-    if isinstance(found, ast.ClassDef):
-        constructor = _constructor(tree, found)
+    if isinstance(binding, ast.ClassDef):
+        constructor = _constructor(tree, binding)
         if constructor is not None:
             yield from _against(name, constructor.args, arguments)
 
 
 def _only_binding(tree: ast.Module, name: str) -> ast.stmt | None:
-    """The one statement that gives the name its meaning, at the top of the module; None if there
-    are several, or another may give it as the module runs."""
-    found = [node for node in ast.walk(tree) if _binds(node, name)]
+    """Return the one statement that binds the name, at the top of the module.
+
+    None if there are several, or the name may be bound otherwise as the module runs.
+    """
+    bindings = [node for node in ast.walk(tree) if _binds(node, name)]
     for statement in tree.body:
         target = statement
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]  # type: ignore[assignment]
-        if found == [target]:
+        if bindings == [target]:
             return statement
     return None
 
@@ -76,23 +78,23 @@ def _binds(node: ast.AST, name: str) -> bool:
         case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
             return bound == name
         case ast.Call():  # setattr(module, "Name", …), globals().update(Name=…)
-            words = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            return name in words or name in [each.arg for each in node.keywords]
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            return name in texts or name in [each.arg for each in node.keywords]
         case ast.Subscript(slice=ast.Constant(value=text), ctx=ast.Store()):
             return text == name  # globals()["Name"] = …
         case _:
             return False
 
 
-def _is_no_class(found: ast.AST) -> bool:
-    if isinstance(found, ast.Assign):
-        return isinstance(found.value, _NO_CLASS)
-    plain = isinstance(found, ast.FunctionDef) and not found.decorator_list
-    return plain or isinstance(found, ast.AsyncFunctionDef)
+def _is_no_class(binding: ast.AST) -> bool:
+    if isinstance(binding, ast.Assign):
+        return isinstance(binding.value, _NO_CLASS)
+    plain = isinstance(binding, ast.FunctionDef) and not binding.decorator_list
+    return plain or isinstance(binding, ast.AsyncFunctionDef)
 
 
 def _constructor(tree: ast.Module, owner: ast.ClassDef) -> ast.FunctionDef | None:
-    """The ``__init__`` that building the class calls, if that is sure."""
+    """Return the ``__init__`` that building the class calls, if that is sure."""
     if any(map(_changes_classes, ast.walk(tree))) or not _is_plain(tree, owner, frozenset()):
         return None
     while not _parts_of_building(owner):
@@ -106,7 +108,7 @@ def _constructor(tree: ast.Module, owner: ast.ClassDef) -> ast.FunctionDef | Non
 
 
 def _changes_classes(node: ast.AST) -> bool:
-    """``Mine.__init__ = …``, or the name in a text, as ``setattr`` and ``type`` take it."""
+    """Whether a node is ``Mine.__init__ = …``, or such a name as text, as ``setattr`` takes it."""
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()):
             return name in _BUILDING
@@ -117,8 +119,10 @@ def _changes_classes(node: ast.AST) -> bool:
 
 
 def _is_plain(tree: ast.Module, owner: ast.ClassDef, below: frozenset[str]) -> bool:
-    """Whether nothing but one plain ``__init__`` has a say in how the class is built: not its
-    decorators or its metaclass, and not those of its bases."""
+    """Whether nothing but one plain ``__init__`` decides how the class is built.
+
+    Decorators and metaclasses, its own or those of its bases, may decide otherwise.
+    """
     if owner.decorator_list or owner.keywords or owner.name in below:
         return False
     parts = _parts_of_building(owner)
@@ -149,7 +153,7 @@ def _is_plain_base(tree: ast.Module, base: ast.expr, below: frozenset[str]) -> b
 
 
 def _parts_of_building(owner: ast.ClassDef) -> list[ast.AST]:
-    """All in a class's text, at any depth, that binds a name by which classes are built."""
+    """Return the nodes in a class, at any depth, that bind a name by which classes are built."""
     return [node for node in ast.walk(owner) if _builds(node)]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dispatcher.experiment.fields import Section
 
 LONGEST_NAME = 40
-"""Of a worker: sockets are called after it, and their paths are short."""
+"""Bound for a worker's name: sockets are named after it, and their paths are short."""
 
 TUNER = "tuner"
 """A peer of the head that is no worker: its keys and its socket are called so."""
@@ -24,8 +24,11 @@ TAKEN = (LOCAL, TUNER)
 
 
 class PlannedWorker(NamedTuple):
-    """One worker. ``part`` is what the file says of it alone: the section of its machine, or that
-    of the whole service, if it is the only one."""
+    """One worker.
+
+    ``part`` is its own section of the file: that of its machine, or that of the whole service, if
+    it is the only worker.
+    """
 
     name: str
     slots: int
@@ -33,8 +36,10 @@ class PlannedWorker(NamedTuple):
 
 
 def distinct_names(wanted: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """A name for each worker: as wanted, but safe in file names, and different from all others
-    and from those ``taken``. The same list gives the same names."""
+    """Return a name for each worker: as wanted, but safe in file names and distinct.
+
+    No name is one of ``taken``. The same list gives the same names.
+    """
     names: list[str] = []
     for each in wanted:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", each).strip("-.")

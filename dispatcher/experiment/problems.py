@@ -1,4 +1,4 @@
-"""What was found wrong with an experiment file, all at once and in the order of the file."""
+"""The errors of an experiment file, all at once and in the order of the file."""
 
 from __future__ import annotations
 

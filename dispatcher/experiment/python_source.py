@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
-    """Where a module is; ``source`` is None for one that has no Python text to read."""
+    """The place of a module; ``source`` is None for one that has no Python text to read."""
 
     source: Path | None
 

@@ -18,7 +18,7 @@ from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.source import read_source
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
-#: What is looked up nowhere below these: values that trials and tuners get as they are.
+#: Below these keys no reference is resolved: trials and tuners get the values as they are.
 _NO_REFERENCES_BELOW = frozenset({"search_space", "class_args"})
 
 _MOST_BYTES = 64 << 10  # a secret, not a data file; Linux takes 128 KiB in one variable
@@ -44,7 +44,7 @@ def resolve_reference(text: str, environ: Mapping[str, str] | None = None) -> st
 
 
 def key_reference(file: str, path: JsonPath) -> str:
-    """The reference to one value of a YAML file."""
+    """Return the reference to one value of a YAML file."""
     return f"{FILE}{file}#{'/'.join(map(str, path))}"
 
 
@@ -108,21 +108,26 @@ def resolve_environment(
 def secret_values(
     variables: Mapping[str, str], environ: Mapping[str, str] | None = None
 ) -> list[str]:
-    """What the references among these stand for, to be kept out of logs; no error if a
-    reference leads nowhere, which is said elsewhere. Reads files."""
-    found = []
+    """Return the values of the references among these, to be kept out of logs. Reads files.
+
+    A reference that leads nowhere is left out: :func:`resolve_environment` reports it.
+    """
+    values = []
     for text in variables.values():
         if text.startswith((ENV, FILE)):
             try:
-                found.append(resolve_reference(text, environ))
+                values.append(resolve_reference(text, environ))
             except ValueError:
                 continue
-    return found
+    return values
 
 
 def files_referred_to(settings: object) -> list[Path]:
-    """The files that references name, anywhere in settings: they hold secrets, and so are not sent
-    with the code. A choice of the search space that looks like one names data."""
+    """Return the files that references name, anywhere in settings.
+
+    They hold secrets, and so are not sent with the code. A choice of the search space that looks
+    like a reference names data.
+    """
     if isinstance(settings, Mapping):
         inner = (each for key, each in settings.items() if key not in _NO_REFERENCES_BELOW)
         return [path for each in inner for path in files_referred_to(each)]

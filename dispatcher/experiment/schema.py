@@ -18,7 +18,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Return the schema: camelCase keys to complete, snake_case ones accepted as well.
 
-    What hangs together across keys, and what the disk holds, only ``bequeath validate`` sees.
+    Only ``bequeath validate`` checks what depends on several keys or on the disk.
     """
     schema = ExperimentConfig.model_json_schema(by_alias=True, mode="validation")
     _take_both_spellings(schema, ExperimentConfig, "#")
@@ -37,10 +37,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _sections_below(section: type[Section]) -> set[type[Section]]:
-    found: set[type[Section]] = set()
+    sections: set[type[Section]] = set()
     for _, inner in sections_of(section):
-        found |= {inner} | _sections_below(inner)
-    return found
+        sections |= {inner} | _sections_below(inner)
+    return sections
 
 
 def _take_both_spellings(part: dict[str, Any], section: type[Section], root: str) -> None:
@@ -65,7 +65,7 @@ def _required(camel: str, snake: str) -> dict[str, Any]:
 
 
 def _take_short_retention(definitions: dict[str, Any]) -> None:
-    """Add the shorter forms of ``retention``, which only its reader knows."""
+    """Add the shorter forms of ``retention``, which no model describes."""
     full = definitions["RetentionConfig"]
     word = full["properties"]["keep"]
     counted = {

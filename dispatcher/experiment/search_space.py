@@ -1,6 +1,6 @@
 """The search space in NNI's JSON types, checked entry by entry into frozen dataclasses.
 
-Validation only: the tuner gets the plain JSON and samples by itself. Each problem names
+Only for validation: the tuner gets the plain JSON and samples by itself. Each problem names
 its path in the space (``lr._value[1]``), which the loader turns into a line and column.
 """
 
@@ -22,7 +22,7 @@ _LIKELY_MISSPELT = 0.75
 
 @dataclass(frozen=True, slots=True)
 class SpaceProblem:
-    """What is wrong at one place of a search space, and what would mend it."""
+    """A problem at one place of a search space, and what would mend it."""
 
     path: JsonPath
     text: str
@@ -35,15 +35,14 @@ class SpaceProblem:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the options, as they stand."""
+    """One of several plain options."""
 
     options: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NestedChoice:
-    """One of several named branches, each with parameters of its own, or of plain options that
-    stand among them."""
+    """One of several named branches with their own parameters, or of plain options among them."""
 
     branches: tuple[tuple[str, SearchSpace], ...]
     plain: tuple[Any, ...] = ()
@@ -231,8 +230,10 @@ class _Reader:
         return NestedChoice(tuple(branches), tuple(plain))
 
     def _refuse_parameters(self, option: object, path: JsonPath) -> None:
-        """An option is taken as it stands: a parameter within it would never be drawn. Some
-        releases of NNI before v0.6 drew those in lists."""
+        """Refuse a parameter within an option, which is taken literally and so would not be drawn.
+
+        Some releases of NNI before v0.6 drew those in lists.
+        """
         if not self.strict:
             return
         if isinstance(option, Mapping) and "_type" in option and "_value" in option:

@@ -44,7 +44,7 @@ class WeightKeysConfig(Section):
 
 
 class RetentionConfig(Section):
-    """Which weights are kept. What a live, queued or blocked descendant or a pin needs stays."""
+    """The weights to keep. What a live, queued or blocked descendant or a pin needs stays, too."""
 
     keep: Annotated[
         Annotated[
@@ -86,7 +86,7 @@ class RetentionConfig(Section):
 
 
 class ChannelConfig(Section):
-    """How the head, the tuner host and the agent talk on ZeroMQ."""
+    """The ZeroMQ channel between the head, the tuner host and the agents."""
 
     transport: Annotated[
         Annotated[Literal["ipc", "tcp"], BeforeValidator(choice_reader("ipc", "tcp"))],
@@ -118,7 +118,7 @@ class ChannelConfig(Section):
 
 
 def _is_loopback(host: str) -> bool:
-    """Names are not looked up: but for one, an address is what can be judged."""
+    """Whether a host is this machine alone. Names but ``localhost`` are not looked up."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -126,7 +126,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class LeasesConfig(Section):
-    """When a silent peer is called alive, suspect or lost."""
+    """The silences after which a peer counts as suspect or lost."""
 
     alive: Annotated[Duration, Field(description="Heartbeat period.")] = 5.0
     suspect: Annotated[
@@ -146,8 +146,8 @@ class LeasesConfig(Section):
         return self
 
 
-#: Parameters travel in one message to the head and in one to an agent, each of which takes 8 MiB
-#: with all that is said beside them.
+#: Parameters travel in one message to the head and in one to an agent, each of at most 8 MiB,
+#: other fields included.
 MOST_PARAMETERS_BYTES = 4 << 20
 
 

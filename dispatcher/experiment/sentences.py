@@ -1,4 +1,4 @@
-"""What pydantic found wrong, said in one plain sentence per error."""
+"""Plain sentences for pydantic's errors, one per error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _QUOTABLE = (bool, int, float)
 
 
 def half_a_character(error: UnicodeEncodeError) -> tuple[str, str]:
-    """Text and hint for a lone surrogate, which pydantic cannot put into words itself."""
+    """Return text and hint for a lone surrogate, which pydantic has no message for."""
     text = f"holds half a character, {error.object[error.start]!r}"
     return text, "write the character itself, or both of its escapes"
 
@@ -60,8 +60,10 @@ def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
 
 
 def _is_pydantics_own(part: str | int) -> bool:
-    """A word that stands for no key: appended for a key of a mapping that is wrong itself, or
-    which of several classes was meant."""
+    """Whether a part of pydantic's path is no key of the file.
+
+    Pydantic appends one for a wrong key of a mapping, and one for the chosen class of several.
+    """
     return isinstance(part, str) and (part == "[key]" or (part[:1], part[-1:]) == ("<", ">"))
 
 

@@ -1,4 +1,4 @@
-"""What all training services have: how trials run below an agent."""
+"""The section that all training services share: how trials run below an agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _read_mode_word = choice_reader("none", "forked", "inProcess")
 
 
 def _read_reuse_mode(value: object) -> object:
-    """NNI knows true and false only; true is the mode that isolates trials from one another."""
+    """Read NNI's true and false; true is the mode that isolates trials from one another."""
     if isinstance(value, str) and value.lower() in ("true", "yes", "on"):
         return "forked"
     if isinstance(value, str) and value.lower() in ("false", "no", "off"):
@@ -27,11 +27,11 @@ def _read_reuse_mode(value: object) -> object:
 
 
 REMOTE = ("ssh", "remote")
-"""How the service on other machines is called; the second is NNI's word."""
+"""Names of the service on other machines; the second is NNI's."""
 
 
 def is_remote(section: Any) -> bool:
-    """Whether what a file has for a service names that platform."""
+    """Whether a service's section names that platform."""
     named = isinstance(section, Mapping)
     platform = section.get("platform") if named else getattr(section, "platform", None)
     return isinstance(platform, str) and fold_word(platform) in REMOTE
@@ -82,10 +82,10 @@ class ServiceConfig(OfferedResources, TrialNeeds):
     ] = False
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
-        """Its workers: one, called as the platform is, unless a service says otherwise.
+        """Return the workers: one, named after the platform, unless a service overrides this.
 
         Args:
-            usual: slots of a worker of which the file does not say how many it has.
+            usual: slots of a worker without a number of its own in the file.
             taken: names of other workers.
         """
         (name,) = distinct_names([str(getattr(self, "platform", "worker"))], taken)

@@ -19,8 +19,11 @@ Service = ServiceConfig
 
 
 def _tag(value: Any) -> str:
-    """Which class is meant. In angle brackets: these words are not part of any path, see
-    :func:`dispatcher.experiment.sentences.explain`."""
+    """Return the tag of the class that reads a section.
+
+    Tags are in angle brackets, so that :func:`dispatcher.experiment.sentences.explain` can leave
+    them out of paths.
+    """
     if isinstance(value, list | tuple):
         return "<list>"
     if is_plugged(value):
@@ -30,10 +33,10 @@ def _tag(value: Any) -> str:
 
 def _read_plugged(value: Any, _handler: Any, info: ValidationInfo) -> ServiceConfig:
     """Read a section by the class that its platform brings."""
-    found = plugged(word_of(value))
-    if isinstance(found, Unusable):
-        raise ValueError(f"cannot be read: {found.text}")
-    section = found.section.model_validate(value, context=info.context)
+    platform = plugged(word_of(value))
+    if isinstance(platform, Unusable):
+        raise ValueError(f"cannot be read: {platform.text}")
+    section = platform.section.model_validate(value, context=info.context)
     assert isinstance(section, ServiceConfig)
     return section
 
@@ -44,7 +47,7 @@ _ANYTHING = {
     "required": ["platform"],
 }
 _Plugged = Annotated[
-    # A model's class stands in no annotation here: which it is, the file says.
+    # The file, and no annotation, decides which class of model it is.
     Annotated[Any, WrapValidator(_read_plugged), WithJsonSchema(_ANYTHING)], Tag("<plugged>")
 ]
 
@@ -66,26 +69,26 @@ TrainingService = Annotated[
 
 
 def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, PlannedWorker]]:
-    """Workers with their services, in the order of the file.
+    """Return workers with their services, in the order of the file.
 
     Raises:
         Misfit: a service of another package cannot say which workers it has.
     """
-    found: list[tuple[Service, PlannedWorker]] = []
+    workers: list[tuple[Service, PlannedWorker]] = []
     for service in services:
-        taken = (*TAKEN, *(worker.name for _, worker in found))
+        taken = (*TAKEN, *(worker.name for _, worker in workers))
         try:
-            found.extend((service, worker) for worker in service.planned(usual, taken))
+            workers.extend((service, worker) for worker in service.planned(usual, taken))
         except Misfit:
             raise
         except Exception as error:
             text = f"cannot say which workers it has: {type(error).__name__}: {error}"
             raise Misfit(f"'trainingService' {text}", at=("trainingService",)) from error
-    return found
+    return workers
 
 
 def check_workers(services: Sequence[Service], usual: int) -> None:
-    """Raise ``Misfit`` unless all workers can be told apart; other packages name theirs."""
+    """Raise ``Misfit`` unless all names differ; other packages name their own workers."""
     names = [worker.name for _, worker in workers_of(services, usual)]
     for name in names:
         trouble = ""

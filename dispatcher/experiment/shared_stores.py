@@ -1,4 +1,4 @@
-"""How many versions of shared stores of weights are kept."""
+"""The number of versions of shared stores of weights that are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from dispatcher.experiment.fields import MOST, Section
 
-#: So many can be compared, or gone back to, while a network of many gigabytes fits its disk.
+#: Enough to compare or to return to, while versions of many gigabytes still fit a disk.
 VERSIONS = 10
 
 _SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
@@ -26,7 +26,7 @@ Bound = Annotated[int | str, PlainValidator(_read_bound), WithJsonSchema(_SCHEMA
 
 
 class SharedStoresConfig(Section):
-    """How many versions of a shared store are kept, beside those that somebody still needs."""
+    """The number of versions of a shared store that are kept, beside those still in use."""
 
     keep: Annotated[
         Bound,
@@ -48,12 +48,12 @@ class SharedStoresConfig(Section):
 
     @property
     def bound(self) -> int:
-        """How many stay of a store without a number of its own; 0: all."""
+        """Versions kept of a store without a number of its own; 0: all."""
         return _plain(self.keep)
 
     @property
     def bounds(self) -> dict[str, int]:
-        """By store, of those with a number of their own; 0: all."""
+        """Versions kept, by store, of stores with a number of their own; 0: all."""
         return {name: _plain(keep) for name, keep in self.stores.items()}
 
 

@@ -1,7 +1,6 @@
-"""An experiment's settings as they may be shown: what is written out under the name of a secret is
-masked, wherever it stands.
+"""An experiment's settings as they may be shown: with values under names of secrets masked.
 
-The one function for whatever prints settings. References stay, since they hold no secret.
+All code that prints settings uses this function. References stay, since they hold no secret.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _NO_SECRETS_BELOW: Final = frozenset({"searchSpace", "search_space"})
 #: ``scheme://user:password@host``, under whatever name.
 _PASSWORD_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/\s]+(?=@)")
 
-#: Shorter ones are words of every log, such as ``false`` under TOKENIZERS_PARALLELISM.
+#: Shorter ones are common in logs, such as ``false`` under TOKENIZERS_PARALLELISM.
 _LEAST_LENGTH_IN_LOGS: Final = 8
 
 
 def shown(settings: Any) -> Any:
-    """The settings with secrets masked; keys, numbers and references stay.
+    """Return the settings with secrets masked; keys, numbers and references stay.
 
     >>> shown({"machineList": [{"environment": {"API_TOKEN": "abc", "HF_TOKEN": "env:HF"}}]})
     {'machineList': [{'environment': {'API_TOKEN': '[masked]', 'HF_TOKEN': 'env:HF'}}]}
@@ -38,7 +37,7 @@ def shown(settings: Any) -> Any:
 
 
 def written_out(settings: Any) -> Iterator[str]:
-    """The secrets that :func:`shown` masks, to be kept out of logs as well."""
+    """Yield the secrets that :func:`shown` masks, to be kept out of logs as well."""
     for written, secret in _texts(settings, secret=False):
         text = written.removeprefix(LITERAL)  # as the trial is given it
         if secret and len(text) >= _LEAST_LENGTH_IN_LOGS:

@@ -1,4 +1,4 @@
-"""The resolved experiment as JSON, to be kept in its folder and read back exactly.
+"""The resolved experiment as JSON, kept in its folder and read back exactly.
 
 References to secrets (``env:NAME``, ``file:PATH``) are stored as references.
 """
@@ -27,19 +27,19 @@ def to_json(config: ExperimentConfig) -> str:
 
 
 def to_shared(config: ExperimentConfig) -> str:
-    """The same as others may see it, with secrets masked; empty if nobody may."""
+    """Return the configuration as other users may see it, secrets masked; empty if none may."""
     if config.share_with == "nobody":
         return ""
     return json.dumps(shown(json.loads(to_json(config))), indent=2, allow_nan=False) + "\n"
 
 
 def to_shown(config: ExperimentConfig) -> Any:
-    """The configuration as it may be shown, with secrets masked."""
+    """Return the configuration as it may be shown, with secrets masked."""
     return shown(json.loads(to_json(config))["experiment"])
 
 
 def read_shown(text: str, origin: str) -> dict[str, Any]:
-    """What a record holds, as it may be shown, with secrets masked; it need not be a valid one.
+    """Read a record as it may be shown, with secrets masked; it need not be a valid one.
 
     Raises:
         ExperimentFileError: it is no such record.
@@ -79,12 +79,12 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
     if isinstance(limits, dict) and isinstance(limits.get("maxParametersSize"), int):
         # 0.1.0 took any size, and could not send what was larger.
         limits["maxParametersSize"] = min(limits["maxParametersSize"], MOST_PARAMETERS_BYTES)
-    if isinstance(values, dict):  # begun when all versions stayed; nobody agreed that any go
+    if isinstance(values, dict):  # begun when all versions stayed: removing any needs consent
         values.setdefault("sharedStores", {"keep": "all"})
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:
-        # Without what was read there, which may be a secret.
+        # Without the value, which may be a secret.
         lines = [
             f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors()

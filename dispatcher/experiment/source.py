@@ -1,4 +1,4 @@
-"""A YAML or JSON text as plain values that remember where they stood.
+"""A YAML or JSON text as plain values with their places.
 
 The node graph is read rather than the loaded values, since only nodes know the place of
 every key, and since nothing but plain scalars, lists and mappings is ever constructed.
@@ -69,8 +69,8 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     Args:
         text: what the file holds.
         origin: what to call it in errors.
-        doubles: allow keys that are given twice, and leave what is to be said of them, if
-            anything, to the caller (``Source.doubles``).
+        doubles: allow keys that are given twice, and leave their errors, if they are any, to the
+            caller (``Source.doubles``).
 
     Raises:
         ExperimentFileErrors: not YAML, keys given twice, tags, or more than it may hold.
@@ -102,6 +102,11 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
 def read_json_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     """Read a JSON text; as strict about double keys as :func:`read_source`.
 
+    Args:
+        text: what the file holds.
+        origin: what to call it in errors.
+        doubles: allow keys that are given twice, see :func:`read_source`.
+
     Raises:
         ExperimentFileErrors: not JSON, or keys given twice.
     """
@@ -131,7 +136,7 @@ class _NodeReader:
         self.errors.append(self._error(node, message, hint))
 
     def all_errors(self) -> list[ExperimentFileError]:
-        """Those of double keys among them, by where they stand."""
+        """Return all errors, those of double keys included, in the order of the file."""
         return sorted(self.errors + self.source.doubles, key=lambda one: self.lines[one])
 
     def _error(self, node: Node, message: str, hint: str) -> ExperimentFileError:
@@ -221,17 +226,17 @@ class _NodeReader:
 def _not_yaml(error: MarkedYAMLError, origin: str) -> ExperimentFileErrors:
     mark = error.problem_mark or error.context_mark
     place = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    said = f"{error.problem or 'unreadable'}"
+    problem = f"{error.problem or 'unreadable'}"
     if error.context:
-        said = f"{error.context}, {said}"
+        problem = f"{error.context}, {problem}"
     hint = ""
-    if "'\\t'" in said:
+    if "'\\t'" in problem:
         hint = "indent with blanks; YAML does not allow tabs"
-    elif "mapping values are not allowed" in said:
+    elif "mapping values are not allowed" in problem:
         hint = "put a text that holds ': ' in quotes, and look at the indentation"
-    elif "another document" in said:
+    elif "another document" in problem:
         hint = "keep one document; remove the line '---'"
-    return _one(origin, place, f"is not YAML: {' '.join(said.split())}", hint)
+    return _one(origin, place, f"is not YAML: {' '.join(problem.split())}", hint)
 
 
 def _one(origin: str, place: Place | None, message: str, hint: str = "") -> ExperimentFileErrors:

@@ -30,7 +30,7 @@ _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P
 
 def _check_reference(text: str, info: ValidationInfo) -> str:
     if not text.startswith((ENV, FILE)) or text in (ENV, FILE):
-        # The text is not repeated: it is what nobody should read in a log.
+        # The text is not repeated: it may be a secret, which no log may hold.
         raise ValueError(
             "must be a reference, 'env:NAME' or 'file:PATH': secrets stand in no experiment file"
         )
@@ -38,8 +38,8 @@ def _check_reference(text: str, info: ValidationInfo) -> str:
 
 
 def _check_address(text: str) -> str:
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found["port"] or 1) > 65535:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"] or 1) > 65535:
         raise ValueError(f"must be HOST or HOST:PORT, an IPv6 address in brackets, not {text!r}")
     return text
 
@@ -109,16 +109,16 @@ class JumpConfig(LoginConfig):
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
         """Read ``user@host:port``."""
-        found = _JUMP.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        match = _JUMP.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             return value
-        keys = {key: text for key, text in found.groupdict().items() if text is not None}
+        keys = {key: text for key, text in match.groupdict().items() if text is not None}
         keys["host"] = keys["host"].strip("[]")
         return keys | ({"port": int(keys["port"])} if "port" in keys else {})
 
 
 class MachineConfig(OfferedResources, LoginConfig):
-    """One machine of `machineList`; of what it has, it may say another thing than the service."""
+    """One machine of `machineList`; its own values take precedence over the service's."""
 
     other_names: ClassVar[Mapping[str, str]] = {
         **_LOGIN_NAMES,
@@ -197,7 +197,7 @@ class SshServiceConfig(ServiceConfig):
         return cls if is_remote(value) else None
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
-        """A worker for each machine, called as that is."""
+        """Return a worker for each machine, with its name."""
         names = distinct_names([each.name or each.host for each in self.machine_list], taken)
         slots = self.slots or usual
         return tuple(
@@ -206,7 +206,7 @@ class SshServiceConfig(ServiceConfig):
         )
 
     def _with_address(self, machine: MachineConfig) -> MachineConfig:
-        """With the service's own, if it names none."""
+        """Return the machine with the service's head address, if it names none."""
         if machine.head_address is not None or self.head_address is None:
             return machine
         return machine.model_copy(update={"head_address": self.head_address})

@@ -1,4 +1,4 @@
-"""Whether a trial command can start at all, as far as can be told without running it."""
+"""Check whether a trial command can start at all, as far as that is known without running it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def cannot_start(command: str, folder: Path, search_path: str | None) -> tuple[s
         folder: the folder it runs in.
         search_path: the ``PATH`` of trials; None for that of this process.
     """
-    words = command.split()
-    if not words:
+    parts = command.split()
+    if not parts:
         return "is empty", "write what a trial runs, e.g. 'python trial.py'"
-    first = words[0]
+    first = parts[0]
     if not _PLAIN.fullmatch(first) or first in _SHELL_WORDS or first.endswith(":"):
         return None
     if "/" in first:
@@ -42,8 +42,8 @@ def cannot_start(command: str, folder: Path, search_path: str | None) -> tuple[s
     path = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
     if shutil.which(first, path=path) is None:
         near = difflib.get_close_matches(first, ["python", "python3", *_programs(path)], 1, 0.7)
-        found = next((name for name in near if shutil.which(name, path=path)), None)
-        guess = f"; did you mean {found!r}?" if found else ""
+        program = next((name for name in near if shutil.which(name, path=path)), None)
+        guess = f"; did you mean {program!r}?" if program else ""
         local = folder / first
         hint = (
             f"write './{first}' to run the one in the code directory"
@@ -51,7 +51,7 @@ def cannot_start(command: str, folder: Path, search_path: str | None) -> tuple[s
             else ""
         )
         return f"starts with {first!r}, and there is no such command{guess}", hint
-    return _check_script(words, folder)
+    return _check_script(parts, folder)
 
 
 def _check_path(word: str, folder: Path) -> tuple[str, str] | None:
@@ -64,11 +64,11 @@ def _check_path(word: str, folder: Path) -> tuple[str, str] | None:
     return None
 
 
-def _check_script(words: list[str], folder: Path) -> tuple[str, str] | None:
+def _check_script(parts: list[str], folder: Path) -> tuple[str, str] | None:
     """Check the script of ``python trial.py …``."""
-    if len(words) < 2 or not _PYTHON.fullmatch(words[0]):
+    if len(parts) < 2 or not _PYTHON.fullmatch(parts[0]):
         return None
-    script = words[1]
+    script = parts[1]
     if not _PLAIN.fullmatch(script) or not script.endswith(".py"):
         return None
     if os.path.exists(folder / os.path.expanduser(script)):

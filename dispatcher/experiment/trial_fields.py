@@ -1,4 +1,4 @@
-"""Kinds of value that only keys about trials take: what one calls, what its environment holds."""
+"""Kinds of value that only keys about trials take: a trial's function, its environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_variable(name: str) -> str:
 
 
 def _read_variable(value: object, info: ValidationInfo) -> object:
-    """Take ``OMP_NUM_THREADS: 1`` as it is meant; 1.10 and yes have more than one meaning."""
+    """Read ``OMP_NUM_THREADS: 1`` as text; 1.10 and yes are refused, being ambiguous."""
     if isinstance(value, str):
         value = absolute_reference(value, info)
         if "\0" in value:

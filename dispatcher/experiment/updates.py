@@ -1,4 +1,4 @@
-"""What may be changed while an experiment runs, checked as the file is."""
+"""Changes of a running experiment's settings, checked as the file is."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _checked(values: dict[str, Any], where: str) -> ExperimentConfig:
     try:
         return ExperimentConfig.model_validate(values)
     except ValidationError as error:
-        found = [
+        errors = [
             ExperimentFileError(text, hint=hint, where=where)
             for detail in error.errors(include_url=False)
             for _, text, hint in explain(detail)
         ]
-        raise ExperimentFileErrors(found) from error
+        raise ExperimentFileErrors(errors) from error
     except UnicodeEncodeError as error:
         text, hint = half_a_character(error)
         raise ExperimentFileErrors([ExperimentFileError(text, hint=hint, where=where)]) from error

@@ -1,4 +1,4 @@
-"""Whether hosts keep copies of parents' weights on disks of their own, and how much of them."""
+"""The cache of parents' weights on the hosts' own disks: whether there is one, and its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where weights lie and which of them are kept: the part of an experiment file about that."""
+"""The part of an experiment file about the place of weights and their retention."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class RootUrl(str):
 
     @property
     def protocol(self) -> str:
-        """The word before ``://``."""
+        """The URL's part before ``://``."""
         return self.partition("://")[0].lower()
 
 
 def read_root(value: object, info: ValidationInfo) -> Path | RootUrl | None:
-    """A folder, or a URL; ``file://`` is another way to write a folder."""
+    """Read a folder, or a URL; ``file://`` is another way to write a folder."""
     if value is None:
         return None
     if not isinstance(value, str) or not is_url(value):
@@ -61,7 +61,7 @@ def _read_options(value: object, info: ValidationInfo) -> object:
         return value
     try:
         return credentials.anchored(value, lambda path: os.fspath(resolve_path(path, info)))
-    except AttributeError:  # keys that are no texts: said by what comes after
+    except AttributeError:  # keys that are no texts, which a later check reports
         return value
 
 
@@ -73,7 +73,7 @@ def _no_secret_written_out(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class WeightsPlace(Section):
-    """Where weights lie and which of them are kept."""
+    """The keys for the place of weights and their retention."""
 
     weights_root: Annotated[
         Annotated[

@@ -570,8 +570,8 @@ _WIRING: tuple[Mutation, ...] = (
         "a machine that is not to share its GPUs with others' processes gets trials beside them, "
         "since its service says yes for all",
         "dispatcher/experiment/needs.py",
-        "        found[attribute] = usual if own is None or own == {} else own\n",
-        "        found[attribute] = own or usual\n",
+        "        values[attribute] = usual if own is None or own == {} else own\n",
+        "        values[attribute] = own or usual\n",
         ("tests/unit/experiment", "tests/unit/wiring"),
     ),
 )

@@ -124,8 +124,8 @@ NNI_WORDS = (
         9,
         "`bequeath run launch.py --name x` says that there is no such argument",
         "dispatcher/cli/run.py",
-        'return [*words[: place + 1], "--", *words[place + 1 :]]',
-        "return words",
+        'return [*arguments[: place + 1], "--", *arguments[place + 1 :]]',
+        "return arguments",
         _WORDS,
     ),
     Mutation(

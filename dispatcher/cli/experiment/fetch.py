@@ -21,19 +21,19 @@ def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = 
     from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
-    found = find_one(experiment, folder)
-    place = ExperimentFolder(found.folder)
+    located = find_one(experiment, folder)
+    place = ExperimentFolder(located.folder)
     config = from_json(place.read_config(), str(place.config))
-    told: dict[str, dict[str, object]] = {}
+    workers: dict[str, dict[str, object]] = {}
     for worker, count, error in Gathering(config, place, note).once():
-        told[worker] = {"attempts": count, "error": None if error is None else error.message}
+        workers[worker] = {"attempts": count, "error": None if error is None else error.message}
         if not as_json:
             say(f"{safe_text(worker)}: {count} attempt{'' if count == 1 else 's'}")
             if error is not None:
                 note(f"{safe_text(worker)}: {safe_text(error.message)}")
     if as_json:
-        print_json({"experiment": found.id, "workers": told})
-    elif not told:
-        note(f"{found.id} fetches nothing: its trials run here, or its file says 'never'")
-    if any(one["error"] for one in told.values()):
+        print_json({"experiment": located.id, "workers": workers})
+    elif not workers:
+        note(f"{located.id} fetches nothing: its trials run here, or its file says 'never'")
+    if any(one["error"] for one in workers.values()):
         raise typer.Exit(ExitCode.ENVIRONMENT)

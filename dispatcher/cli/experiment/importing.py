@@ -40,17 +40,17 @@ def import_results(
 
     rows = _read(file)
     try:
-        results_text(rows)  # all of them, before the first is told
+        results_text(rows)  # checks all of them before the first is sent
     except UserError as error:
         raise UserError(error.message, hint=error.hint, where=str(file)) from error
-    found = find_running(experiment, folder)
-    with HeadClient(found.folder) as client:
+    located = find_running(experiment, folder)
+    with HeadClient(located.folder) as client:
         for start in range(0, len(rows), ROWS_AT_ONCE):
             client.ask("import", rows=rows[start : start + ROWS_AT_ONCE])
     if as_json:
-        print_json({"experiment": found.id, "rows": len(rows)})
+        print_json({"experiment": located.id, "rows": len(rows)})
     else:
-        say(f"{len(rows)} results for the tuner of {found.id}")
+        say(f"{len(rows)} results for the tuner of {located.id}")
 
 
 def _read(file: Path) -> list[dict[str, Any]]:

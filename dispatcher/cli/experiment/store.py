@@ -1,4 +1,4 @@
-"""``bequeath experiment backup`` and ``compact``: the keeping of an experiment's store."""
+"""``bequeath experiment backup`` and ``compact``: care of an experiment's store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.cli.console import note, print_json, say
 
@@ -62,13 +62,13 @@ def backup(
     say(f"{done.folder.name} is backed up to {done.folder}")
     if weights:
         how = "hard links" if done.linked else "copies"
-        say(f"with weights of {words.count(done.weights, 'trial')}, as {how}")
+        say(f"with weights of {formatting.count(done.weights, 'trial')}, as {how}")
     if done.unseen:
         note(f"{done.unseen}: they stay there")
     for link in done.links:
         note(f"{link} is a symbolic link: it is not followed, and what it leads to not copied")
     if done.gone:
-        note(f"weights of {words.count(done.gone, 'trial')} went meanwhile; the copy knows")
+        note(f"weights of {formatting.count(done.gone, 'trial')} went meanwhile; the copy knows")
 
 
 def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -99,6 +99,6 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
             {"experiment": path.name, "compacted": done, "bytes_before": before, "bytes": after}
         )
     elif done:
-        say(f"{path.name}: {words.size(before)} before, {words.size(after)} now")
+        say(f"{path.name}: {formatting.size(before)} before, {formatting.size(after)} now")
     else:
         say(f"{path.name}: there is nothing to fold")

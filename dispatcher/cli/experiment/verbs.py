@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import (
     Experiment,
     Folder,
@@ -52,7 +52,7 @@ EXPERIMENT: Table = {
 
 
 class Format(StrEnum):
-    """What ``export`` writes."""
+    """The formats of ``export``."""
 
     JSON = "json"
     CSV = "csv"
@@ -71,19 +71,20 @@ def list_all(
     """
     from dispatcher.finding.find import all_experiments, experiments_of_others
 
-    found = all_experiments(folder, everywhere=everywhere)
+    listings = all_experiments(folder, everywhere=everywhere)
     if as_json:
-        print_json({"experiments": [one.to_json() for one in found]})
+        print_json({"experiments": [one.to_json() for one in listings]})
     else:
-        print_experiments(found)
+        print_experiments(listings)
     if others := experiments_of_others(folder, everywhere=everywhere):
-        note(f"{words.count(others, 'experiment')} of other users: name one by its path to see it")
+        many = formatting.count(others, "experiment")
+        note(f"{many} of other users: name one by its path to see it")
 
 
-def print_experiments(found: list[ExperimentListing]) -> None:
-    """A table of them, or a note that there are none yet."""
-    if found:
-        print_table(_COLUMNS, [_row(one) for one in found])
+def print_experiments(listings: list[ExperimentListing]) -> None:
+    """Print a table of experiments, or a note that there are none yet."""
+    if listings:
+        print_table(_COLUMNS, [_row(one) for one in listings])
     else:
         note("there are no experiments yet; start one with: bequeath run FILE")
 
@@ -104,9 +105,9 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
         one.id,
         one.name,
         f"damaged: {one.problem}" if one.problem else one.status.value,
-        words.moment(one.created_at),
+        formatting.moment(one.created_at),
         str(one.trials),
-        words.number(one.best_value),
+        formatting.number(one.best_value),
         str(Path(one.folder).parent),
     )
 
@@ -117,10 +118,10 @@ def show(experiment: Experiment = None, folder: Folder = None) -> None:
     from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
 
-    found = find_one(experiment, folder, others=True)
-    record = ExperimentFolder(found.folder)
+    located = find_one(experiment, folder, others=True)
+    record = ExperimentFolder(located.folder)
     settings = read_shown(record.read_config(), str(record.config))
-    print_json({"experiment": found.id, "folder": str(found.folder), "settings": settings})
+    print_json({"experiment": located.id, "folder": str(located.folder), "settings": settings})
 
 
 def export(
@@ -135,8 +136,8 @@ def export(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         if form is Format.CSV:
             text = queries.export_csv(reader)
         else:
@@ -184,36 +185,38 @@ def update(
         from dispatcher.experiment import load_search_space
 
         new = load_search_space(value[1:])
-    found = find_one(experiment, folder, change=True)
-    running = is_led(found.folder)
+    located = find_one(experiment, folder, change=True)
+    running = is_led(located.folder)
     if running:
-        with HeadClient(found.folder) as client:
+        with HeadClient(located.folder) as client:
             client.ask("update", key=key, value=new)
     else:
-        warning = _update_record(found.folder, key, new)
+        warning = _update_record(located.folder, key, new)
         if warning:
             note(warning)
     if as_json:
-        print_json({"experiment": found.id, "key": key, "running": running})
+        print_json({"experiment": located.id, "key": key, "running": running})
     else:
-        say(f"{found.id}: {key} is {value}{'' if running else ' from the next resume on'}")
+        say(f"{located.id}: {key} is {value}{'' if running else ' from the next resume on'}")
         if key in ("maxTrialNumber", "max_trial_number"):
-            _note_what_is_past(found.folder, new)
+            _note_what_is_past(located.folder, new)
 
 
 def _note_what_is_past(folder: Path, limit: Any) -> None:
-    """A limit below what was proposed already ends nothing, and lets nothing new begin."""
+    """Note that a limit below what was proposed already ends no trial and allows no new one."""
     from dispatcher import queries
 
     with queries.ExperimentReader.open(folder) as reader:
         submitted = queries.experiment_summary(reader).submitted
     if str(limit).isdecimal() and int(limit) < submitted:
-        note(f"{words.count(submitted, 'trial')} were proposed already: no more will be")
+        note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
 
 
 def _update_record(folder: Path, key: str, value: Any) -> str:
-    """Change the record, and return what the user should know. No head may begin meanwhile, so
-    the lead is held."""
+    """Change the record, and return a warning for the user; empty if there is none.
+
+    The lead is held meanwhile, so that no head can begin.
+    """
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
     from dispatcher.folders import ExperimentFolder
@@ -254,7 +257,7 @@ def delete(
     if is_led(path):
         raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
     confirmed(f"Delete {path} with everything in it?", yes)
-    sockets = run_folder(path)  # which may be noted in there
+    sockets = run_folder(path)  # read first: the experiment's folder may name it
     try:
         shutil.rmtree(path)
     except OSError as error:
@@ -295,8 +298,9 @@ def verify(
     if as_json:
         print_json({"experiment": path.name, "ok": result.ok, **_report(result)})
     else:
-        say(f"{words.count(result.events, 'event')}, {words.count(result.trials, 'trial')}: "
-            f"{'all of it holds' if result.ok else 'not all of it holds'}")  # fmt: skip
+        events = formatting.count(result.events, "event")
+        trials = formatting.count(result.trials, "trial")
+        say(f"{events}, {trials}: {'all of it holds' if result.ok else 'not all of it holds'}")
         for line in (*result.damage, *filter(None, [result.broken_at, result.mended])):
             say(line)
         for difference in result.differences:

@@ -1,4 +1,4 @@
-"""What ``hosts check`` says would be brought to a machine; fetches it, so that the head has it."""
+"""The wheels that a machine lacks, for ``hosts check``; fetched, so that the head has them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from dispatcher.ssh.inspecting import Supplied
 from dispatcher.wheelhouse import HostPython, WheelCache, WheelsMissing, plan
 
 
-def supply(told: Mapping[str, Any]) -> Supplied:
-    """From what a machine's Python told of itself. Blocks while pip fetches what is not here."""
-    host = host_of(told)
-    modules = told["modules"]
+def supply(answer: Mapping[str, Any]) -> Supplied:
+    """Plan and fetch the wheels that a machine lacks. Blocks while pip downloads.
+
+    Args:
+        answer: the report of the machine's Python on itself.
+    """
+    host = host_of(answer)
+    modules = answer["modules"]
     troubles = {name: str(each.get("trouble", "")) for name, each in modules.items()}
     versions = {name: each["version"] for name, each in modules.items() if "version" in each}
     planned = plan(host, troubles, versions)
-    problem = planned.problem(told["executable"], host)
+    problem = planned.problem(answer["executable"], host)
     if not planned.wheels:
         return Supplied(trouble=f"no wheel that we know fits {host}" if problem else "")
     try:
@@ -26,10 +30,10 @@ def supply(told: Mapping[str, Any]) -> Supplied:
     return Supplied({name: wheel.version for name, wheel in planned.wheels.items()})
 
 
-def host_of(told: Mapping[str, Any]) -> HostPython:
-    """Its Python, as wheels see it."""
-    facts = told["python"]
-    major, minor = told["version"][:2]
+def host_of(answer: Mapping[str, Any]) -> HostPython:
+    """Return the traits of a machine's Python that choose its wheels."""
+    facts = answer["python"]
+    major, minor = answer["version"][:2]
     libc_major, libc_minor = facts["libc_version"]
     return HostPython(
         (major, minor),

@@ -9,20 +9,20 @@ import typer
 
 from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.cli.console import Column, note, print_json, print_table, say
+from dispatcher.cli.formatting import duration, size
 from dispatcher.cli.safe_text import safe_text
-from dispatcher.cli.words import duration, size
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
     from dispatcher.backends.ssh import Machine
     from dispatcher.backends.ssh.past import Left
 
-#: What is changed by nobody for so long is looked for by nobody, as a rule.
+#: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
 
 
 def tidy(
-    words: Annotated[
+    targets: Annotated[
         list[str],
         typer.Argument(
             metavar="TARGET",
@@ -57,8 +57,8 @@ def tidy(
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")
-    told = []
-    for word in words:
+    reports = []
+    for word in targets:
         for machine in _machines(word, work_folder, python):
             with connect(machine.target()) as connection:
                 left = what_is_left(connection, machine)
@@ -76,14 +76,14 @@ def tidy(
                     freed = size(sum(left[name].bytes for name in gone))
                     if not as_json:
                         say(f"{safe_text(machine.name)}: {len(gone)} removed, {freed}")
-            told.append({"machine": machine.name, "left": left, "stays": stays, "removed": gone})
+            reports.append({"machine": machine.name, "left": left, "stays": stays, "removed": gone})
     if as_json:
-        print_json({"machines": told})
+        print_json({"machines": reports})
 
 
 def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
     from dispatcher.backends.ssh import Machine
-    from dispatcher.cli.hosts.asked import is_file, need_paramiko, target_named
+    from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
 
     if not is_file(word):
         target = target_named(word)
@@ -93,14 +93,14 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
     from dispatcher.wiring.machines import machine_of, places
 
     need_paramiko()
-    found = [
+    machines = [
         machine_of(place.worker, place.machine)
         for place in places(with_default_folder(load_experiment(Path(word))))
         if place.machine is not None
     ]
-    if not found:
+    if not machines:
         raise UserError("names no machines", hint="see trainingService.machineList", where=word)
-    return found
+    return machines
 
 
 def _show(machine: str, left: dict[str, Left], stays: dict[str, str]) -> None:

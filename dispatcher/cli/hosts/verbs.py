@@ -16,7 +16,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import PermanentBackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.cli.hosts.asked import Asked
+    from dispatcher.cli.hosts.check_targets import CheckTarget
     from dispatcher.ssh.inspecting import HostFinding
     from dispatcher.ssh.scanning import OfferedKeys
 
@@ -73,7 +73,7 @@ def add(
     show another. Recorded in a file of our own; ~/.ssh/known_hosts is read as well and never
     changed. Nothing is sent to the machine.
     """
-    from dispatcher.cli.hosts.asked import target_named
+    from dispatcher.cli.hosts.check_targets import target_named
     from dispatcher.ssh.scanning import learn, look_at_keys
 
     if fingerprint and len(hosts) > 1:
@@ -96,9 +96,9 @@ def _agree(text: str, shown: OfferedKeys, wanted: str, *, yes: bool, as_json: bo
     prints = {key.fingerprint for key in shown.keys}
     if wanted:
         if wanted not in prints:
-            found = ", ".join(sorted(prints))
+            offered = ", ".join(sorted(prints))
             raise PermanentBackendError(
-                f"does not show that fingerprint, but {found}: it is not recorded",
+                f"does not show that fingerprint, but {offered}: it is not recorded",
                 hint="is it the right machine? if so, somebody may be in between",
                 where=text,
             )
@@ -143,7 +143,7 @@ def remove(hosts: Hosts, yes: Yes = False, as_json: Json = False) -> None:
 
     ~/.ssh/known_hosts stays as it is (`ssh-keygen -R` changes it).
     """
-    from dispatcher.cli.hosts.asked import target_named
+    from dispatcher.cli.hosts.check_targets import target_named
     from dispatcher.ssh.scanning import forget
 
     targets = [target_named(text) for text in hosts]
@@ -159,7 +159,7 @@ def remove(hosts: Hosts, yes: Yes = False, as_json: Json = False) -> None:
 
 
 def check(
-    words: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="TARGET",
@@ -188,42 +188,42 @@ def check(
     brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
     a problem.
     """
-    from dispatcher.cli.hosts.asked import asked_for
+    from dispatcher.cli.hosts.check_targets import check_targets
     from dispatcher.ssh.inspecting import Severity
 
-    asked = [one for word in words for one in asked_for(word, python, weights, jump)]
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(asked)), "hosts check") as pool:
-        answers = list(pool.map(_inspected, asked))
+    targets = [one for word in arguments for one in check_targets(word, python, weights, jump)]
+    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
+        answers = list(pool.map(_inspected, targets))
     bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
             {"name": one.name, "host": one.target.label, "ok": not wrong}
             | {"findings": [asdict(finding) for finding in findings]}
-            for one, findings, wrong in zip(asked, answers, bad, strict=True)
+            for one, findings, wrong in zip(targets, answers, bad, strict=True)
         ]
         print_json({"ok": not any(bad), "hosts": rows})
     else:
-        _show_answers(asked, answers)
+        _show_answers(targets, answers)
     if any(bad):
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _inspected(one: Asked) -> list[HostFinding]:
+def _inspected(one: CheckTarget) -> list[HostFinding]:
     from dispatcher.ssh.inspecting import inspect
 
     with one.weights_seen() as needs:
         return inspect(one.target, needs)
 
 
-def _show_answers(asked: list[Asked], answers: list[list[HostFinding]]) -> None:
+def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:
     topics = list(dict.fromkeys(f.topic for findings in answers for f in findings))
     columns = [Column("machine"), *(Column(topic) for topic in topics)]
     rows = []
-    for one, findings in zip(asked, answers, strict=True):
+    for one, findings in zip(targets, answers, strict=True):
         marks = {f.topic: _MARKS[f.verdict] for f in reversed(findings)}
         rows.append([one.name, *(marks.get(topic, "-") for topic in topics)])
     print_table(columns, rows)
-    for one, findings in zip(asked, answers, strict=True):
+    for one, findings in zip(targets, answers, strict=True):
         say()
         say(heading(safe_text(f"{one.name} ({one.target.label})")))
         for finding in findings:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nfs_setup.cluster.outcome import Outcome
     from nfs_setup.cluster.run_plan import RunPlan
 
-#: Seconds that hosts under way are awaited after Ctrl-C: a step or two, not a download.
+#: Seconds to wait for busy hosts after Ctrl-C: enough for a step or two, not for a download.
 _PATIENCE_S = 120.0
 
 
@@ -76,40 +76,40 @@ def cluster(
     from nfs_setup.cluster import plan
     from nfs_setup.cluster.run_plan import RunPlan
 
-    found = read_inventory(inventory)
-    connect = logins(found, inventory.expanduser().absolute().parent)
+    hosts = read_inventory(inventory)
+    connect = logins(hosts, inventory.expanduser().absolute().parent)
     if verify:
         from dispatcher.cli.nfs.cluster_verify import verify_cluster
 
-        verify_cluster(found, connect, quick=quick, as_json=as_json)
+        verify_cluster(hosts, connect, quick=quick, as_json=as_json)
         return
     if status:
-        waves = plan.status(found)
+        waves = plan.status(hosts)
     elif undo:
-        waves = plan.take_back(found, keep_packages=keep_packages, dry_run=dry_run)
+        waves = plan.take_back(hosts, keep_packages=keep_packages, dry_run=dry_run)
     else:
-        waves = plan.set_up(found, dry_run=dry_run)
-    progress = MachineProgress([(member.name, member.role) for member in found.members])
-    conductor = RunPlan(
+        waves = plan.set_up(hosts, dry_run=dry_run)
+    progress = MachineProgress([(member.name, member.role) for member in hosts.members])
+    run_plan = RunPlan(
         connect,
-        # What was set up is written where only root may look.
+        # The record of what was set up is readable for root only.
         needs_root=undo or status or not dry_run,
         at_once=at_once,
         patience_s=_PATIENCE_S,
         watch=progress.tell,
         heard=lambda: note("awaiting the hosts that are under way (Ctrl-C again: not any more)"),
     )
-    with _interruptible(conductor), progress.shown():
-        outcomes = conductor.carry_out(waves)
-    _answer(outcomes, conductor.interrupted, as_json)
+    with _interruptible(run_plan), progress.shown():
+        outcomes = run_plan.carry_out(waves)
+    _answer(outcomes, run_plan.interrupted, as_json)
 
 
 @contextlib.contextmanager
-def _interruptible(conductor: RunPlan) -> Iterator[None]:
-    """Ctrl-C begins with no further host; the second awaits none."""
+def _interruptible(run_plan: RunPlan) -> Iterator[None]:
+    """Handle Ctrl-C: the first one begins no further host, the second one waits for none."""
 
     def interrupt(number: int, frame: Any) -> None:
-        conductor.interrupt()  # and nothing is printed: a line may be half way out
+        run_plan.interrupt()  # prints nothing: another line may be half printed
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -176,10 +176,10 @@ def _together(failed: Sequence[Outcome]) -> BequeathError:
 
 
 class HostsFailed(BequeathError):
-    """Raised with what went wrong, host by host, in ``errors``."""
+    """Raised for hosts that failed, with their errors in ``errors``."""
 
     def __init__(self, errors: Sequence[BequeathError]) -> None:
         super().__init__("\n".join(map(str, errors)))
         self.errors = tuple(errors)
-        # The world outside, unless all of it is what was asked for.
+        # A fault of the surroundings, unless all errors are the user's.
         self.exit_code = max(error.exit_code for error in errors)

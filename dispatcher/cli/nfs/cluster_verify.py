@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_json: bool) -> None:
-    """Ask all clients that can be reached, and print what was found.
+    """Measure from all clients that can be reached, and print the findings.
+
+    Args:
+        inventory: the server and its clients.
+        connect: logs in to a member.
+        quick: measure each client alone, in some seconds.
+        as_json: print one JSON document.
 
     Raises:
         typer.Exit: if anything is wrong (1), or a client could not be asked (4).
@@ -35,8 +41,8 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
         places, errors = _places(inventory, connect, closing)
         if not places:
             raise typer.Exit(report(errors[0]))
-        found = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
-    findings = judged(found)
+        facts = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
+    findings = judged(facts)
     wrong = any(one.level.value == "wrong" for one in findings)
     if as_json:
         unasked = [{"host": e.where, "message": e.message, "hint": e.hint} for e in errors]
@@ -45,7 +51,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
                 "ok": not wrong and not errors,
                 "unasked": unasked,
                 "findings": [asdict(one) for one in findings],
-                "facts": asdict(found),
+                "facts": asdict(facts),
             }
         )
     else:
@@ -59,7 +65,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
 def _places(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
 ) -> tuple[list[Place], list[BequeathError]]:
-    """The clients, logged in to until the end of the context, and why others are not."""
+    """Return the clients, logged in to until the end of the context, and errors of the others."""
     from nfs_setup.cluster.as_owner import as_owner
     from nfs_setup.cluster.ground import look
     from nfs_setup.errors import SetupError

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InventoryErrors(UserError):
-    """Raised with everything that is wrong with an inventory file, in ``errors``."""
+    """Raised with all errors of an inventory file, in ``errors``."""
 
     def __init__(self, errors: list[UserError]) -> None:
         super().__init__("\n".join(map(str, errors)))
@@ -24,7 +24,7 @@ def read_inventory(file: Path) -> Inventory:
     """Read and check an inventory file.
 
     Raises:
-        UserError: if it cannot be read, is no YAML, or says something wrong.
+        UserError: if it cannot be read, is no YAML, or is not valid.
     """
     from dispatcher.experiment.source import read_source
     from nfs_setup.cluster.inventory import inventory_of
@@ -48,21 +48,21 @@ def read_inventory(file: Path) -> Inventory:
 
 
 def _machines(experiment: str, file: Path, where: str) -> list[dict[str, Any]]:
-    """The machines of an experiment file, as clients of an inventory."""
+    """Return the machines of an experiment file, as clients of an inventory."""
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.ssh_service import SshServiceConfig
 
     config = load_experiment(file.expanduser().parent / Path(experiment).expanduser())
-    found = [
+    clients = [
         _client(machine)
         for service in config.services
         if isinstance(service, SshServiceConfig)
         for machine in service.machine_list
     ]
-    if not found:
+    if not clients:
         hint = "see trainingService.machineList there, or write a list of clients"
         raise UserError(f"{experiment} names no machines", hint=hint, where=where)
-    return found
+    return clients
 
 
 def _client(machine: MachineConfig) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _client(machine: MachineConfig) -> dict[str, Any]:
 
 
 def _login(login: LoginConfig) -> dict[str, Any]:
-    said = {
+    settings = {
         "host": login.host,
         "port": login.port,
         "user": login.user,
@@ -83,7 +83,7 @@ def _login(login: LoginConfig) -> dict[str, Any]:
     # Files are absolute by now.
     return {
         key: str(value) if isinstance(value, Path) else value
-        for key, value in said.items()
+        for key, value in settings.items()
         if value is not None
     }
 

@@ -1,4 +1,4 @@
-"""Machines of an inventory, logged in to: over SSH, or this one itself."""
+"""Logins at the machines of an inventory: over SSH, or at this machine itself."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ _CONNECT_S = 30.0
 
 
 def logins(inventory: Inventory, folder: Path) -> Connect:
-    """How to log in at each machine of an inventory. References to secrets are resolved now,
-    so that none is missed half way; relative files count from ``folder``.
+    """Return the function that logs in at a machine of an inventory.
+
+    References to secrets are resolved now, so that none fails half way; relative files count from
+    ``folder``.
 
     Raises:
         UserError: if a reference leads nowhere.
         PermanentBackendError: if SSH is needed and paramiko is not installed.
     """
     if any(not member.login.local for member in inventory.members):
-        from dispatcher.cli.hosts.asked import need_paramiko
+        from dispatcher.cli.hosts.check_targets import need_paramiko
 
         need_paramiko()
     targets = {
@@ -53,7 +55,7 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
                 yield _There(connection)
         except BackendError as error:
             raise Unreachable(error.message, hint=error.hint) from error
-        except UserError as error:  # what ~/.ssh says of this host
+        except UserError as error:  # from this host's part of ~/.ssh
             raise RequestRefused(error.message, hint=error.hint, where=error.where) from error
 
     return log_in
@@ -88,7 +90,7 @@ def _secret(reference: str, where: str) -> str:
 
 
 class _There:
-    """A connection, as those see it who set machines up."""
+    """A connection, with the interface that set-up code expects."""
 
     def __init__(self, connection: SshConnection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""How a cluster's set-up goes: a table that moves on a terminal, lines in a pipe."""
+"""Progress of a cluster's set-up: a live table on a terminal, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dispatcher.cli.console import Column, console, is_terminal, note, print_table, rich_table
+from dispatcher.cli.formatting import duration
 from dispatcher.cli.safe_text import safe_text
-from dispatcher.cli.words import duration
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.outcome import Outcome
@@ -35,7 +35,7 @@ _STYLES = {
 
 
 class MachineProgress:
-    """What is known of each machine, as it comes in.
+    """The newest outcome of each machine.
 
     Args:
         hosts: names and roles, in the order of the table.
@@ -45,22 +45,22 @@ class MachineProgress:
         self._hosts = hosts
         self._outcomes: dict[str, Outcome] = {}
         self._since: dict[str, float] = {}
-        self._told: dict[str, str] = {}
+        self._noted: dict[str, str] = {}
         self._moving = is_terminal_of_notes()
 
     def tell(self, outcome: Outcome) -> None:
-        """Take in how it stands with a machine; in a pipe, say how it ended."""
+        """Record a machine's outcome; in a pipe, print it once it is final."""
         self._outcomes[outcome.name] = outcome
         self._since[outcome.name] = time.monotonic()
-        if self._moving or not outcome.over or self._told.get(outcome.name) == outcome.word:
+        if self._moving or not outcome.over or self._noted.get(outcome.name) == outcome.word:
             return
-        self._told[outcome.name] = outcome.word
-        said = _said(outcome)
-        note(f"{outcome.name}: {outcome.word}{f': {safe_text(said)}' if said else ''}")
+        self._noted[outcome.name] = outcome.word
+        summary = _summary(outcome)
+        note(f"{outcome.name}: {outcome.word}{f': {safe_text(summary)}' if summary else ''}")
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show it on a terminal, until the end of the context."""
+        """Show the table on a terminal, until the end of the context."""
         if not self._moving:
             yield
             return
@@ -75,7 +75,7 @@ class MachineProgress:
             yield
 
     def picture(self) -> Any:
-        """The table as it is now, for rich."""
+        """Return the table as it is now, for rich."""
         rows = [self._row(name, role) for name, role in self._hosts]
         return rich_table(_COLUMNS, rows, console(stderr=True).width)
 
@@ -89,29 +89,29 @@ class MachineProgress:
         if outcome.state in ("looking", "working"):
             seconds += time.monotonic() - self._since[name]
         state = Text(outcome.word, _STYLES.get(outcome.word, "dim"))
-        return [safe_text(name), role, state, duration(seconds), safe_text(_said(outcome))]
+        return [safe_text(name), role, state, duration(seconds), safe_text(_summary(outcome))]
 
 
 def is_terminal_of_notes() -> bool:
-    """Whether somebody looks at stderr, where progress goes."""
+    """Whether stderr, where progress goes, is a terminal."""
     import sys
 
     return is_terminal(sys.stderr)
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """The table of how it ended, as the command's answer."""
+    """Print the table of final outcomes, as the command's answer."""
     print_table(
         _COLUMNS,
         [
-            (one.name, one.order.member.role, one.word, duration(one.seconds), _said(one))
+            (one.name, one.order.member.role, one.word, duration(one.seconds), _summary(one))
             for one in outcomes
         ],
     )
 
 
-def _said(outcome: Outcome) -> str:
-    """In a few words: what was done, or why it was not."""
+def _summary(outcome: Outcome) -> str:
+    """Return in a few words what was done, or why it was not."""
     if outcome.error is not None:
         where = f"{outcome.error.where}: " if outcome.error.where else ""
         return " ".join(f"{where}{outcome.error.message}".split())
@@ -119,6 +119,6 @@ def _said(outcome: Outcome) -> str:
         return ""
     changes = sum(line.state in ("done", "planned", "undone") for line in outcome.report.steps)
     kept = sum(line.state == "kept" for line in outcome.report.steps)
-    words = [f"{changes} change{'s' * (changes != 1)}"] if changes else []
-    words += [f"{kept} kept"] if kept else []
-    return ", ".join(words)
+    parts = [f"{changes} change{'s' * (changes != 1)}"] if changes else []
+    parts += [f"{kept} kept"] if kept else []
+    return ", ".join(parts)

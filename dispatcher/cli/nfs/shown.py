@@ -1,4 +1,4 @@
-"""What the commands of ``bequeath nfs`` print of a report: steps, reasons, notes, how it stands."""
+"""Printing of reports by the commands of ``bequeath nfs``: steps, reasons, notes, status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARKS = {"done": "✓", "already": "·", "planned": "→", "undone": "✓", "ke
 
 
 def show_step(line: Line) -> None:
-    """One step, with its diff or command."""
+    """Print one step, with its diff or command."""
     state = "" if line.state in ("done", "undone") else f"{line.state}: "
     say(f"{_MARKS.get(line.state, '?')} {state}{safe_text(line.text)}")
     if line.detail:
@@ -22,7 +22,7 @@ def show_step(line: Line) -> None:
 
 
 def show_report(report: Report) -> None:
-    """All but the steps, which are shown as they are made."""
+    """Print all but the steps, which are printed as they are made."""
     if report.verb == "status":
         show_status(report.shown)
     show_remarks(report)
@@ -36,7 +36,7 @@ def show_report(report: Report) -> None:
 
 
 def show_remarks(report: Report) -> None:
-    """The reason of each option, and what is to be known or done."""
+    """Print the reason of each option, notes, and what the user has to do."""
     for option, why in report.shown.get("options", {}).items():
         note(f"  {safe_text(option)}: {safe_text(str(why))}")
     for one in report.notes:
@@ -44,7 +44,7 @@ def show_remarks(report: Report) -> None:
 
 
 def show_status(shown: dict[str, Any]) -> None:
-    """What a machine exports and mounts."""
+    """Print what a machine exports and mounts."""
     if not shown["shares"] and not shown["mounts"]:
         say("nothing was set up on this machine")
     for share in shown["shares"]:

@@ -187,7 +187,7 @@ def client(
 
 
 def status(as_json: Json = False) -> None:
-    """What was set up on this machine, and how it stands. Needs root, changes nothing."""
+    """Show what was set up on this machine, and its status. Needs root, changes nothing."""
     from nfs_setup.request import StatusRequest
 
     _answer(StatusRequest(), as_json)

@@ -81,14 +81,14 @@ def verify(
     with contextlib.ExitStack() as closing:
         hosts = others or []
         places = _here(folder, not_here, again=not hosts and not quick, closing=closing)
-        places += _elsewhere(hosts, folder, python, closing)
+        places += _other_machines(hosts, folder, python, closing)
         _refuse_doubles([place.peer.name for place in places])
-        found = survey(places, plan, (lambda _: None) if as_json else note)
-    findings = judged(found)
+        facts = survey(places, plan, (lambda _: None) if as_json else note)
+    findings = judged(facts)
     wrong = any(one.level.value == "wrong" for one in findings)
     if as_json:
         print_json(
-            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(found)}
+            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(facts)}
         )
     else:
         show_findings(findings)
@@ -99,7 +99,7 @@ def verify(
 def _here(
     folder: str, not_here: bool, *, again: bool, closing: contextlib.ExitStack
 ) -> list[Place]:
-    """This machine. Where it is alone it is asked by two processes, as two trials would be."""
+    """Return this machine. Alone, it is measured by two processes, like two trials."""
     from nfs_setup.verify import LocalPeer, Place
 
     places = []
@@ -110,17 +110,17 @@ def _here(
     return places
 
 
-def _elsewhere(
+def _other_machines(
     others: Sequence[str], folder: str, python: str, closing: contextlib.ExitStack
 ) -> list[Place]:
-    """The other machines, logged in to."""
-    from dispatcher.cli.hosts.asked import need_paramiko
+    """Return the other machines, logged in to."""
+    from dispatcher.cli.hosts.check_targets import need_paramiko
     from nfs_setup.verify import Place
 
-    found = [_host_and_path(text, os.path.abspath(folder)) for text in others]
-    if found:
+    places = [_host_and_path(text, os.path.abspath(folder)) for text in others]
+    if places:
         need_paramiko()
-    return [Place(_over_ssh(host, python, closing), path) for host, path in found]
+    return [Place(_over_ssh(host, python, closing), path) for host, path in places]
 
 
 def _refuse_doubles(names: Sequence[str]) -> None:
@@ -176,7 +176,7 @@ def _bytes_of(text: str) -> int:
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """A line for each, with what to change below it, and a sum."""
+    """Print a line for each finding, with what to change below it, and a sum."""
     lines = []
     for one in findings:
         level = one.level.value

@@ -1,4 +1,4 @@
-"""Arguments and options in NNI's words, which several of its commands share."""
+"""Arguments and options under NNI's names that several of its commands share."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ File = Annotated[Path, typer.Option("--filename", "-f", metavar="FILE", help="Th
 
 
 def say_no_port(port: int | None) -> None:
-    """A port is nothing to choose here; whoever gives one should not wait for it."""
+    """Note that a given port has no effect: nothing listens there."""
     if port is not None:
         note(f"--port {port}: not needed, nothing listens there; use 'bequeath nni top'")
 
 
 def trial_number(text: str) -> int:
-    """A trial's id as a number.
+    """Return a trial's id as a number.
 
     Raises:
-        UserError: it is none.
+        UserError: the text is no number.
     """
     if text.isascii() and text.isdigit():
         return int(text)
@@ -80,7 +80,7 @@ def trial_number(text: str) -> int:
 
 
 def placed(experiment: str, folder: Path | None) -> str:
-    """The word by which an experiment in a folder of the user's is found.
+    """Return the argument that finds an experiment in a folder of the user's.
 
     Raises:
         UserError: the folder holds no such experiment.

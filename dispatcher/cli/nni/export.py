@@ -39,9 +39,9 @@ def export(
     from dispatcher.cli import nni_rows as rows
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, None)
+    located = find_one(experiment, None)
     documents: list[dict[str, Any]] = []
-    with queries.ExperimentReader.open(found.folder) as reader:
+    with queries.ExperimentReader.open(located.folder) as reader:
         for one in queries.list_trials(reader):
             if not _finished(one):
                 continue

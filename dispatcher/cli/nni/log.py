@@ -81,8 +81,8 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
     if trial is not None:
         log(trial_number(trial), experiment)
         return
-    found = find_one(experiment, None)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, None)
+    with queries.ExperimentReader.open(located.folder) as reader:
         trials = [one for one in queries.list_trials(reader) if is_job(one)]
     for one in trials:
-        say(f"Trial:{one.id} path:{found.folder / 'trials' / str(one.id)}")
+        say(f"Trial:{one.id} path:{located.folder / 'trials' / str(one.id)}")

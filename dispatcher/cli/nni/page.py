@@ -27,12 +27,12 @@ _TAIL = """\
 | REST | not | | `--json` of our commands, and `dispatcher.api` |
 """
 
-#: What an option's help begins with, if it is not honoured.
+#: The beginning of an option's help, if the option is not honoured.
 MARKS = {"Refused": "refused", "Not needed": "not needed"}
 
 
 def verbs_markdown() -> str:
-    """The section of the page that is about the command line."""
+    """Return the section of the page about the command line."""
     return _HEAD + "".join(_rows((), NNI)) + _TAIL
 
 
@@ -45,11 +45,11 @@ def _rows(path: tuple[str, ...], table: Mapping[str, CommandEntry]) -> Iterator[
             yield _row(" ".join((*path, name)), command)
 
 
-def _row(words: str, command: TyperCommand) -> str:
+def _row(verb: str, command: TyperCommand) -> str:
     text = " ".join((command.help or "").split("\n\n")[0].split()).replace("|", "\\|")
     if text.startswith("Refused: "):
-        return f"| `nnictl {words}` | not | | {text.removeprefix('Refused: ')} |\n"
-    return f"| `nnictl {words}` | same | {_options(command.params)} | {text} |\n"
+        return f"| `nnictl {verb}` | not | | {text.removeprefix('Refused: ')} |\n"
+    return f"| `nnictl {verb}` | same | {_options(command.params)} | {text} |\n"
 
 
 def _options(parameters: list[Any]) -> str:

@@ -15,7 +15,7 @@ Rest = Annotated[
     typer.Argument(metavar="WORDS", help="Whatever follows; it is not read.", show_default=False),
 ]
 
-#: By command: what is not here, and what to do instead.
+#: By command: the missing feature, and what to do instead.
 REFUSED: dict[str, tuple[str, str]] = {
     "trial codegen": (
         "annotated code is not read",
@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def _refusing(command: str) -> Callable[[Rest], None]:
     what, instead = REFUSED[command]
 
-    def refuse(words: Rest = None) -> None:
+    def refuse(arguments: Rest = None) -> None:
         raise UserError(what, hint=instead, where=f"nni {command}")
 
     refuse.__doc__ = f"Refused: {what}. Instead: {instead}."
@@ -124,7 +124,7 @@ _NAMES = {command.replace(" ", "_"): command for command in REFUSED}
 
 
 def __getattr__(name: str) -> Callable[[Rest], None]:
-    """The function of a refused command, by the name that its entry has."""
+    """Return the function of a refused command, by the name in its entry."""
     if name not in _NAMES:
         raise AttributeError(name)
     return _refusing(_NAMES[name])

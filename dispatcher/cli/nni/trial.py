@@ -39,14 +39,14 @@ def ls(
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")
-    found = find_one(experiment, None)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, None)
+    with queries.ExperimentReader.open(located.folder) as reader:
         trials = [one for one in queries.list_trials(reader) if is_job(one)]
     if head is not None or tail is not None:
         valued = [one for one in trials if one.over and one.value is not None]
         valued.sort(key=lambda one: one.value or 0.0, reverse=head is not None)
         trials = valued[: head or tail]
-    print_json([job(one, found.folder) for one in trials])
+    print_json([job(one, located.folder) for one in trials])
 
 
 def kill(

@@ -1,4 +1,4 @@
-"""Whose fault it is when a script ends by an exception."""
+"""Errors of scripts that end by an exception, told apart from faults of bequeath."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _CLIENT = "'bequeath run config.yml' runs an experiment file, and what is there 
 stands in 'from-nni' in bequeath's documentation"
 
 
-def of_the_script(error: Exception, file: Path) -> UserError | None:
-    """What to say of an exception that came out of a script; None if our own code raised it."""
+def script_error(error: Exception, file: Path) -> UserError | None:
+    """Return an exception of a script as an error of its user; None if our own code raised it."""
     steps = traceback.extract_tb(error.__traceback__)
     if not steps or _OURS in Path(steps[-1].filename).resolve().parents:
         return None
@@ -28,7 +28,7 @@ def of_the_script(error: Exception, file: Path) -> UserError | None:
 
 
 def _instead(error: Exception) -> str:
-    """What to do without the clients that NNI had before ``nni.experiment`` became one."""
+    """Return a hint for scripts that use the clients of NNI before ``nni.experiment``."""
     missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("nnicli")
     unknown = isinstance(error, AttributeError) and isinstance(error.obj, Experiment)
     return _CLIENT if missing or unknown else ""

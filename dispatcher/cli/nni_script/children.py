@@ -1,4 +1,4 @@
-"""What processes that a script starts find: ``nni``, and ``nni.experiment`` being ours."""
+"""The environment of a script's child processes: ``nni``, and ``nni.experiment`` being ours."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from trial_runtime import nni_shim
 
 
-def hand_on() -> None:
-    """Have Python scripts that this process starts find them, too."""
+def provide_to_children() -> None:
+    """Make both available to Python scripts that this process starts."""
     known = (os.environ.get("PYTHONPATH"), nni_shim.folder())
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
     os.environ[nni_shim.PROVIDER] = f"{__package__}.modules"
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Nothing of it for a process that is started meanwhile: heads have ways of their own."""
+def withheld_from_children() -> Iterator[None]:
+    """Hide both from processes that are started in the context: heads provide them themselves."""
     names = ("PYTHONPATH", nni_shim.PROVIDER)
     before = {name: os.environ[name] for name in names if name in os.environ}
     paths = before.get("PYTHONPATH", "").split(os.pathsep)

@@ -1,4 +1,4 @@
-"""``nni.experiment.Experiment``: a script's hand on an experiment, in NNI's words."""
+"""``nni.experiment.Experiment``: a script's handle on an experiment, with NNI's interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher import queries
 from dispatcher.cli.console import note
 from dispatcher.cli.nni_rows import is_job, job, standing
-from dispatcher.cli.nni_script.hand import Hand
+from dispatcher.cli.nni_script.handle import ExperimentHandle
 from dispatcher.cli.nni_script.records import TrialJob, TrialMetricData, TrialResult, job_of
 from dispatcher.cli.nni_script.settings import ExperimentConfig
 from dispatcher.errors import ExperimentNotFound, UserError
@@ -24,7 +24,7 @@ from dispatcher.folders import new_id
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentReader, TrialSummary
 
-#: Those that a script has started; they stop when it ends, as with NNI.
+#: Experiments that a script has started; they stop when it ends, as with NNI.
 started: list[Experiment] = []
 
 
@@ -43,16 +43,16 @@ class Experiment:
         self.port: int | None = None
         self._given = id is not None
         self._id = id
-        self._hand: Hand | None = None
+        self._handle: ExperimentHandle | None = None
         if id is not None:
             with suppress(ExperimentNotFound):
-                self._hand = Hand.on(id)
+                self._handle = ExperimentHandle.on(id)
 
     @property
     def id(self) -> str:
-        """The experiment's id; scripts note it down before they start it, so it is settled then."""
-        if self._hand is not None:
-            return self._hand.folder.name
+        """The experiment's id; fixed once it was read, since scripts note it before the start."""
+        if self._handle is not None:
+            return self._handle.folder.name
         if self._id is None:
             self._id = new_id(str(self.config.experiment_name or "experiment"))
         return self._id
@@ -60,24 +60,36 @@ class Experiment:
     # -- running it -----------------------------------------------------------------------
 
     def start(self, port: int = 8080, debug: bool = False, run_mode: Any = None) -> None:
-        """Start it in the background. The port is not needed: nothing listens there."""
-        if self._hand is None:
+        """Start the experiment in the background.
+
+        Args:
+            port: not used: nothing listens there.
+            debug: log on level ``debug``.
+            run_mode: not used.
+        """
+        if self._handle is None:
             ident = _usable(self.id)
             values = self.config.mapping()
             if debug:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._hand = Hand.on_new(config, ident)
+            self._handle = ExperimentHandle.on_new(config, ident)
         started.append(self)
         atexit.register(self.stop)  # of a script that was started by a script
-        self._hand.start()
-        note(f"experiment {self.id} in {self._hand.folder}")
+        self._handle.start()
+        note(f"experiment {self.id} in {self._handle.folder}")
 
     def run(
         self, port: int = 8080, wait_completion: bool = True, debug: bool = False
     ) -> bool | None:
-        """Start it and wait for its end; true if it went well, false if it failed."""
+        """Start the experiment and wait for its end; true if it is done, false if it failed.
+
+        Args:
+            port: not used: nothing listens there.
+            wait_completion: whether to wait; None is returned if not.
+            debug: log on level ``debug``.
+        """
         self.start(port, debug)
         if not wait_completion:
             return None
@@ -94,14 +106,17 @@ class Experiment:
         debug: bool = False,
         **more: Any,
     ) -> Experiment | bool | None:
-        """Go on with it. Before v2.10 an id came first, and the class could be asked as well."""
+        """Go on with an experiment.
+
+        Before v2.10 the id was an argument, and this was a method of the class as well.
+        """
         meant = _meant(self, given, more)
-        meant._hand = meant._known  # or it says that there is none: nothing new is begun here
+        meant._handle = meant._known  # raises if there is none: nothing new is begun here
         ended = meant.run(wait_completion=wait_completion, debug=debug)
         return ended if wait_completion or meant is self else meant
 
     def view(self: Any = None, *given: Any, **more: Any) -> Experiment:
-        """Nothing has to be started for it: what is kept can always be read."""
+        """Return an experiment to read; no head is started, since records can always be read."""
         return _meant(self, given, more)
 
     @classmethod
@@ -119,9 +134,9 @@ class Experiment:
         )
 
     def stop(self) -> None:
-        """Stop it, if it runs; it can be resumed."""
-        if self._hand is not None and self._hand.running:
-            self._hand.stop()
+        """Stop the experiment, if it runs; it can be resumed."""
+        if self._handle is not None and self._handle.running:
+            self._handle.stop()
 
     # -- looking at it --------------------------------------------------------------------
 
@@ -130,22 +145,22 @@ class Experiment:
         return standing(self._known.folder)[0]
 
     def list_trial_jobs(self) -> list[TrialJob]:
-        """All trials."""
+        """Return all trials."""
         with self._reading() as reader:
             return [self._job(one) for one in queries.list_trials(reader) if is_job(one)]
 
     def get_trial_job(self, trial_job_id: str) -> TrialJob:
-        """One trial. Raises ``TrialNotFound``."""
+        """Return one trial. Raises ``TrialNotFound``."""
         with self._reading() as reader:
             return self._job(queries.trial(reader, int(trial_job_id)).trial)
 
     def get_job_statistics(self) -> list[dict[str, Any]]:
-        """How many trials there are of each status."""
+        """Return the number of trials of each status."""
         counts = Counter(one.status for one in self.list_trial_jobs())
         return [{"trialJobStatus": word, "trialJobNumber": many} for word, many in counts.items()]
 
     def get_job_metrics(self, trial_job_id: str | None = None) -> dict[str, list[TrialMetricData]]:
-        """What trials have reported, by their ids."""
+        """Return the metrics of trials, by their ids."""
         wanted = self.list_trial_jobs()
         with self._reading() as reader:
             return {
@@ -165,7 +180,7 @@ class Experiment:
             }
 
     def export_data(self) -> list[TrialResult]:
-        """Parameters and results of the trials that have one."""
+        """Return parameters and results of the trials that have a result."""
         return [
             TrialResult(
                 one.hyperParameters[0].parameters,
@@ -177,7 +192,7 @@ class Experiment:
         ]
 
     def get_experiment_profile(self) -> dict[str, Any]:
-        """Its id, its settings under our keys, and the folder that holds it."""
+        """Return the experiment's id, its settings under our keys, and its folder."""
         known = self._known
         settings = json.loads((known.folder / "experiment.json").read_text(encoding="utf-8"))
         return {"id": self.id, "params": settings, "logDir": str(known.folder)}
@@ -210,12 +225,12 @@ class Experiment:
         self._known.ask("update", key=key, value=value)
 
     @property
-    def _known(self) -> Hand:
-        if self._hand is None and self._given:
-            self._hand = Hand.on(self.id)  # says that there is none, and what is near
-        if self._hand is None:
+    def _known(self) -> ExperimentHandle:
+        if self._handle is None and self._given:
+            self._handle = ExperimentHandle.on(self.id)  # raises if there is none, with similar ids
+        if self._handle is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
-        return self._hand
+        return self._handle
 
     @contextmanager
     def _reading(self) -> Iterator[ExperimentReader]:
@@ -227,7 +242,7 @@ class Experiment:
 
 
 def _usable(ident: str) -> str:
-    """An id, which is a folder's name.
+    """Return an id that can be a folder's name.
 
     Raises:
         UserError: it cannot be one.
@@ -242,11 +257,11 @@ def _usable(ident: str) -> str:
 
 
 def _meant(experiment: Any, given: tuple[Any, ...], more: Mapping[str, Any]) -> Experiment:
-    """The experiment that ``resume`` or ``view`` was asked of, in the ways of all releases."""
-    words = [experiment, *given[:1], more.get("experiment_id")]
-    ident = next((word for word in words if isinstance(word, str)), None)
+    """Return the experiment that ``resume`` or ``view`` means, as called in any release."""
+    idents = [experiment, *given[:1], more.get("experiment_id")]
+    ident = next((word for word in idents if isinstance(word, str)), None)
     if not isinstance(experiment, Experiment):
         return Experiment(id=ident)
     if ident is not None:
-        experiment._hand = Hand.on(ident)
+        experiment._handle = ExperimentHandle.on(ident)
     return experiment

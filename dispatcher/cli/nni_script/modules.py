@@ -21,7 +21,7 @@ _MODULES: dict[str, tuple[ModuleType, ...]] = {
 
 
 def install() -> None:
-    """Make them what this process imports; of ``nni`` itself a real one if there is one."""
+    """Make this process import them; ``nni`` itself is the real one if that is installed."""
     whole = importlib.import_module("nni")
     for name, ours in _MODULES.items():
         made = ModuleType(name)

@@ -30,7 +30,7 @@ class TrialMetricData:
 
 @dataclass
 class TrialHyperParameters:
-    """What a trial was given."""
+    """The parameters of a trial."""
 
     parameter_id: int
     parameter_source: str
@@ -40,7 +40,7 @@ class TrialHyperParameters:
 
 @dataclass
 class TrialJob:
-    """A trial, in NNI's words; times are milliseconds since the epoch."""
+    """A trial as NNI's record; times are milliseconds since the epoch."""
 
     trialJobId: str  # noqa: N815
     status: str
@@ -54,8 +54,13 @@ class TrialJob:
 
 
 def job_of(row: dict[str, Any], started: float | None, ended: float | None) -> TrialJob:
-    """The record of a row of ``bequeath nni trial ls``, whose parameters and values are JSON in
-    JSON. ``started`` and ``ended``: seconds since the epoch."""
+    """Return the record of a row of ``bequeath nni trial ls``.
+
+    Args:
+        row: its parameters and values are JSON texts.
+        started: seconds since the epoch; None if it has not.
+        ended: seconds since the epoch; None if it has not.
+    """
     metrics = [
         TrialMetricData(
             one["timestamp"],

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dispatcher.cli.nni_script import children, experiment, modules
-from dispatcher.cli.nni_script.blame import of_the_script
+from dispatcher.cli.nni_script.blame import script_error
 from dispatcher.errors import BequeathError, UserError
 from trial_runtime import nni_shim
 
 
-def run_script(file: Path, words: Sequence[str] = ()) -> None:
-    """Run it as ``python file words…`` would, with ``nni.experiment`` being ours.
+def run_script(file: Path, arguments: Sequence[str] = ()) -> None:
+    """Run a script as ``python file arguments…`` would, with ``nni.experiment`` being ours.
 
     Experiments that it has started and that still run stop when it ends, as with NNI.
 
@@ -25,19 +25,19 @@ def run_script(file: Path, words: Sequence[str] = ()) -> None:
         raise UserError("does not exist", where=str(file))
     sys.path.append(nni_shim.folder())
     modules.install()
-    children.hand_on()
-    sys.argv = [str(file), *words]
-    there = file.absolute()  # as Python has it in ``__file__``, so that scripts may go elsewhere
+    children.provide_to_children()
+    sys.argv = [str(file), *arguments]
+    there = file.absolute()  # as Python has it in ``__file__``, so that scripts may change folder
     sys.path.insert(0, str(there.parent))
     try:
         runpy.run_path(str(there), run_name="__main__")
     except BequeathError:
         raise
     except Exception as error:
-        told = of_the_script(error, there)
-        if told is None:
+        user_error = script_error(error, there)
+        if user_error is None:
             raise
-        raise told from error
+        raise user_error from error
     finally:
         for one in experiment.started:
             one.stop()

@@ -1,6 +1,6 @@
 """``nni.experiment.config``: an experiment file as objects with attributes in snake_case.
 
-What they hold is checked as a file of NNI's is, when the experiment starts, and by the same words.
+Their values are checked like a file of NNI's, with the same messages, when the experiment starts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from dispatcher.errors import UserError
 
-#: Would be looked up in the file that has them, and there is none.
+#: A password is looked up in the file that has it, and here is no file.
 _SECRETS = {"password", "ssh_passphrase", "passphrase"}
 
 
@@ -35,7 +35,7 @@ class NniSection:
         return f"{type(self).__name__}({given})"
 
     def mapping(self) -> dict[str, Any]:
-        """The section under the keys of a file.
+        """Return the section under the keys of a file.
 
         Raises:
             UserError: it holds a password.
@@ -90,7 +90,7 @@ class RemoteConfig(NniSection):
 
 
 class RemoteMachineConfig(NniSection):
-    """One of them."""
+    """One machine of :class:`RemoteConfig`."""
 
 
 class ExperimentConfig(NniSection):
@@ -105,7 +105,7 @@ class ExperimentConfig(NniSection):
         super().__init__(**{**begin, "training_service": service, **values})
 
     def mapping(self) -> dict[str, Any]:
-        """The file. An algorithm that was never named is left out."""
+        """Return the file's keys. An algorithm without a name is left out."""
         whole = super().mapping()
         for key in ("tuner", "assessor", "advisor"):
             section = whole.get(key, {})

@@ -1,4 +1,4 @@
-"""``bequeath trial kill`` and ``trial submit``: wishes for a running head."""
+"""``bequeath trial kill`` and ``trial submit``: requests to a running head."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def kill(
     from dispatcher.control.client import HeadClient
     from dispatcher.finding.find import find_running
 
-    found = find_running(experiment, folder)
+    located = find_running(experiment, folder)
     answers: dict[int, dict[str, Any]] = {}
-    with HeadClient(found.folder) as client:
+    with HeadClient(located.folder) as client:
         for trial in trials:
             answers[trial] = client.ask("stop_trial", trial=trial)
             if not as_json:  # at once: the next number may be refused
                 say(f"trial {trial}: {_became(answers[trial])}")
     if as_json:
         states = {trial: answer["state"] for trial, answer in answers.items()}
-        print_json({"experiment": found.id, "trials": states})
+        print_json({"experiment": located.id, "trials": states})
 
 
 def _became(answer: dict[str, Any]) -> str:
-    """What became of a trial that was to be ended."""
+    """Return the outcome of a request to end a trial."""
     if answer.get("outcome"):
         return f"was over already: {answer['outcome']}"
     if answer["state"] == "running":
         return "is being ended"
-    before = answer.get("before")  # an older head does not say
+    before = answer.get("before")  # an older head does not send it
     return f"ended; it was {before}" if before else str(answer["state"])
 
 
@@ -69,12 +69,12 @@ def submit(
     from dispatcher.submitted import looked_up
 
     values = _read(parameters)
-    found = find_running(experiment, folder)
-    values = looked_up(found.folder, values)
-    with HeadClient(found.folder) as client:
+    located = find_running(experiment, folder)
+    values = looked_up(located.folder, values)
+    with HeadClient(located.folder) as client:
         trial = client.ask("submit", parameters=values)["trial"]
     if as_json:
-        print_json({"experiment": found.id, "trial": trial})
+        print_json({"experiment": located.id, "trial": trial})
     else:
         say(str(trial))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial
 from dispatcher.cli.console import Column, note, print_json, print_table, say
 from dispatcher.cli.safe_text import safe_text
@@ -19,7 +19,7 @@ from dispatcher.errors import BackendError, PassingBackendError, UserError
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.attempt_files.fetching import FetchResult
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
 #: Files shown without ``--number``.
@@ -57,15 +57,15 @@ def files(
     Of a machine that is not to be reached, those that were fetched are shown.
     """
     from dispatcher.attempt_files import fetching
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
 
-    with TrialFound(trial, experiment, folder) as found:
-        one = found.attempt(attempt)
-        with _opened(found, one) as (place, listed):
+    with LocatedTrial(trial, experiment, folder) as located:
+        one = located.attempt(attempt)
+        with _opened(located, one) as (place, listed):
             found_files = listed
     entries = [each for each in found_files.entries if links or not each.link]
     if as_json:
-        told = [
+        files = [
             {
                 "path": each.path,
                 "kind": fetching.kind_of(each.path),
@@ -75,7 +75,7 @@ def files(
             }
             for each in entries
         ]
-        print_json({"attempt": one.name, "place": place, "files": told, "cut": found_files.cut})
+        print_json({"attempt": one.name, "place": place, "files": files, "cut": found_files.cut})
         return
     if not entries:
         note(f"attempt {one.name} has left nothing on {safe_text(place)}")
@@ -83,8 +83,8 @@ def files(
     rows = [
         (
             safe_text(each.path) + (" (link)" if each.link else ""),
-            words.size(each.size),
-            words.moment(each.changed_at),
+            formatting.size(each.size),
+            formatting.moment(each.changed_at),
         )
         for each in entries[:number]
     ]
@@ -96,13 +96,13 @@ def files(
 
 
 @contextmanager
-def _opened(found: TrialFound, attempt: AttemptAt) -> Iterator[tuple[str, FileList]]:
-    """The list, from where the attempt ran, or else of what was fetched."""
+def _opened(located: LocatedTrial, attempt: AttemptAt) -> Iterator[tuple[str, FileList]]:
+    """Give the list of an attempt's files, from its machine, else of those that were fetched."""
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.ways import files_here, files_of
 
     try:
-        there = files_of(found.folder, attempt)
+        there = files_of(located.folder, attempt)
         try:
             yield there.place, there.list(most=fetching.MOST_FILES)
             return
@@ -111,7 +111,7 @@ def _opened(found: TrialFound, attempt: AttemptAt) -> Iterator[tuple[str, FileLi
     except BackendError as error:
         if attempt.is_here:
             raise
-        here = files_here(found.folder, attempt)
+        here = files_here(located.folder, attempt)
         listed = here.list(most=fetching.MOST_FILES)
         if not listed.entries:
             raise
@@ -159,7 +159,7 @@ def fetch(
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.attempt_at import kept_here
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
     from dispatcher.experiment.sizes import parse_size
 
     most_bytes = None
@@ -168,14 +168,14 @@ def fetch(
             most_bytes = parse_size(most)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="'--max-size'") from error
-    with TrialFound(trial, experiment, folder) as found:
-        one = found.attempt(attempt)
-        ended = found.over(one.number)
-        into = to.expanduser() if to is not None else kept_here(found.folder, one)
+    with LocatedTrial(trial, experiment, folder) as located:
+        one = located.attempt(attempt)
+        ended = located.over(one.number)
+        into = to.expanduser() if to is not None else kept_here(located.folder, one)
         if one.is_here and to is None:
             note(f"attempt {one.name} ran on this machine; its files are in {into}")
             return
-        there = files_of(found.folder, one)
+        there = files_of(located.folder, one)
     usual = ("logs", "artefacts")
     asked = tuple(patterns or ())
 
@@ -232,7 +232,8 @@ def _tell(
     else:
         many = len(outcome.fetched)
         here = f", {outcome.same} were here already" if outcome.same else ""
-        say(f"{many} file{'' if many == 1 else 's'} ({words.size(outcome.nbytes)}) in {into}{here}")
+        size = formatting.size(outcome.nbytes)
+        say(f"{many} file{'' if many == 1 else 's'} ({size}) in {into}{here}")
     for path, why in outcome.left.items():
         note(f"left: {safe_text(path)}: {safe_text(why)}")
     if outcome.cut:

@@ -1,4 +1,4 @@
-"""``bequeath trial log``: what a trial has printed, made harmless, and followed if wanted."""
+"""``bequeath trial log``: a trial's output, made harmless, and followed if wanted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dispatcher.errors import BackendError
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
     from dispatcher.ports import AttemptFiles
 
 #: Seconds between looks at a trial that has not begun, and at a file on another machine.
@@ -50,25 +50,25 @@ def log(
     there, unless it was fetched already.
     """
     from dispatcher.attempt_files import log_stream
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
 
     stream = "stderr" if stderr else "stdout"
-    with TrialFound(trial, experiment, folder) as found:
-        if follow and not _wait_for_its_start(found, attempt):
+    with LocatedTrial(trial, experiment, folder) as located:
+        if follow and not _wait_for_its_start(located, attempt):
             return
-        if not follow and attempt is None and not found.newest:
-            note(f"trial {trial} has not started: it is {found.state}")
+        if not follow and attempt is None and not located.newest:
+            note(f"trial {trial} has not started: it is {located.state}")
             return
-        one = found.attempt(attempt)
-        files = _files(found, one)
+        one = located.attempt(attempt)
+        files = _files(located, one)
         try:
             if follow:
                 every_s = log_stream.LOOK_EVERY_S if one.is_here else _LOOK_ELSEWHERE_S
                 chunks = log_stream.follow(
-                    files, stream, lambda: _over(found, one.number), look_every_s=every_s
+                    files, stream, lambda: _over(located, one.number), look_every_s=every_s
                 )
             else:
-                files = _reached(found, one, files, stream)
+                files = _reached(located, one, files, stream)
                 if not log_stream.parts(files, stream):
                     _say_nothing(files, stream, one.name)
                     return
@@ -78,20 +78,20 @@ def log(
             files.close()
 
 
-def _files(found: TrialFound, attempt: AttemptAt) -> AttemptFiles:
-    """What was fetched after its end, or where it runs or ran."""
+def _files(located: LocatedTrial, attempt: AttemptAt) -> AttemptFiles:
+    """Return the files of an attempt: those fetched after its end, else those on its machine."""
     from dispatcher.attempt_files.ways import files_here, files_of, is_fetched
 
-    fetched = found.over(attempt.number) and is_fetched(found.folder, attempt, "logs")
+    fetched = located.over(attempt.number) and is_fetched(located.folder, attempt, "logs")
     if attempt.is_here or fetched:
-        return files_here(found.folder, attempt)
-    return files_of(found.folder, attempt)
+        return files_here(located.folder, attempt)
+    return files_of(located.folder, attempt)
 
 
 def _reached(
-    found: TrialFound, attempt: AttemptAt, files: AttemptFiles, stream: str
+    located: LocatedTrial, attempt: AttemptAt, files: AttemptFiles, stream: str
 ) -> AttemptFiles:
-    """The same, or what was fetched before, where its machine cannot be asked."""
+    """Return the same files, or those fetched before, if the machine cannot be reached."""
     from dispatcher.attempt_files import log_stream
     from dispatcher.attempt_files.ways import files_here
 
@@ -99,7 +99,7 @@ def _reached(
         log_stream.parts(files, stream)
         return files
     except BackendError as error:
-        here = files_here(found.folder, attempt)
+        here = files_here(located.folder, attempt)
         if not log_stream.parts(here, stream):
             raise
         note(f"{safe_text(error.where or str(attempt.worker))}: {safe_text(error.message)}")
@@ -107,20 +107,20 @@ def _reached(
         return here
 
 
-def _wait_for_its_start(found: TrialFound, attempt: int | None) -> bool:
-    """False if it will not start any more."""
-    while (attempt or 1) > found.newest:
-        if found.detail.trial.over:
-            note(f"trial {found.trial} never started: it is {found.state}")
+def _wait_for_its_start(located: LocatedTrial, attempt: int | None) -> bool:
+    """Wait until the attempt has started; false if it never will."""
+    while (attempt or 1) > located.newest:
+        if located.detail.trial.over:
+            note(f"trial {located.trial} never started: it is {located.state}")
             return False
         time.sleep(_LOOK_EVERY_S)
-        found.look_again()
+        located.look_again()
     return True
 
 
-def _over(found: TrialFound, number: int) -> bool:
-    found.look_again()
-    return found.over(number)
+def _over(located: LocatedTrial, number: int) -> bool:
+    located.look_again()
+    return located.over(number)
 
 
 def _say_nothing(files: AttemptFiles, stream: str, attempt: str) -> None:
@@ -144,7 +144,7 @@ def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
 
 
 def _readable(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Whole lines as harmless text; a last line without an end comes at the end."""
+    """Yield whole lines as harmless text; a last line without its end comes last."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     rest = ""
     for chunk in chunks:

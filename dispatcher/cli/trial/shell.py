@@ -35,16 +35,16 @@ def shell(
     the trial reports. With a COMMAND that is run, with stdin passed on; its exit code is ours.
     """
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial.found import TrialFound
+    from dispatcher.cli.trial.located_trial import LocatedTrial
 
-    with TrialFound(trial, experiment, folder) as found:
-        one = found.attempt(attempt)
-        files = files_of(found.folder, one, for_shell=True)
-        ended = found.over(one.number)
-        where = found.found.id
+    with LocatedTrial(trial, experiment, folder) as located:
+        one = located.attempt(attempt)
+        files = files_of(located.folder, one, for_shell=True)
+        ended = located.over(one.number)
+        where = located.experiment.id
     terminal = os.isatty(0) and os.isatty(1)
     if terminal and not command:
-        past = f" (it is {found.state})" if ended else ""
+        past = f" (it is {located.state})" if ended else ""
         note(f"{where}: attempt {one.name} on {safe_text(files.place)}{past}; 'exit' leads back")
     try:
         code = files.shell(command or [], terminal=terminal)

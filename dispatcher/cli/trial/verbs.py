@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import words
+from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial
 from dispatcher.cli.console import Column, heading, note, print_facts, print_json, print_table, say
 from dispatcher.cli.lazy_group import CommandEntry, Table
@@ -69,17 +69,17 @@ def ls(
         live=True if live else None,
     )
     by = queries.TrialSort.of(sort)
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         downward = reader.mode.order == "DESC" if by is queries.TrialSort.VALUE else False
         order = not downward if reverse else downward
         trials = queries.list_trials(reader, wanted, sort=by, descending=order, limit=many)
     if as_json:
-        print_json({"experiment": found.id, "trials": [one.to_json() for one in trials]})
+        print_json({"experiment": located.id, "trials": [one.to_json() for one in trials]})
     elif trials:
         print_table(_COLUMNS, [_row(one) for one in trials])
     else:
-        note(f"{found.id} has no such trial")
+        note(f"{located.id} has no such trial")
 
 
 _FAILURES = ("failed", "timed out", "lost")
@@ -98,13 +98,13 @@ def _states(named: list[str]) -> tuple[str, ...]:
     from dispatcher.core.model import Outcome, TrialState
 
     known = [one.value for kind in (TrialState, Outcome) for one in kind]
-    found = [word.lower().replace("-", " ").replace("_", " ") for word in named]
-    for word in found:
+    states = [word.lower().replace("-", " ").replace("_", " ") for word in named]
+    for word in states:
         if word not in known:
             raise typer.BadParameter(
                 f"{word!r} is no state; there are {', '.join(known)}", param_hint="'--state'"
             )
-    return tuple(found)
+    return tuple(states)
 
 
 def _row(one: TrialSummary) -> tuple[str, ...]:
@@ -114,11 +114,11 @@ def _row(one: TrialSummary) -> tuple[str, ...]:
     return (
         str(one.id),
         (one.outcome or one.state) + tries,
-        words.number(one.value),
-        words.NOTHING if one.parent is None else str(one.parent),
-        # Added up as attempts end: of one that runs for the first time nothing is known yet.
-        words.duration(one.wall_s or None),
-        words.parameters(one.named_parameters, without=paths_of(one)),
+        formatting.number(one.value),
+        formatting.NOTHING if one.parent is None else str(one.parent),
+        # Added up as attempts end: there is none while the first attempt runs.
+        formatting.duration(one.wall_s or None),
+        formatting.parameters(one.named_parameters, without=paths_of(one)),
     )
 
 
@@ -135,20 +135,23 @@ def show(
     from dispatcher import queries
     from dispatcher.finding.find import find_one
 
-    found = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(found.folder) as reader:
+    located = find_one(experiment, folder, others=True)
+    with queries.ExperimentReader.open(located.folder) as reader:
         detail = queries.trial(reader, trial)
     if as_json:
-        print_json({"experiment": found.id, **detail.to_json()})
+        print_json({"experiment": located.id, **detail.to_json()})
         return
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(found.folder / "trials" / str(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(located.folder / "trials" / str(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))
         print_facts(
-            [(safe_text(key), words.value(value)) for key, value in one.named_parameters.items()]
+            [
+                (safe_text(key), formatting.value(value))
+                for key, value in one.named_parameters.items()
+            ]
         )
     _show_attempts(detail)
     _show_metrics(detail, everything=all_metrics)
@@ -162,7 +165,7 @@ def show(
 
 def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
     one = detail.trial
-    facts = [("result", words.NOTHING if one.result is None else json.dumps(one.result))]
+    facts = [("result", formatting.NOTHING if one.result is None else json.dumps(one.result))]
     if one.parent is not None:
         facts.append(("parent", str(one.parent)))
     if detail.children:
@@ -173,13 +176,15 @@ def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
         through = f", through {', '.join(map(str, one.gate_chain))}" if one.gate_chain else ""
         facts.append(("gate", one.gate if one.gate == "open" else f"failed: {one.gate}{through}"))
     if one.weights_digest is not None:
-        facts.append(("weights", f"{one.save_path}, {words.size(one.weights_bytes)}"))
+        facts.append(("weights", f"{one.save_path}, {formatting.size(one.weights_bytes)}"))
     elif one.save_path is not None:
         facts.append(("weights", f"{one.save_path}, not committed"))
     if one.restore_path is not None:
         facts.append(("from", one.restore_path))
-    facts.append(("asked", f"{words.moment(one.asked_at)} UTC"))
-    facts.append(("took", f"{words.duration(one.wall_s)}, {words.duration(one.cpu_s)} of CPU"))
+    facts.append(("asked", f"{formatting.moment(one.asked_at)} UTC"))
+    facts.append(
+        ("took", f"{formatting.duration(one.wall_s)}, {formatting.duration(one.cpu_s)} of CPU")
+    )
     return facts
 
 
@@ -200,9 +205,9 @@ def _show_attempts(detail: TrialDetail) -> None:
     rows = [
         (
             str(one.number),
-            one.worker or words.NOTHING,
-            str(one.pid or words.NOTHING),
-            words.duration(one.wall_s),
+            one.worker or formatting.NOTHING,
+            str(one.pid or formatting.NOTHING),
+            formatting.duration(one.wall_s),
             _end(one.end_reason, one.exit_code, one.signal),
             telling_line(one.text or ""),
         )
@@ -240,7 +245,9 @@ def _show_metrics(detail: TrialDetail, *, everything: bool) -> None:
     for one in shown:
         kind = "final" if one.final else str(one.seq)
         mark = "" if one.counted else "  (not counted: of a superseded attempt)"
-        rows.append((str(one.attempt), kind, words.moment(one.at), words.value(one.value) + mark))
+        rows.append(
+            (str(one.attempt), kind, formatting.moment(one.at), formatting.value(one.value) + mark)
+        )
     print_table(columns, rows)
     if len(metrics) > len(shown):
         say(f"… {len(metrics) - len(shown)} before these; --all-metrics shows them")

@@ -1,8 +1,8 @@
 """Experiment files written for NNI, of v1 and of v2/v3, turned into our own keys.
 
-Pure: values in, values out, with a decision in words for each key and the place in the user's
+Pure: values in, values out, with a written decision for each key and the place in the user's
 own file kept for errors. ``tables.py`` lists every key there is and what becomes of it (the docs
-are made from it), ``detection.py`` tells whose file it is, ``v1.py`` and ``v2.py`` translate,
+are made from it), ``detection.py`` finds a file's dialect, ``v1.py`` and ``v2.py`` translate,
 ``algorithms.py`` knows the built-in names, ``render.py`` writes what ``bequeath convert`` prints.
 """
 

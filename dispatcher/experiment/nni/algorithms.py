@@ -36,7 +36,7 @@ class Algorithm:
         mode: what NNI takes for ``optimize_mode`` where the file says nothing; empty: none.
         note: how far ours differs, or what to use instead.
         fixed: arguments that ours needs in order to behave as NNI's.
-        stand_in: ours is another algorithm, which is said when the experiment starts.
+        stand_in: ours is another algorithm; a remark says so when the experiment starts.
     """
 
     nni: str
@@ -227,7 +227,7 @@ ASSESSORS: dict[str, Algorithm] = {
 
 
 def find(kind: str, name: str) -> Algorithm | None:
-    """NNI's algorithm of that name, whatever release spelt it; None if it has none.
+    """Return NNI's algorithm of that name in any release's spelling; None if it has none.
 
     >>> find("tuner", "BatchTuner").native
     'Batch'
@@ -237,16 +237,24 @@ def find(kind: str, name: str) -> Algorithm | None:
 
 
 def only_nni_has(kind: str, name: object, class_args: object) -> bool:
-    """Whether a section can only be one of NNI's: by its name, or by its arguments."""
+    """Whether a section can only be one of NNI's: by its name, or by its arguments.
+
+    Args:
+        kind: ``tuner`` or ``assessor``.
+        name: the algorithm, as the file writes it.
+        class_args: its arguments, as the file has them; anything but a mapping counts as none.
+    """
     if not isinstance(name, str):
         return False
-    found = find(kind, name)
-    if found is None:
+    algorithm = find(kind, name)
+    if algorithm is None:
         return False
     if canonical_builtin(name, key=kind) in (None, *NNI_NAMES):
         return True
     arguments = class_args if isinstance(class_args, Mapping) else {}
-    return any(arg in arguments and found.arguments[arg].native != arg for arg in found.arguments)
+    return any(
+        arg in arguments and algorithm.arguments[arg].native != arg for arg in algorithm.arguments
+    )
 
 
 def _is_idle(name: str, value: Any, given: Mapping[str, Any]) -> bool:
@@ -258,7 +266,7 @@ def _is_idle(name: str, value: Any, given: Mapping[str, Any]) -> bool:
 def native_arguments(
     algorithm: Algorithm, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Our class arguments, and which of NNI's each of them comes from.
+    """Return our class arguments, and for each of them the argument of NNI's it comes from.
 
     Raises:
         CannotHonour: an argument is unknown, or has a value without a counterpart.

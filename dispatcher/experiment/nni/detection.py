@@ -1,4 +1,4 @@
-"""Whose experiment file it is: ours, NNI's v1, or NNI's v2 and v3.
+"""Detection of a file's dialect: our own, NNI's v1, or NNI's v2 and v3.
 
 v1 names itself. v2 shares nearly all keys with us, so three things are looked at: the file may
 say it (``compatibility``), it may have a key that only NNI has, or the code that it names may be
@@ -53,7 +53,7 @@ _MOST_FILES = 200
 
 
 class Dialect(Enum):
-    """Whose keys a file has."""
+    """The keys that a file is written in."""
 
     NATIVE = "native"
     V1 = "v1"
@@ -61,7 +61,7 @@ class Dialect(Enum):
 
 
 def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
-    """Tell whose file it is.
+    """Return the dialect of a file.
 
     Args:
         values: as read, keys as spelt.
@@ -107,24 +107,27 @@ def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
 
 
 def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
-    """Whether the code that the file names imports NNI: the tuner's, then the trial's script,
-    then what lies around that. What imports something of ours is written for us."""
+    """Whether the code that the file names imports NNI.
+
+    Read in this order: the tuner's code, the trial's script, the files around that. Code that
+    imports something of ours is written for us.
+    """
     for key in ("tuner", "assessor"):
         section = folded.get(key)
         if isinstance(section, Mapping):
-            said = _whose(_algorithm_files(section, folder))
-            if said is not None:
-                return said
+            is_nnis = _whose(_algorithm_files(section, folder))
+            if is_nnis is not None:
+                return is_nnis
     command = folded.get("trialcommand")
     if not isinstance(command, str):
         return False  # a function, or nothing that we know
     place = folded.get("trialcodedirectory")
     trial_folder = _below(folder, place if isinstance(place, str) else ".")
     named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
-    said = _whose(named)
-    if said is None:
-        said = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
-    return bool(said)
+    is_nnis = _whose(named)
+    if is_nnis is None:
+        is_nnis = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
+    return bool(is_nnis)
 
 
 def imports_nni(file: Path) -> bool:

@@ -13,7 +13,7 @@ from dispatcher.experiment.plain_json import JsonPath, written_path
 
 @dataclass(frozen=True, slots=True)
 class KeyDecision:
-    """What became of one key. ``native`` is empty where nothing is left of it."""
+    """The translation of one key. ``native`` is empty where nothing is left of it."""
 
     source: JsonPath
     native: JsonPath
@@ -36,7 +36,7 @@ class Draft:
 
     Attributes:
         origins: native path → path in the user's file.
-        remarks: sentences to be said once when the experiment starts.
+        remarks: sentences to print once when the experiment starts.
         broken: top-level keys whose values were refused as a whole.
     """
 
@@ -48,7 +48,14 @@ class Draft:
     broken: set[str] = field(default_factory=set)
 
     def put(self, native: JsonPath, value: Any, source: JsonPath, text: str = "") -> None:
-        """Set a value at a native path; the first one stays, a second one is refused."""
+        """Set a value at a native path; the first one stays, a second one is refused.
+
+        Args:
+            native: path under our keys.
+            value: as it stands there.
+            source: path in the user's file.
+            text: why it is what it is; empty where that is plain.
+        """
         inner: Any = self.values
         for part, following in pairwise(native):
             if isinstance(inner, list):
@@ -71,7 +78,13 @@ class Draft:
         self.decisions.append(KeyDecision(source, native, text))
 
     def add(self, native: JsonPath, value: Any, text: str) -> None:
-        """Set a value that no key of the file stands for, but NNI's habits do."""
+        """Set a value that no key of the file gives, but NNI's defaults do.
+
+        Args:
+            native: path under our keys.
+            value: as it stands there.
+            text: why it is added.
+        """
         if native[0] not in self.values or len(native) > 1:
             self.put(native, value, (), text)
 
@@ -93,12 +106,19 @@ class Draft:
             self.drop(source, text)
 
     def refuse(self, source: JsonPath, text: str, hint: str = "", *, is_key: bool = True) -> None:
-        """Refuse a key by name."""
+        """Refuse a key by name.
+
+        Args:
+            source: path in the user's file.
+            text: why, as the end of a sentence about the key.
+            hint: what to do instead.
+            is_key: whether the error's place is that of the key, not of its value.
+        """
         name = written_path(source[-1:]) if source else "the file"
         self.refusals.append(Refusal(source, f"{name!r} {text}", hint, is_key))
 
     def remark(self, text: str) -> None:
-        """Have a sentence said when the experiment starts."""
+        """Have a sentence printed when the experiment starts."""
         if text not in self.remarks:
             self.remarks.append(text)
 
@@ -116,7 +136,14 @@ class Draft:
     # -- by the tables --------------------------------------------------------------------------
 
     def carry(self, row: Row, value: Any, source: JsonPath, base: JsonPath = ()) -> None:
-        """Do with one key what its row says; rows that are special are their caller's."""
+        """Treat one key as its row says; special rows are left to the caller.
+
+        Args:
+            row: the row of the key in the tables.
+            value: the key's value.
+            source: path in the user's file.
+            base: native path of the section that holds the key.
+        """
         match row.does:
             case Does.KEEP:
                 self.put((*base, row.native), value, source, row.note)

@@ -1,4 +1,4 @@
-"""The page for those who come from NNI, written from the tables that the code follows."""
+"""The page for users who come from NNI, written from the tables that the code follows."""
 
 # ruff: noqa: E501 - rows of tables are one line each
 
@@ -166,7 +166,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 
 
 def page(commands: str) -> str:
-    """The text of ``docs/from-nni.md``. ``commands``: its section about the command line."""
+    """Return the text of ``docs/from-nni.md``; ``commands`` is its command line section."""
     parts = [_HEAD, _keys(), _algorithms(), _TUNER, commands, _TRIAL, _annotations(), _PHASES]
     return "\n".join(parts)
 

@@ -16,7 +16,7 @@ _WIDTH = 90
 
 
 def native_text(draft: Draft, origin: str, changed: Mapping[str, Any]) -> str:
-    """The text of the native file.
+    """Return the text of the native file.
 
     Args:
         draft: what the file was turned into.
@@ -46,7 +46,7 @@ def native_text(draft: Draft, origin: str, changed: Mapping[str, Any]) -> str:
 
 
 def _comments(decisions: list[KeyDecision]) -> Iterator[str]:
-    """One line for what changed its name or has a reason; none for what is simply the same."""
+    """Yield a line for each key that changed its name or has a reason; none for the others."""
     for each in decisions:
         source, native = written_path(each.source), written_path(each.native)
         if not each.source:

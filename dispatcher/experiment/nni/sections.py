@@ -1,4 +1,4 @@
-"""What both versions have in common: algorithms, machines, and NNI's habits."""
+"""Translation that both versions share: algorithms, machines, and NNI's defaults."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Find = Callable[[str], Row | None]
 """Finds the row of a key as it is spelt."""
 
 
-def habits(draft: Draft) -> None:
-    """What code written for NNI counts on, where the file does not say otherwise."""
+def add_nni_defaults(draft: Draft) -> None:
+    """Add the defaults that code written for NNI relies on, unless the file has other values."""
     values = draft.values
     if not values.get("trialGpuNumber"):
         draft.withdraw("gpuIndices", "no trial asks for GPUs")
@@ -57,6 +57,7 @@ def algorithm(
     """Translate a section that names a tuner or an assessor.
 
     Args:
+        draft: takes the translation.
         kind: ``tuner`` or ``assessor``: where it goes.
         section: what the file has.
         source: where the file has it.
@@ -69,7 +70,7 @@ def algorithm(
     name: tuple[str, JsonPath] | None = None
     args: tuple[Any, JsonPath] | None = None
     if not isinstance(section, Mapping):
-        draft.put((kind,), section, source)  # what is wrong with it is said by the native check
+        draft.put((kind,), section, source)  # the native check reports what is wrong with it
         return left
     for key, value in given(section):
         row, at = rows(key), (*source, key)
@@ -95,20 +96,22 @@ def _built_in(
     draft: Draft, kind: str, name: tuple[str, JsonPath], args: tuple[Any, JsonPath] | None
 ) -> None:
     word, at = name
-    found = algorithms.find(kind, word)
-    if found is None or not found.native:
-        if found is not None:
-            draft.refuse(at, f"is NNI's {found.nni}, which is not here", found.note, is_key=False)
+    builtin = algorithms.find(kind, word)
+    if builtin is None or not builtin.native:
+        if builtin is not None:
+            draft.refuse(
+                at, f"is NNI's {builtin.nni}, which is not here", builtin.note, is_key=False
+            )
             _break(draft, kind)
-        else:  # of a plug-in, or misspelt: the native check knows
+        else:  # of a plug-in, or misspelt: left to the native check
             draft.put((kind, "name"), word, at)
             if args is not None:
                 draft.put((kind, "classArgs"), args[0], args[1])
         return
-    native = canonical_builtin(found.native) or found.native
-    draft.put((kind, "name"), native, at, found.note)
-    if found.stand_in:
-        draft.remark(f"NNI's {found.nni} is not here: {found.note}")
+    native = canonical_builtin(builtin.native) or builtin.native
+    draft.put((kind, "name"), native, at, builtin.note)
+    if builtin.stand_in:
+        draft.remark(f"NNI's {builtin.nni} is not here: {builtin.note}")
     given_args = args[0] if args is not None else {}
     if given_args and not isinstance(given_args, Mapping):
         assert args is not None
@@ -116,15 +119,17 @@ def _built_in(
         return
     where = args[1] if args is not None else at
     try:
-        ours, origin = algorithms.native_arguments(found, dict(given(given_args)))
+        ours, origin = algorithms.native_arguments(builtin, dict(given(given_args)))
     except algorithms.CannotHonour as error:
         draft.refuse(where, f"cannot be honoured: {error}", error.hint, is_key=False)
         _break(draft, kind)
         return
-    mode = ours.pop("optimize_mode", found.mode or None)
+    mode = ours.pop("optimize_mode", builtin.mode or None)
     if mode is not None and kind == "tuner":
-        said = "as the file says" if "optimize_mode" in given_args else f"NNI's {found.nni} does so"
-        draft.put(("optimizeMode",), mode, (*where, "optimize_mode"), said)
+        reason = (
+            "as the file says" if "optimize_mode" in given_args else f"NNI's {builtin.nni} does so"
+        )
+        draft.put(("optimizeMode",), mode, (*where, "optimize_mode"), reason)
     elif mode is not None and "optimize_mode" in given_args:
         ours["optimize_mode"] = mode
     for argument, value in ours.items():
@@ -143,7 +148,16 @@ def _break(draft: Draft, kind: str) -> None:
 def machine(
     draft: Draft, index: int, section: object, source: JsonPath, rows: Find, origin: str
 ) -> None:
-    """Translate one entry of ``machineList``."""
+    """Translate one entry of ``machineList``.
+
+    Args:
+        draft: takes the translation.
+        index: the entry's place in the list.
+        section: what the file has.
+        source: where the file has it.
+        rows: finds the row of a key.
+        origin: absolute path of the file, for references to secrets in it.
+    """
     base: JsonPath = ("trainingService", "machineList", index)
     if not isinstance(section, Mapping):
         draft.put(base, section, source)
@@ -165,7 +179,7 @@ def machine(
 
 
 def _interpreter(place: str) -> str:
-    """NNI is told the folder of a Python; some files name the program itself."""
+    """Return the Python program in a folder; NNI's files name the folder, or the program itself."""
     last = posixpath.basename(place.rstrip("/"))
     return (
         place if last.startswith("python") and last != "python" else f"{place.rstrip('/')}/python3"

@@ -1,4 +1,4 @@
-"""Search spaces as old releases of NNI wrote them."""
+"""Search spaces in the form of old releases of NNI."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def as_now(space: dict[str, Any]) -> dict[str, Any]:
-    """The space in the form that all releases since v0.9 read.
+    """Return the space in the form that all releases since v0.9 read.
 
     Up to v0.7 ``randint`` had an upper bound alone.
 

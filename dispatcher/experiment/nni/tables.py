@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Does(Enum):
-    """What is done with a key."""
+    """The treatment of a key."""
 
     KEEP = "same"  # goes to a native key as it is
     DROP = "not needed"  # has no effect, and needs none
@@ -24,7 +24,7 @@ class Does(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key. ``native`` is the key here; ``note`` says what a reader should know."""
+    """One key. ``native`` is our key; ``note`` is for readers of the page."""
 
     does: Does
     native: str = ""

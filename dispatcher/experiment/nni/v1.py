@@ -72,7 +72,7 @@ def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
     if values.get("trial") is None and "trialCommand" not in draft.values:
         draft.refuse(("trial",), "is missing", "write 'trial: {command: …, codeDir: .}'")
         draft.broken.add("trialCommand")
-    sections.habits(draft)
+    sections.add_nni_defaults(draft)
     return draft
 
 
@@ -101,7 +101,7 @@ def _place(draft: Draft, values: Mapping[str, Any], platform: str) -> None:
 
 
 def _unknown(draft: Draft, key: str, value: Any, rows: Mapping[str, Row]) -> None:
-    """A key of our own that the file adds goes through; the native check names the rest."""
+    """Pass on a key of our own that the file adds; the native check refuses the others."""
     near = difflib.get_close_matches(key, rows, 1, 0.8)
     if near and fold_word(near[0]) == fold_word(key):
         draft.refuse((key,), "is spelt in another way by NNI", f"write {near[0]!r}")
@@ -152,7 +152,7 @@ def _tuner(draft: Draft, key: str, section: Any) -> None:
 
 
 def _own_class(draft: Draft, kind: str, left: dict[str, tuple[Any, JsonPath]]) -> None:
-    """``codeDir`` and ``classFileName`` are one path here."""
+    """Join ``codeDir`` and ``classFileName``, which are one path here."""
     folder = left.pop("codeDir", None)
     file = left.pop("classFileName", None)
     if file is not None:
@@ -165,7 +165,7 @@ def _own_class(draft: Draft, kind: str, left: dict[str, tuple[Any, JsonPath]]) -
 
 
 def _keep_result(draft: Draft, value: Any, source: JsonPath) -> None:
-    """Placed at the end, when it is known whether there is an assessor."""
+    """Note the value, which is settled at the end, when the assessor is known."""
     draft.put((_KEEP,), value, source)
 
 

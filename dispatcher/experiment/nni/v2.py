@@ -22,7 +22,7 @@ from dispatcher.experiment.plugged import Unusable, plugged
 
 
 def _finder(rows: Mapping[str, Row]) -> sections.Find:
-    """Neither case nor underscores are looked at, as in NNI."""
+    """Return a finder that ignores case and underscores, as NNI does."""
     folded = {fold_word(key): row for key, row in rows.items()}
     return lambda key: folded.get(fold_word(key))
 
@@ -51,7 +51,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     if "tuner" not in folded and "advisor" not in folded:
         draft.refuse(("tuner",), "is missing", "write 'tuner: {name: Random}'")
         draft.broken.add("tuner")
-    sections.habits(draft)
+    sections.add_nni_defaults(draft)
     return draft
 
 

@@ -24,7 +24,7 @@ from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
 
-@pytest.mark.parametrize("name", ["words", "safe_text"])
+@pytest.mark.parametrize("name", ["formatting", "safe_text"])
 def test_examples_in_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"dispatcher.cli.{name}"))
     assert result.attempted

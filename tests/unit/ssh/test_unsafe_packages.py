@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 
 from dispatcher.cli import checkup
-from dispatcher.cli.hosts import asked
+from dispatcher.cli.hosts import check_targets
 from dispatcher.ssh import inspecting, program_text
 from dispatcher.ssh.inspecting import HostNeeds, Severity
 from trial_runtime.torch_version import why_unsafe
@@ -45,7 +45,7 @@ def test_an_unsafe_torch_there_is_a_note(has: str, named: bool) -> None:
 
 
 def test_hosts_check_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    (machine,) = asked.asked_for("somewhere", "python3", "", "")
+    (machine,) = check_targets.check_targets("somewhere", "python3", "", "")
     assert machine.needs.unsafe["torch"]("2.9.1")
 
 

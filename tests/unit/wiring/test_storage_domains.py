@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.cli.weights_stores import sweep_stores, would_go
+from dispatcher.cli.weights_stores import removable_versions, sweep_stores
 from dispatcher.core import State, new_state
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Version
@@ -132,6 +132,9 @@ def test_versions_that_lie_elsewhere_are_not_taken_off_the_books_by_gc(
     monkeypatch.setattr(stores, "state_with_stores", read)
     elsewhere = config({"platform": "local"}, ssh({"host": "a", "storageDomain": "lake"}))
     found = LocatedExperiment(tmp_path, "spread", "run")
-    assert would_go(found, elsewhere, 1) == []
+    assert removable_versions(found, elsewhere, 1) == []
     assert sweep_stores(found, elsewhere, 1) is None
-    assert would_go(found, config({"platform": "local"}), 1) == [("omega", 1), ("omega", 2)]
+    assert removable_versions(found, config({"platform": "local"}), 1) == [
+        ("omega", 1),
+        ("omega", 2),
+    ]

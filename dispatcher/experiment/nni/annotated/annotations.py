@@ -3,7 +3,7 @@
 =====================================  =============================================================
 ``@nni.variable(nni.choice(…), name)`` the next statement, ``name = …``, is given a drawn value
 ``@nni.function_choice(f(…), …)``      equal calls in the next statement become the chosen one
-``@nni.report_intermediate_result(…)`` and ``report_final_result``, ``get_next_parameter``: as said
+``@nni.report_intermediate_result(…)`` and ``report_final_result``, ``get_next_parameter``: the same
 ``@nni.mutable_layers({…}, …)``        an assignment for each layer
 ``@nni.training_update(…)``            a call that does nothing in classic NAS
 =====================================  =============================================================
@@ -38,7 +38,7 @@ _LAYER_KEYS = (
 
 
 def expanded(source: str) -> str:
-    """The source with its annotations turned into code; the same text if it has none.
+    """Return the source with its annotations turned into code; unchanged if it has none.
 
     Raises:
         Unreadable: an annotation that cannot be honoured, or no Python.
@@ -60,10 +60,12 @@ def _of_body(body: list[ast.stmt]) -> Iterator[Edit]:
     for node in body:
         call = _annotation(node)
         if waiting is not None:
-            line, name, told = waiting
+            line, name, annotation = waiting
             if call is not None:
                 raise Unreadable(line, f"@nni.{name} annotates another annotation")
-            yield from (_variable if name == "variable" else _function_choice)(told, node, line)
+            yield from (_variable if name == "variable" else _function_choice)(
+                annotation, node, line
+            )
             waiting = None
         elif call is not None:
             name = _name_of(call)
@@ -142,10 +144,10 @@ def _function_choice(call: ast.Call, node: ast.stmt, line: int) -> Iterator[Edit
     name = ast.unparse(_target(call, line))
     options = {ast.dump(option) for option in call.args}
     call.keywords = [ast.keyword("name", ast.Constant(name))]
-    found = list(_outermost(node, options))
-    if not found:
+    calls = list(_outermost(node, options))
+    if not calls:
         raise Unreadable(line, "@nni.function_choice: none of its calls is in the next statement")
-    for each in found:
+    for each in calls:
         yield Edit(each, padded(each, ast.unparse(call)))
 
 
@@ -161,26 +163,26 @@ def _mutable_layers(call: ast.Call, node: ast.stmt) -> str:
     block = f"mutable_block_{node.end_lineno}"
     parts = []
     for number, layer in enumerate(call.args):
-        said = _layer(layer, node.lineno)
-        functions, keywords = _layer_choice(said["layer_choice"], node.lineno)
-        optional = said.get("optional_inputs", ast.List([], ast.Load()))
-        if not isinstance(optional, ast.List) or not isinstance(said["layer_output"], ast.Name):
+        keys = _layer(layer, node.lineno)
+        functions, keywords = _layer_choice(keys["layer_choice"], node.lineno)
+        optional = keys.get("optional_inputs", ast.List([], ast.Load()))
+        if not isinstance(optional, ast.List) or not isinstance(keys["layer_output"], ast.Name):
             raise Unreadable(node.lineno, "optional_inputs is a list, layer_output a variable")
-        if optional.elts and "optional_input_size" not in said:
+        if optional.elts and "optional_input_size" not in keys:
             raise Unreadable(node.lineno, "optional_inputs need an optional_input_size")
         arguments = [
             repr(block),
             repr(f"mutable_layer_{number}"),
             functions,
             keywords,
-            ast.unparse(said.get("fixed_inputs", ast.List([], ast.Load()))),
+            ast.unparse(keys.get("fixed_inputs", ast.List([], ast.Load()))),
             "{" + ", ".join(f"{_text(v)!r}: {_text(v)}" for v in optional.elts) + "}",
-            _text(said.get("optional_input_size", ast.Constant(0))),
+            _text(keys.get("optional_input_size", ast.Constant(0))),
             repr("classic_mode"),
         ]
         made = f"nni.mutable_layer({', '.join(arguments)})"
         last = number == len(call.args) - 1
-        parts.append(f"{_text(said['layer_output'])} = {padded(node, made) if last else made}")
+        parts.append(f"{_text(keys['layer_output'])} = {padded(node, made) if last else made}")
     if not parts:
         raise Unreadable(node.lineno, "@nni.mutable_layers names no layer")
     return "; ".join(parts)
@@ -193,20 +195,20 @@ def _text(node: ast.expr) -> str:
 def _layer(layer: ast.expr, line: int) -> dict[str, ast.expr]:
     if not isinstance(layer, ast.Dict):
         raise Unreadable(line, "@nni.mutable_layers takes one {layer_choice: …} for each layer")
-    said: dict[str, ast.expr] = {}
+    keys: dict[str, ast.expr] = {}
     for key, value in zip(layer.keys, layer.values, strict=True):
         name = key.id if isinstance(key, ast.Name) else ""
-        if name not in _LAYER_KEYS or name in said:
+        if name not in _LAYER_KEYS or name in keys:
             raise Unreadable(line, f"keys of a layer, each once, are {', '.join(_LAYER_KEYS)}")
-        said[name] = value
-    missing = {"layer_choice", "layer_output"} - said.keys()
+        keys[name] = value
+    missing = {"layer_choice", "layer_output"} - keys.keys()
     if missing:
         raise Unreadable(line, f"a layer needs {' and '.join(sorted(missing))}")
-    return said
+    return keys
 
 
 def _layer_choice(value: ast.expr, line: int) -> tuple[str, str]:
-    """Functions by their calls as texts, and their keyword arguments by the same."""
+    """Return two dicts as text: from each call to its function, and to its keyword arguments."""
     functions, keywords = [], []
     for option in value.elts if isinstance(value, ast.List) else ():
         if not isinstance(option, ast.Call) or option.args:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Unreadable(Exception):
-    """What is wrong with a piece of annotated code, and in which line."""
+    """Raised for annotated code that cannot be honoured, with its line."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -17,20 +17,20 @@ class Unreadable(Exception):
 
 
 class Edit(NamedTuple):
-    """What takes the place of an expression: an expression, or a statement of one line."""
+    """The replacement of an expression: an expression, or a statement of one line."""
 
     node: ast.expr | ast.stmt
     text: str
 
 
 def padded(node: ast.AST, text: str) -> str:
-    """An expression as text that takes as many lines as the node it replaces."""
+    """Return an expression as text that takes as many lines as the node it replaces."""
     lines = (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0)
     return f"({text}{chr(10) * lines})" if lines else text
 
 
 def edited(source: str, edits: Iterable[Edit]) -> str:
-    """The source with nodes replaced; no two of them overlap."""
+    """Return the source with nodes replaced; no two of them overlap."""
     text = source.encode()
     starts = [0]
     for line in text.split(b"\n"):
@@ -48,7 +48,7 @@ def edited(source: str, edits: Iterable[Edit]) -> str:
 
 
 def parsed(source: str) -> ast.Module:
-    """The source as a tree.
+    """Return the source as a tree.
 
     Raises:
         Unreadable: it is no Python of ours.
@@ -61,7 +61,7 @@ def parsed(source: str) -> ast.Module:
 
 
 def importing_nni(source: str) -> str:
-    """The source with ``import nni`` before everything that may need it."""
+    """Return the source with ``import nni`` before everything that may need it."""
     tree = parsed(source)
     last: ast.stmt | None = None
     for place, node in enumerate(tree.body):

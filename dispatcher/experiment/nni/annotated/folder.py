@@ -23,15 +23,16 @@ MOST_COMBINATIONS = 1000
 """Sets of inputs of one layer, for tuners that choose among them as they stand."""
 
 BadAnnotation = ExperimentFileError
-"""What is wrong, with the file and its line."""
+"""Raised for an annotation, with the file and its line."""
 
 
 def annotated_space(
     folder: Path, excluded: tuple[Path, ...] = (), *, flat: bool = False
 ) -> dict[str, Any]:
-    """The search space in a folder's annotations; empty if there are none.
+    """Return the search space in a folder's annotations; empty if there are none.
 
     Args:
+        folder: the code directory.
         excluded: folders below it that are no code.
         flat: with plain choices in place of mutable layers, which only tuners of NNI know.
 
@@ -40,11 +41,11 @@ def annotated_space(
         OSError: the folder cannot be read.
         UserError: a file of rules cannot be read.
     """
-    found: dict[str, Any] = {}
+    spaces: dict[str, Any] = {}
     for file, module in _modules(folder, excluded):
         space, _, _ = _read(file, module)
-        found |= space
-    return _flattened(found, folder) if flat else found
+        spaces |= space
+    return _flattened(spaces, folder) if flat else spaces
 
 
 def rewrite_annotated(folder: Path) -> None:
@@ -61,7 +62,7 @@ def rewrite_annotated(folder: Path) -> None:
 
 
 def _modules(folder: Path, excluded: tuple[Path, ...]) -> Iterator[tuple[Path, str]]:
-    """Files of Python and what NNI calls their modules, in an order of their own."""
+    """Yield Python files and NNI's names for their modules, in a fixed order."""
     files = [
         Path(entry.path)
         for entry in walk_code(folder, excluded)
@@ -72,7 +73,7 @@ def _modules(folder: Path, excluded: tuple[Path, ...]) -> Iterator[tuple[Path, s
 
 
 def _read(file: Path, module: str) -> tuple[dict[str, Any], str | None, str]:
-    """Space and code of a file; no code if nothing in it is of NNI."""
+    """Return space, code and encoding of a file; no code if nothing in it is NNI's."""
     if os.path.getsize(file) > MOST_BYTES:
         return {}, None, ""
     data = file.read_bytes()
@@ -97,10 +98,10 @@ def _flattened(space: dict[str, Any], folder: Path) -> dict[str, Any]:
         if entry["_type"] != "mutable_layer":
             flat[key] = entry
             continue
-        for layer, said in entry["_value"].items():
-            choice = {"_type": "choice", "_value": said["layer_choice"]}
+        for layer, settings in entry["_value"].items():
+            choice = {"_type": "choice", "_value": settings["layer_choice"]}
             flat[f"{key}/{layer}/layer_choice"] = choice
-            inputs, size = said["optional_inputs"], said["optional_input_size"]
+            inputs, size = settings["optional_inputs"], settings["optional_input_size"]
             if inputs:
                 least, most = size if isinstance(size, list) else (size, size)
                 ways = itertools.chain.from_iterable(

@@ -29,7 +29,7 @@ _CHOICES = ("choice", "function_choice")
 
 
 def keyed(module: str, source: str) -> tuple[dict[str, Any], str]:
-    """The search space of a module's code, and the code whose calls know their keys.
+    """Return the search space of a module's code, and the code with a key in each call.
 
     Raises:
         Unreadable: a call that cannot be honoured, or no Python.
@@ -46,7 +46,7 @@ def keyed(module: str, source: str) -> tuple[dict[str, Any], str]:
 def _outermost(node: ast.AST) -> list[ast.Call]:
     if isinstance(node, ast.Call) and _function(node):
         return [node]
-    return [found for child in ast.iter_child_nodes(node) for found in _outermost(child)]
+    return [call for child in ast.iter_child_nodes(node) for call in _outermost(child)]
 
 
 def _function(call: ast.Call) -> str:
@@ -88,17 +88,17 @@ class _Keys(ast.NodeTransformer):
         if before is not None and not is_named:
             raise Unreadable(line, "two parameters without a name stand in one line")
         self.space[key] = entry
-        words = [ast.keyword("key", ast.Constant(key))]
+        keywords = [ast.keyword("key", ast.Constant(key))]
         if is_named:
-            words.insert(0, ast.keyword("name", ast.Constant(name)))
-        return ast.copy_location(ast.Call(node.func, arguments, words), node)
+            keywords.insert(0, ast.keyword("name", ast.Constant(name)))
+        return ast.copy_location(ast.Call(node.func, arguments, keywords), node)
 
     def _layer(self, node: ast.Call, line: int) -> ast.Call:
         if len(node.args) < 7:
             raise Unreadable(line, "nni.mutable_layer is what @nni.mutable_layers becomes")
         block, layer, functions, _, _, optional, size = node.args[:7]
         try:
-            said = {
+            settings = {
                 "layer_choice": _keys_of(functions),
                 "optional_inputs": _keys_of(optional),
                 "optional_input_size": ast.literal_eval(size),
@@ -109,7 +109,7 @@ class _Keys(ast.NodeTransformer):
             raise Unreadable(line, text) from error
         key = f"{self.module}/{names[0]}"
         entry = self.space.setdefault(key, {"_type": "mutable_layer", "_value": {}})
-        entry["_value"][names[1]] = said
+        entry["_value"][names[1]] = settings
         node.args[0] = ast.Constant(key)
         return node
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.cli.nni_script import children
-from dispatcher.cli.nni_script.blame import of_the_script
+from dispatcher.cli.nni_script.blame import script_error
 from dispatcher.cli.nni_script.experiment import Experiment
 from dispatcher.cli.nni_script.records import job_of
 from dispatcher.cli.nni_script.settings import (
@@ -153,11 +153,11 @@ def test_a_head_gets_nothing_of_what_a_script_hands_on(monkeypatch: pytest.Monke
     """Mutation: the head, and so the trials, find what is meant for scripts."""
     monkeypatch.setenv("PYTHONPATH", "/mine")
     monkeypatch.setenv(nni_shim.PROVIDER, "")
-    children.hand_on()
+    children.provide_to_children()
     handed = {name: os.environ[name] for name in ("PYTHONPATH", nni_shim.PROVIDER)}
     assert handed["PYTHONPATH"].split(os.pathsep) == ["/mine", nni_shim.folder()]
     assert handed[nni_shim.PROVIDER] == "dispatcher.cli.nni_script.modules"
-    with children.held_back():
+    with children.withheld_from_children():
         assert os.environ["PYTHONPATH"] == "/mine"
         assert nni_shim.PROVIDER not in os.environ
     assert handed == {name: os.environ[name] for name in handed}
@@ -175,7 +175,7 @@ def _raised(file: Path, text: str) -> Exception:
 
 def test_what_a_script_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
     file = tmp_path / "launch.py"
-    told = of_the_script(_raised(file, "x = 1\nx.missing\n"), file)
+    told = script_error(_raised(file, "x = 1\nx.missing\n"), file)
     assert told is not None
     assert (told.where, told.exit_code, told.hint) == (str(file), 3, "")
     first, _, *steps, last = told.message.splitlines()
@@ -190,11 +190,11 @@ def test_what_a_script_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> N
 )
 def test_older_clients_of_nni_are_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
     file = tmp_path / "launch.py"
-    told = of_the_script(_raised(file, text), file)
+    told = script_error(_raised(file, text), file)
     assert told is not None
     assert "bequeath run config.yml" in told.hint
 
 
 def test_what_our_own_code_raises_stays_a_fault_of_ours(tmp_path: Path) -> None:
     file = tmp_path / "launch.py"
-    assert of_the_script(_raised(file, "Experiment().export_data()"), file) is None
+    assert script_error(_raised(file, "Experiment().export_data()"), file) is None

@@ -1,4 +1,4 @@
-"""Which machines ``hosts check`` is asked about, and what each must have."""
+"""The machines that ``hosts check`` is to check, and the needs of each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A machine, what to call it, and what is needed there.
+class CheckTarget:
+    """A machine, its name in the output, and what is needed there.
 
-    ``weights_here`` is our weights root, ``weights_there`` the folder there that must be the
-    same; empty where nothing is known of it.
+    ``weights_here`` is this machine's weights root, ``weights_there`` the folder there that must be
+    the same; empty where that is unknown.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Asked:
 
     @contextlib.contextmanager
     def weights_seen(self) -> Iterator[HostNeeds]:
-        """The needs, with a file of ours in the weights root for as long as this lasts."""
+        """Give the needs, with a marker file in the weights root until the end of the context."""
         if not self.weights_there:
             yield self.needs
             return
@@ -57,10 +57,10 @@ class Asked:
 
 
 def target_named(text: str, jump: str = "") -> SshTarget:
-    """``[user@]host[:port]``, an IPv6 address in brackets.
+    """Read ``[user@]host[:port]``, an IPv6 address in brackets.
 
     Raises:
-        UserError: it is none.
+        UserError: the text names no machine.
     """
     need_paramiko()
     match = _HOST.fullmatch(text)
@@ -75,7 +75,7 @@ def target_named(text: str, jump: str = "") -> SshTarget:
 
 
 def need_paramiko() -> None:
-    """Say which extra is missing, rather than fail where it is imported.
+    """Check that paramiko is installed, rather than fail where it is imported.
 
     Raises:
         PermanentBackendError: paramiko is not installed.
@@ -92,8 +92,14 @@ def is_file(word: str) -> bool:
     return Path(word).is_file() or word.endswith((".yml", ".yaml")) or os.sep in word
 
 
-def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
-    """The machines that a word of the command line stands for. Reads experiment files.
+def check_targets(word: str, python: str, weights: str, jump: str) -> list[CheckTarget]:
+    """Return the machines for an argument of the command line. Reads experiment files.
+
+    Args:
+        word: an experiment file, or a machine.
+        python: the Python there, for a machine.
+        weights: the weights root there, for a machine; empty: not checked.
+        jump: the machine by way of which it is reached; empty: none.
 
     Raises:
         UserError: the file is none, or names no machine.
@@ -104,18 +110,18 @@ def asked_for(word: str, python: str, weights: str, jump: str) -> list[Asked]:
     from dispatcher.cli.hosts.supply import supply
 
     needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
-    return [Asked(word, target_named(word, jump), needs, weights_there=weights)]
+    return [CheckTarget(word, target_named(word, jump), needs, weights_there=weights)]
 
 
 def _useful(*, cache: bool = True) -> dict[str, str]:
-    """What trials can do without; of GPUs more is said than that a module is missing."""
+    """Return optional modules, without those that other checks report on, such as that of GPUs."""
     from dispatcher.wheelhouse import USEFUL
 
     passed_over = {"pynvml"} if cache else {"pynvml", "filelock"}
     return {name: missed for name, missed in USEFUL.items() if name not in passed_over}
 
 
-def _of_file(path: Path) -> list[Asked]:
+def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
@@ -126,12 +132,12 @@ def _of_file(path: Path) -> list[Asked]:
 
     config = with_default_folder(load_experiment(path))
     root = config.weights_root
-    found = []
+    targets = []
     for place in places(config):
         if place.machine is None:
             continue
         machine = machine_of(place.worker, place.machine)
-        told, taken = agent_resources(config, place), config.trial_needs
+        resources, taken = agent_resources(config, place), config.trial_needs
         needs = HostNeeds(
             python=machine.command(),
             oldest=OLDEST,
@@ -140,17 +146,17 @@ def _of_file(path: Path) -> list[Asked]:
             supply=supply,
             work_folder=machine.work_folder,
             read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            modules=(*NEEDED_MODULES, "pynvml") if told.must_have_gpus else NEEDED_MODULES,
+            modules=(*NEEDED_MODULES, "pynvml") if resources.must_have_gpus else NEEDED_MODULES,
             cpus=taken.trial_cpu_number or 0.0,
             gpus=taken.trial_gpu_number or 0.0,
             gpu_memory=config.min_gpu_memory or 0,
-            gpu_indices=told.gpu_indices or (),
+            gpu_indices=resources.gpu_indices or (),
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        found.append(Asked(place.worker, target_of(place.machine), needs, here, there))
-    if not found:
+        targets.append(CheckTarget(place.worker, target_of(place.machine), needs, here, there))
+    if not targets:
         raise UserError(
             "names no machines", hint="see trainingService.machineList", where=str(path)
         )
-    return found
+    return targets

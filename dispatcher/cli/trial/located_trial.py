@@ -1,4 +1,4 @@
-"""Which attempt of a trial a user means, and whether it is over."""
+"""The trial and the attempt that a user means, and whether the attempt is over."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _OVER = ("delivering", "ended", "backoff")
 
 
-class TrialFound:
-    """One trial of an experiment, whose record stays open.
+class LocatedTrial:
+    """One trial of an experiment, with the experiment's store open for reading.
 
     Raises:
         UserError: there is no such experiment, or it has no such trial.
     """
 
     def __init__(self, trial: int, experiment: str | None, base: Path | None) -> None:
-        self.found = find_one(experiment, base, others=True)
-        self.folder = ExperimentFolder(self.found.folder)
+        self.experiment = find_one(experiment, base, others=True)
+        self.folder = ExperimentFolder(self.experiment.folder)
         self.trial = trial
-        self._reader = queries.ExperimentReader.open(self.found.folder)
+        self._reader = queries.ExperimentReader.open(self.experiment.folder)
         try:
             self.detail: TrialDetail = queries.trial(self._reader, trial)
         except BaseException:
@@ -49,7 +49,7 @@ class TrialFound:
         self._reader.close()
 
     def look_again(self) -> None:
-        """See what has become of it."""
+        """Read the trial's record again."""
         self.detail = queries.trial(self._reader, self.trial)
 
     @property
@@ -59,11 +59,11 @@ class TrialFound:
 
     @property
     def state(self) -> str:
-        """In a word."""
+        """The trial's outcome, or its state while it is not over."""
         return self.detail.trial.outcome or self.detail.trial.state
 
     def attempt(self, number: int | None) -> AttemptAt:
-        """An attempt, the newest if no number is given.
+        """Return an attempt, the newest if no number is given.
 
         Raises:
             UserError: it has not begun.
@@ -76,11 +76,11 @@ class TrialFound:
                 return AttemptAt(each.worker, self.trial, wanted, each.pid or 0)
         if number is not None and self.newest:
             text = f"trial {self.trial} has no attempt {number}, and {self.newest} is its newest"
-            raise UserError(text, where=self.found.id)
+            raise UserError(text, where=self.experiment.id)
         text = f"trial {self.trial} has not started: it is {self.state}"
-        raise UserError(text, hint=f"bequeath why {self.trial}", where=self.found.id)
+        raise UserError(text, hint=f"bequeath why {self.trial}", where=self.experiment.id)
 
     def over(self, number: int) -> bool:
-        """Whether nothing more comes of that attempt."""
+        """Whether that attempt is over."""
         one = self.detail.trial
         return one.attempt > number or one.state in _OVER

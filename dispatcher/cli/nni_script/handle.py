@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.background import start_in_background
-from dispatcher.cli.nni_script.children import held_back
+from dispatcher.cli.nni_script.children import withheld_from_children
 from dispatcher.cli.scene import Observer
 from dispatcher.cli.watching import Watching
 from dispatcher.control.client import HeadClient
@@ -17,26 +17,26 @@ from dispatcher.finding import known_folders
 from dispatcher.finding.find import find_folder
 from dispatcher.queries.status import is_led
 
-#: Between two looks at whether it is over (seconds).
+#: Seconds between two checks whether an experiment is over.
 LOOK_S = 0.1
 
 
-class Hand:
-    """One experiment, by its folder."""
+class ExperimentHandle:
+    """A handle on one experiment, by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
-    def on_new(cls, config: ExperimentConfig, ident: str) -> Hand:
-        """Lay a new one down."""
+    def on_new(cls, config: ExperimentConfig, ident: str) -> ExperimentHandle:
+        """Make the folder of a new experiment."""
         folder = create(known_folders.with_default_folder(config), ident)
         known_folders.remember(folder.parent)
         return cls(folder)
 
     @classmethod
-    def on(cls, ident: str) -> Hand:
-        """One that is kept. Raises ``ExperimentNotFound``."""
+    def on(cls, ident: str) -> ExperimentHandle:
+        """Return the handle on an existing experiment. Raises ``ExperimentNotFound``."""
         return cls(find_folder(ident, None))
 
     @property
@@ -45,13 +45,13 @@ class Hand:
         return is_led(self.folder)
 
     def start(self) -> None:
-        """Have it led in the background, from where it stands; blocks until its head answers."""
+        """Start a head in the background, to begin or to go on; blocks until it answers."""
         if not self.running:
-            with held_back():
+            with withheld_from_children():
                 start_in_background(self.folder)
 
     def wait(self) -> None:
-        """Show its progress until it is over; an interrupt stops it."""
+        """Show the progress until the experiment is over; an interrupt stops it."""
         watching = Watching(Observer(self.folder, self.folder.name))
         watching.start()
         try:
@@ -63,12 +63,12 @@ class Hand:
             watching.close()
 
     def stop(self) -> None:
-        """Stop it and wait for that."""
+        """Stop the experiment and wait until it has stopped."""
         self.ask("stop", kind="now", reason="stopped by its script")
         self._await_end()
 
     def ask(self, verb: str, **arguments: Any) -> None:
-        """Ask its head for something. Raises ``PassingBackendError`` if none leads it."""
+        """Send a request to the head. Raises ``PassingBackendError`` if no head leads."""
         with HeadClient(self.folder) as client:
             client.ask(verb, **arguments)
 

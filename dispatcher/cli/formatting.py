@@ -1,4 +1,4 @@
-"""How durations, sizes, numbers and parameters are written for people."""
+"""Durations, sizes, numbers and parameters as text for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTHING = "–"
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time in its two largest units.
+    """Return a length of time in its two largest units.
 
     >>> duration(0.25), duration(42), duration(133), duration(90_000)
     ('0.2 s', '42 s', '2m 13s', '1d 1h')
@@ -33,7 +33,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(nbytes: float | None) -> str:
-    """An amount of bytes, in powers of 1024.
+    """Return an amount of bytes, in powers of 1024.
 
     >>> size(0), size(1536), size(3 << 30)
     ('0 B', '1.5 KiB', '3.0 GiB')
@@ -48,7 +48,7 @@ def size(nbytes: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A metric: six digits are enough to tell trials apart.
+    """Return a metric with six digits, which are enough to tell trials apart.
 
     >>> number(0.98123456), number(3), number(None)
     ('0.981235', '3', '–')
@@ -57,14 +57,14 @@ def number(value: float | None) -> str:
 
 
 def moment(at: float | None) -> str:
-    """A point in time, in UTC."""
+    """Return a point in time, in UTC."""
     if at is None:
         return NOTHING
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def count(many: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> count(1, "trial"), count(3, "trial")
     ('1 trial', '3 trials')
@@ -73,7 +73,7 @@ def count(many: int, noun: str) -> str:
 
 
 def outcomes(counts: Mapping[str, int]) -> str:
-    """How many trials ended how; a request that never became a trial is none of them.
+    """Return the numbers of trials by outcome; requests that never became a trial come last.
 
     >>> outcomes({"succeeded": 3, "no trial": 1})
     '3 succeeded (1 more request ended without a trial)'
@@ -87,7 +87,7 @@ def outcomes(counts: Mapping[str, int]) -> str:
 
 
 def value(anything: Any) -> str:
-    """A parameter or metric on one line."""
+    """Return a parameter or metric on one line."""
     if isinstance(anything, float):
         return number(anything)
     if isinstance(anything, str):
@@ -102,7 +102,7 @@ def value(anything: Any) -> str:
 
 
 def parameters(values: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> str:
-    """Parameters on one line: ``lr=0.01 width=64``."""
+    """Return parameters on one line: ``lr=0.01 width=64``."""
     return " ".join(
         f"{safe_text(key)}={value(item)}" for key, item in values.items() if key not in without
     )
