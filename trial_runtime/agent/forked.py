@@ -190,6 +190,8 @@ class ForkedRunner:
             attempt.pid = message.pid
             if attempt.key in self._kill_when_known:
                 _signal(message.pid, signal.SIGKILL)
+            elif attempt.stop_reason is not None:  # before there was anybody to signal
+                self.terminate(attempt)
             self._means.on_start(attempt)
         elif isinstance(message, zygote.Ended):
             # Reaped by the server, so its number may belong to somebody else by now; its

@@ -186,6 +186,26 @@ def test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same(head_with):
     assert "its trialMemorySize is 200 MiB" in end.text
 
 
+def test_a_fork_that_is_stopped_before_it_is_there_ends(head_with):
+    """The server takes its time for imports. Mutation: SIGTERM, for which there was no process yet,
+    never comes, and a script that asks nobody runs on until its grace is over."""
+    head = head_with(command="python train.py", reuse="forked", preload=("slow",))
+    (head.code / "slow.py").write_text(
+        "import os, time\n"
+        "open('importing', 'w').close()\n"
+        "while not os.path.exists('go'): time.sleep(0.01)\n"
+    )
+    head.script("import time\ntime.sleep(600)\n")
+    head.start(1)
+    head.until(lambda: (head.code / "importing").exists(), "it imports")
+    for _ in range(2):
+        head.send(wire.Stop(1, 1, "killed by the user", 3600.0))
+    head.until(lambda: head.heartbeats and head.heartbeats[-1].running == 1)
+    head.listen(1.0)
+    (head.code / "go").touch()
+    assert head.end_of(1).reason == "killed by the user"
+
+
 def test_fork_and_leave(head_with):
     """Daemons in sessions of their own, two generations deep, end with their trial."""
     head = head_with(command=f"{PY} train.py")
