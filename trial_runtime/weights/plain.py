@@ -156,7 +156,7 @@ def _is_piece(folder: str, name: str, writer: str) -> bool:
         return False
     try:
         return _are_of_one_trial(writer_of(os.path.join(folder, name)), writer)
-    except CorruptWeights:
+    except (CorruptWeights, PathThroughLink):  # nothing that a save makes
         return False
 
 

@@ -148,6 +148,9 @@ def test_what_another_attempt_is_about_to_save_is_nobodys_weights(root: Path) ->
     (root / "3" / "model.pt").unlink()
     unnamed.rename(root / "3" / data)  # no file of ours, though it is called so
     assert published_digest(str(root / "3"), writer="3.2").kind == "files"
+    (root / "3" / data).rename(root / "3" / "x.bin")
+    (root / "3" / data).symlink_to("x.bin")
+    assert published_digest(str(root / "3"), writer="3.2").kind == "files"
 
 
 def test_both_kinds_can_be_awaited(tree: Path, root: Path) -> None:
