@@ -51,7 +51,7 @@ class UserRequests:
         """Change a setting, in the record as well. Raises ``UserError``."""
         before = self._config
         config = apply_update(before, key, value)
-        self._folder.write_config(to_json(config), to_shared(config))
+        self._folder.change_config(to_json(config), to_shared(config))
         failpoint("head.config.updated")
         self._config = config
         events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]
