@@ -147,9 +147,10 @@ class Attempts:
         return list(self._live.values())
 
     def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
-        """End one for a reason of this host's, which ``text`` tells."""
-        if attempt.stop_reason is None:
-            attempt.stop_text = text
+        """End one for a reason of this host's, which ``text`` tells. Where that leaves it no time,
+        it has none either if it is about to end for another reason."""
+        if attempt.stop_reason is None or grace_s <= 0:
+            attempt.stop_text = attempt.stop_text or text
             self._stop(attempt, reason, grace_s)
 
     def holds(self) -> list[tuple[int, int]]:
