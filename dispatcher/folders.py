@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.ownership import ID_LETTERS
 from dispatcher.queries.reader import SHARED_NAME
 from dispatcher.queries.small_file import read_small
@@ -77,21 +77,34 @@ class ExperimentFolder:
             text: the file; nobody else may read it, since secrets may be written out in it.
             shared: the same as others may see it; whoever may read the folder may read this.
         """
-        shown = None
+        drafts = []
         if shared:
             readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-            shown = _draft(self.shared_config, shared, readers)
-        # Before others see anything: it may find no room.
-        draft = _draft(self.config, text, 0)
+            drafts.append((_draft(self.shared_config, shared, readers), self.shared_config))
+        drafts.append((_draft(self.config, text, 0), self.config))
         failpoint("config.drafted")
-        if shown is not None:
-            shown.replace(self.shared_config)
-        draft.replace(self.config)
+        for draft, place in drafts:  # none before there is room for all
+            draft.replace(place)
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def change_config(self, text: str, shared: str = "") -> None:
+        """As :meth:`write_config`, for a user who has asked for it: no head ends by that.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        try:
+            self.write_config(text, shared)
+        except OSError as error:
+            raise UserError(
+                f"the change cannot be written down: {error.strerror}",
+                hint="free space there, or look at the disk, and try again",
+                where=str(self.config),
+            ) from error
 
     @property
     def journal(self) -> Path:

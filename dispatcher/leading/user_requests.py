@@ -51,15 +51,7 @@ class UserRequests:
         """Change a setting, in the record as well. Raises ``UserError``."""
         before = self._config
         config = apply_update(before, key, value)
-        try:
-            self._folder.write_config(to_json(config), to_shared(config))
-        except OSError as error:
-            raise UserError(
-                f"{key!r} is not changed: the experiment's record cannot be written: "
-                f"{error.strerror}",
-                hint="change it again when the disk takes it; the experiment goes on as it was",
-                where=str(self._folder.config),
-            ) from error
+        self._folder.change_config(to_json(config), to_shared(config))
         failpoint("head.config.updated")
         self._config = config
         events: list[e.Event] = [e.SettingsUpdated(settings_of(config))]

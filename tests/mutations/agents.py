@@ -18,6 +18,30 @@ AGENTS: tuple[Mutation, ...] = (
         ),
     ),
     Mutation(
+        "who-is-to-stop-has-all-the-memory-there-is",
+        9,
+        "a trial with ten minutes to save in fills its machine's memory meanwhile",
+        "trial_runtime/agent/attempts.py",
+        "        if attempt.stop_reason is None or grace_s <= 0:\n",
+        "        if attempt.stop_reason is None:\n",
+        (
+            "tests/integration/agent/test_endings.py"
+            "::test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same",
+        ),
+    ),
+    Mutation(
+        "a-fork-that-is-not-there-yet-misses-its-sigterm",
+        9,
+        "a script that is stopped while the server imports runs on until its grace is over",
+        "trial_runtime/agent/forked.py",
+        "            elif attempt.stop_reason is not None:",
+        "            elif False:",
+        (
+            "tests/integration/agent/test_endings.py"
+            "::test_a_fork_that_is_stopped_before_it_is_there_ends",
+        ),
+    ),
+    Mutation(
         "an-agent-obeys-an-older-head",
         3,
         "two heads lead at once: the older one stops and starts trials of the newer one",

@@ -160,7 +160,8 @@ class Attempts:
         return list(self._live.values())
 
     def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
-        """End an attempt for a cause on this host; the first such cause counts.
+        """End an attempt for a cause on this host; the first such cause counts. A cause that leaves
+        no time takes it also from an attempt that is ending for another one.
 
         Args:
             attempt: one that has not ended.
@@ -168,8 +169,8 @@ class Attempts:
             text: the cause, for the user.
             grace_s: time until SIGKILL (seconds); 0 kills at once.
         """
-        if attempt.stop_reason is None:
-            attempt.stop_text = text
+        if attempt.stop_reason is None or grace_s <= 0:
+            attempt.stop_text = attempt.stop_text or text
             self._stop(attempt, reason, grace_s)
 
     def holds(self) -> list[tuple[int, int]]:

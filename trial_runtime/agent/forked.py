@@ -11,7 +11,6 @@ import socket
 import sys
 
 import msgspec
-from msgspec.structs import replace
 
 from trial_runtime.agent import zygote
 from trial_runtime.agent.attempt import Attempt, Exit
@@ -58,9 +57,7 @@ class ForkedRunner:
         if self._context.spec.nni:
             from trial_runtime.agent import nni_trial
 
-            variables = dict(attempt.session.variables)
-            nni_trial.furnish(attempt, variables)
-            attempt.session = replace(attempt.session, variables=variables)
+            nni_trial.furnish_session(attempt)
         write_session(attempt.session_path, attempt.session)
         if self._waiting or not self._ask_for(attempt, channel):
             self._waiting[attempt.key] = attempt
@@ -199,6 +196,8 @@ class ForkedRunner:
             attempt.pid = message.pid
             if attempt.key in self._kill_when_known:
                 _signal(message.pid, signal.SIGKILL)
+            elif attempt.stop_reason is not None:  # before there was a process to signal
+                self.terminate(attempt)
             self._context.on_start(attempt)
         elif isinstance(message, zygote.ChildEnded):
             # Reaped by the server, so its number may belong to somebody else by now; its

@@ -6,6 +6,7 @@ import os
 from collections.abc import MutableMapping
 
 import msgspec
+from msgspec.structs import replace
 
 from trial_runtime import nni_shim
 from trial_runtime.agent.attempt import Attempt
@@ -62,3 +63,14 @@ def furnish(attempt: Attempt, environment: MutableMapping[str, str]) -> None:
             file.write(msgspec.json.encode(content))
     except OSError as error:
         raise CannotStart(f"cannot lay the parameters down: {error.strerror}") from error
+
+
+def furnish_session(attempt: Attempt) -> None:
+    """The same for a process that is there before its trial: its session brings the variables.
+
+    Raises:
+        CannotStart: the attempt's folder cannot be written to.
+    """
+    variables = dict(attempt.session.variables)
+    furnish(attempt, variables)
+    attempt.session = replace(attempt.session, variables=variables)

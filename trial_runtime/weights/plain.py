@@ -25,7 +25,7 @@ from trial_runtime.errors import (
 from trial_runtime.weights import faults, hashing
 from trial_runtime.weights.datafile import OWN_NAME, writer_of
 from trial_runtime.weights.held import Held, hold
-from trial_runtime.weights.leftovers import is_unnamed
+from trial_runtime.weights.leftovers import is_silly, is_unnamed
 from trial_runtime.weights.manifest import MANIFEST_NAME
 from trial_runtime.weights.paths import open_regular, relative_to
 from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience
@@ -86,7 +86,8 @@ def published_digest(
     raw = manifest_bytes(path)
     if raw is None:
         tree = digest_tree(path, max_files=max_files)
-        if all(_is_piece(path, file.path, writer) for file in tree.files):
+        names = [file.path for file in tree.files]
+        if faults.persist(lambda: all(_is_piece(path, name, writer) for name in names), path):
             raise WeightsNotFound(
                 "holds nothing but what a save has left unfinished",
                 hint="the trial has to write its weights to its save_path before it ends",
@@ -138,19 +139,24 @@ def _digest_of_save(path: str, root: str | None, writer: str) -> PublishedDigest
 
 def _is_another_attempt(saved_by: str, writer: str) -> bool:
     """Whether both are attempts of one trial. Another trial's name is a copy made by this one."""
-    return saved_by != writer and saved_by.rpartition(".")[0] == writer.rpartition(".")[0] != ""
+    return saved_by != writer and _are_of_one_trial(saved_by, writer)
+
+
+def _are_of_one_trial(one: str, other: str) -> bool:
+    return one.rpartition(".")[0] == other.rpartition(".")[0] != ""
 
 
 def _is_piece(folder: str, name: str, writer: str) -> bool:
-    """Whether a file belongs to a save that is not finished. An attempt that was given up and
-    lives on may save where its successor has saved nothing, and that is nobody's weights."""
-    if is_unnamed(name):
+    """Whether a file belongs to a save that is not finished, or was removed. An attempt that was
+    given up and lives on may save where its successor has saved nothing, and that is nobody's
+    weights; nor is what its own save has written until its manifest says what it is a part of."""
+    if is_unnamed(name) or is_silly(name):
         return True
     if not OWN_NAME.fullmatch(name):
         return False
     try:
-        return _is_another_attempt(writer_of(os.path.join(folder, name)), writer)
-    except CorruptWeights:
+        return _are_of_one_trial(writer_of(os.path.join(folder, name)), writer)
+    except (CorruptWeights, PathThroughLink):  # nothing that a save makes
         return False
 
 

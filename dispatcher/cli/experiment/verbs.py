@@ -228,7 +228,7 @@ def _update_record(folder: Path, key: str, value: Any) -> str:
         config = from_json(record.read_config(), str(record.config))
         config = apply_update(config, key, value)
         warning = gone_before_it_goes_on(record, config)
-        record.write_config(to_json(config), to_shared(config))
+        record.change_config(to_json(config), to_shared(config))
     return warning
 
 

@@ -165,6 +165,47 @@ def test_an_order_to_stop_that_is_repeated_with_a_shorter_grace_goes_further(hea
     assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
 
 
+def test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same(head_with):
+    """Where the kernel bounds it, it does so however a trial is about to end. Mutation: what a user
+    gave it to save in, ten minutes, it may fill its machine's memory in."""
+    head = head_with(function="train:main")
+    head.script(
+        "import signal, time, trial_runtime as t\n"
+        "def main(p):\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    t.report_intermediate(0)\n"
+        "    while not t.should_stop(): time.sleep(0.01)\n"
+        "    kept = b'x' * (300 << 20)\n"
+        "    while kept: time.sleep(1)\n"
+    )
+    head.start(1, memory_bytes=200 << 20)
+    head.until(lambda: head.metrics(1), "it runs")
+    head.send(wire.Stop(1, 1, "killed by the user", 3600.0))
+    end = head.end_of(1)
+    assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
+    assert "its trialMemorySize is 200 MiB" in end.text
+
+
+def test_a_fork_that_is_stopped_before_it_is_there_ends(head_with):
+    """The server takes its time for imports. Mutation: SIGTERM, for which there was no process yet,
+    never comes, and a script that asks nobody runs on until its grace is over."""
+    head = head_with(command="python train.py", reuse="forked", preload=("slow",))
+    (head.code / "slow.py").write_text(
+        "import os, time\n"
+        "open('importing', 'w').close()\n"
+        "while not os.path.exists('go'): time.sleep(0.01)\n"
+    )
+    head.script("import time\ntime.sleep(600)\n")
+    head.start(1)
+    head.until(lambda: (head.code / "importing").exists(), "it imports")
+    for _ in range(2):
+        head.send(wire.Stop(1, 1, "killed by the user", 3600.0))
+    head.until(lambda: head.heartbeats and head.heartbeats[-1].running == 1)
+    head.listen(1.0)
+    (head.code / "go").touch()
+    assert head.end_of(1).reason == "killed by the user"
+
+
 def test_fork_and_leave(head_with):
     """Daemons in sessions of their own, two generations deep, end with their trial."""
     head = head_with(command=f"{PY} train.py")

@@ -156,19 +156,24 @@ def test_nnis_functions_speak_for_the_trial_that_calls_them(head_with, reuse):
         assert head.output(trial) == ""
 
 
-@pytest.mark.parametrize("reuse", ["none", "forked"])
-def test_a_trial_of_nnis_finds_its_own_folder_around_it(head_with, reuse):
+@pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
+@pytest.mark.parametrize("what", ["function", "command"])
+def test_a_trial_of_nnis_finds_its_own_folder_around_it(head_with, reuse, what):
     """Mutation: only in a process that was made for it from the start."""
-    head = head_with(command="python train.py", reuse=reuse, slots=1, nni=True)
+    runs = {"function": "train:main", "command": "python train.py"}
+    head = head_with(**{what: runs[what]}, reuse=reuse, slots=1, nni=True)
     head.script(
         "import json, os, nni\n"
-        "folder = os.environ['NNI_OUTPUT_DIR']\n"
-        "assert folder == os.environ['NNI_SYS_DIR'] and os.path.isdir(folder + '/.nni')\n"
-        "told = json.load(open(folder + '/parameter.cfg'))\n"
-        "assert told['parameters'] == nni.get_next_parameter()\n"
-        "assert os.environ['NNI_TRIAL_JOB_ID'] == nni.get_trial_id() == str(told['parameter_id'])\n"
-        "assert os.environ['NNI_TRIAL_SEQ_ID'] == nni.get_trial_id()\n"
-        "open(folder + '/mine', 'w').write(nni.get_trial_id())\n"
+        "def main(params=None):\n"
+        "    folder = os.environ['NNI_OUTPUT_DIR']\n"
+        "    assert folder == os.environ['NNI_SYS_DIR'] and os.path.isdir(folder + '/.nni')\n"
+        "    told = json.load(open(folder + '/parameter.cfg'))\n"
+        "    assert told['parameters'] == nni.get_next_parameter()\n"
+        "    number = os.environ['NNI_TRIAL_JOB_ID']\n"
+        "    assert number == nni.get_trial_id() == str(told['parameter_id'])\n"
+        "    assert os.environ['NNI_TRIAL_SEQ_ID'] == nni.get_trial_id()\n"
+        "    open(folder + '/mine', 'w').write(nni.get_trial_id())\n"
+        "if __name__ == '__main__': main()\n"
     )
     for trial in (1, 2):
         end = head.run(trial, parameters={"x": trial})

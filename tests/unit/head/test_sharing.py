@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from dispatcher.creating import create
-from dispatcher.errors import ExperimentFileError
+from dispatcher.errors import ExperimentFileError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json
@@ -150,6 +151,30 @@ def test_what_is_updated_stays_shared_as_it_was(base: Path, umask: None) -> None
         if many:
             assert json.loads(folder.shared_config.read_text())["experiment"]["maxTrialNumber"] == 7
             assert mode(folder.shared_config) == 0o644
+
+
+@pytest.mark.parametrize("taken", [0, 1], ids=["nothing", "one of two files"])
+def test_an_update_that_the_disk_does_not_take_changes_nothing(
+    base: Path, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the head ends by it, with all it leads; or what others see is changed already."""
+    folder = ExperimentFolder(create(config(base, shareWith="all")))
+    desk = UserRequests(from_json(folder.read_config()), folder)
+    before = folder.read_config(), folder.shared_config.read_text()
+    given: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        given.append(descriptor)
+        if len(given) > taken:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fsync)
+        with pytest.raises(UserError, match="written down: No space left"):
+            desk.update("maxTrialNumber", 7)
+    assert (folder.read_config(), folder.shared_config.read_text()) == before
+    desk.update("trialConcurrency", 2)
+    assert json.loads(folder.read_config())["experiment"].get("maxTrialNumber") != 7
 
 
 def test_a_copy_is_shared_as_the_original(base: Path, umask: None) -> None:

@@ -117,7 +117,7 @@ def test_one_that_cannot_be_written_changes_nothing(
 
         with monkeypatch.context() as disk:
             disk.setattr(os, "fsync", sync)
-            with pytest.raises(UserError, match=r"not changed.*No space left on device") as raised:
+            with pytest.raises(UserError, match=r"written down.*No space left on device") as raised:
                 users.update("maxTrialNumber", 77)
         assert raised.value.where == str(folder.config)
         assert (folder.read_config(), folder.shared_config.read_text()) == (before, shared)

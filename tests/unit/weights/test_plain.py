@@ -134,8 +134,10 @@ def test_what_another_attempt_is_about_to_save_is_nobodys_weights(root: Path) ->
     (data,) = os.listdir(root / "3")
     unnamed = root / "3" / f".tmp-{'0' * 16}-{data}"
     unnamed.write_bytes(b"half")
-    with pytest.raises(WeightsNotFound, match="what a save has left unfinished"):
-        published_digest(str(root / "3"), writer="3.2")
+    (root / "3" / f".nfs{'0' * 24}").write_bytes(b"removed")
+    for writer in ("3.2", "3.1"):  # its own, too: no reader opens what has no manifest
+        with pytest.raises(WeightsNotFound, match="what a save has left unfinished"):
+            published_digest(str(root / "3"), writer=writer)
     assert published_digest(str(root / "3"), writer="4.1").kind == "files", "a copy of its own"
     os.unlink(root / "3" / data)
     for writer in ("3.1", "3.2", "4.1", ""):
@@ -145,6 +147,9 @@ def test_what_another_attempt_is_about_to_save_is_nobodys_weights(root: Path) ->
     assert published_digest(str(root / "3"), writer="3.2").kind == "files"
     (root / "3" / "model.pt").unlink()
     unnamed.rename(root / "3" / data)  # no file of ours, though it is called so
+    assert published_digest(str(root / "3"), writer="3.2").kind == "files"
+    (root / "3" / data).rename(root / "3" / "x.bin")
+    (root / "3" / data).symlink_to("x.bin")
     assert published_digest(str(root / "3"), writer="3.2").kind == "files"
 
 
