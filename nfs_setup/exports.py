@@ -117,7 +117,7 @@ class Options:
 
     def text(self) -> str:
         """As exports(5) writes them, each said out loud, since defaults have changed before."""
-        words = [
+        parts = [
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",
             "root_squash" if self.root_squash else "no_root_squash",
@@ -127,8 +127,8 @@ class Options:
             "no_subtree_check",
             f"sec={':'.join(self.sec)}",
         ]
-        words += [f"fsid={self.fsid}"] if self.fsid else []
-        return ",".join(words)
+        parts += [f"fsid={self.fsid}"] if self.fsid else []
+        return ",".join(parts)
 
 
 def flavours(text: str) -> tuple[str, ...]:
@@ -137,12 +137,12 @@ def flavours(text: str) -> tuple[str, ...]:
     Raises:
         RequestRefused: for a flavour that nfs(5) does not have.
     """
-    found = tuple(text.split(":"))
-    for flavour in found:
+    parts = tuple(text.split(":"))
+    for flavour in parts:
         if flavour not in _FLAVOURS:
             hint = f"it is one of {', '.join(_FLAVOURS)}, several separated by ':'"
             raise RequestRefused("is no security flavour", where=f"sec {flavour!r}", hint=hint)
-    return found
+    return parts
 
 
 def file_of(path: str) -> str:
@@ -154,6 +154,6 @@ def file_of(path: str) -> str:
 
 def text_of(path: str, clients: Sequence[Client], options: Options) -> str:
     """The whole of our file: one line, whatever the path is called."""
-    words = " ".join(f"{c.word}({options.text()})" for c in clients)
+    parts = " ".join(f"{c.word}({options.text()})" for c in clients)
     head = "# Written by 'bequeath nfs server'; 'bequeath nfs undo' removes it.\n"
-    return f"{head}{escaped(path)} {words}\n"
+    return f"{head}{escaped(path)} {parts}\n"

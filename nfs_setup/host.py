@@ -32,7 +32,7 @@ class Ran:
         return self.code == 0
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The last line that says something, errors first: for the text of an error."""
         lines = (self.err.strip() or self.out.strip()).splitlines()
         return lines[-1].strip() if lines else f"it ended with {self.code} and said nothing"

@@ -193,8 +193,8 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
         uid, gid = accounts.user(host, owner)
     if group:
         gid = accounts.group(host, group)
-    words = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
-    return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_words=words)
+    owner_text = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
+    return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_text=owner_text)
 
 
 def _read_back(text: str, path: str, clients: list[str]) -> None:

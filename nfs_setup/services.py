@@ -108,9 +108,9 @@ class SysvInit:
 
     def stop(self, name: str) -> Lines:
         """What stops it. Debian's script looks for nfsd among programs and leaves its threads,
-        which are the kernel's; so those are told as well."""
-        told = (("rpc.nfsd", "0"),) if name == NFSD else ()
-        return (("service", name, "stop"), *told)
+        which are the kernel's; so those are threads_off as well."""
+        threads_off = (("rpc.nfsd", "0"),) if name == NFSD else ()
+        return (("service", name, "stop"), *threads_off)
 
     def restart(self, name: str) -> Lines:
         """What starts it anew."""

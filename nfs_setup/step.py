@@ -29,7 +29,7 @@ class Step(Protocol):
         """Whether other runs of the verb count on it, too."""
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """What it is about, for the line that says it is there already."""
 
     def change(self, host: Host) -> Change | None:

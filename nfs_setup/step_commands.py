@@ -19,7 +19,7 @@ _COMMAND_S = 60.0
 class Commands:
     """Commands that bring something about, and those that take it back, in their order."""
 
-    words: str
+    title: str
     needed: Callable[[Host], bool]
     do: tuple[tuple[str, ...], ...]
     back: tuple[tuple[str, ...], ...] = ()
@@ -30,7 +30,7 @@ class Commands:
         """The commands."""
         if not self.needed(host):
             return None
-        return Change(self.words, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
+        return Change(self.title, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """The commands back."""
@@ -41,7 +41,7 @@ class Commands:
         for command in self.do:
             ran = host.run(command, limit_s=_COMMAND_S)
             if not ran.ok:
-                raise MachineRefuses(ran.said, where=" ".join(command))
+                raise MachineRefuses(ran.message, where=" ".join(command))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Everything was known before."""
@@ -52,5 +52,5 @@ def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     for command in data["back"]:
         ran = host.run(command, limit_s=_COMMAND_S)
         if not ran.ok and ran.code != 127:
-            raise MachineRefuses(ran.said, where=" ".join(command))
+            raise MachineRefuses(ran.message, where=" ".join(command))
     return ""

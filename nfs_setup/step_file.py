@@ -25,7 +25,7 @@ class WriteFile:
     kind: str = "file"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The file."""
         return self.path
 
@@ -159,7 +159,7 @@ def reload(host: Host, command: tuple[str, ...]) -> None:
     ran = host.run(command)
     if not ran.ok and ran.code != 127:
         hint = "it reads files of others, too: mend the line that it names, then try again"
-        raise MachineRefuses(ran.said, where=" ".join(command), hint=hint)
+        raise MachineRefuses(ran.message, where=" ".join(command), hint=hint)
 
 
 def diff(path: str, old: bytes, new: bytes) -> str:

@@ -21,18 +21,18 @@ class Folder:
     uid: int = 0
     gid: int = 0
     adopt: bool = False  # change owner and mode of one that is there already
-    owner_words: str = ""
+    owner_text: str = ""
     shared: bool = False
     kind: str = "folder"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The folder."""
         return self.path
 
     def change(self, host: Host) -> Change | None:
         """Folders to make, or what differs."""
-        owner = self.owner_words or f"owner {self.uid}, group {self.gid}"
+        owner = self.owner_text or f"owner {self.uid}, group {self.gid}"
         found = host.stat(self.path)
         if found is None:
             made = " ".join(_missing(host, self.path))

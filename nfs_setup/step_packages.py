@@ -27,7 +27,7 @@ class Packages:
     kind: str = "packages"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """Their names."""
         return f"packages {', '.join(self.names)}"
 
@@ -71,14 +71,14 @@ class Packages:
 
 
 def _failed(ran: Ran, names: str) -> MachineRefuses:
-    said = ran.err + ran.out
-    if is_busy(said):
+    output = ran.err + ran.out
+    if is_busy(output):
         hint = "wait until the other one is done, or end it, and try again"
         return MachineRefuses("the package manager is at work for somebody else", hint=hint)
     if ran.code == 127:
         return MachineRefuses(ran.err.strip(), hint=f"install {names} by hand and try again")
     hint = f"install {names} by hand and try again, or mend the package sources"
-    return MachineRefuses(f"cannot install {names}: {ran.said}", hint=hint)
+    return MachineRefuses(f"cannot install {names}: {ran.message}", hint=hint)
 
 
 def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
@@ -94,7 +94,7 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
         if not ran.ok and is_busy(ran.err + ran.out):
             raise _failed(ran, ", ".join(came))
         if not ran.ok:
-            return f"{', '.join(came)} stay: {ran.said}"
+            return f"{', '.join(came)} stay: {ran.message}"
     return remove_leftovers(host, data.get("missing", []))
 
 

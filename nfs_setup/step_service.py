@@ -28,7 +28,7 @@ class Service:
     kind: str = "service"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The service."""
         return f"service {self.name}" + ("" if self.on else " off")
 
@@ -52,15 +52,17 @@ class Service:
 
     def apply(self, host: Host) -> None:
         """Run the commands, then look: some scripts fail without saying so."""
-        said = ""
+        message = ""
         for command in self._commands(host):
             ran = host.run(command, limit_s=START_S)
-            said = ran.said if not ran.ok or "not starting" in ran.out.lower() else said
+            message = ran.message if not ran.ok or "not starting" in ran.out.lower() else message
             if not ran.ok:
-                raise MachineRefuses(said, where=" ".join(command), hint=_hint(self, said))
+                raise MachineRefuses(message, where=" ".join(command), hint=_hint(self, message))
         if self.services.state(host, self.name).active is not self.on:
             verb = "start" if self.on else "stop"
-            raise MachineRefuses(f"did not {verb}: {said}", where=self.name, hint=_hint(self, said))
+            raise MachineRefuses(
+                f"did not {verb}: {message}", where=self.name, hint=_hint(self, message)
+            )
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Which links have changed."""
@@ -68,8 +70,8 @@ class Service:
             data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
-def _hint(step: Service, said: str) -> str:
-    if "sockets" in said:  # what rpc.nfsd says of it
+def _hint(step: Service, message: str) -> str:
+    if "sockets" in message:  # what rpc.nfsd says of it
         return "something else listens at port 2049; who, says: ss -ltnp sport = :2049"
     if step.services.systemd:
         return f"look at: journalctl -u {step.name}"
@@ -97,7 +99,7 @@ def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     for command in commands:
         ran = host.run(command, limit_s=START_S)
         if not ran.ok:
-            raise MachineRefuses(ran.said, where=" ".join(command))
+            raise MachineRefuses(ran.message, where=" ".join(command))
     put_back(host, data["changed"])
     if services.systemd and data["changed"]:
         host.run(["systemctl", "daemon-reload"])

@@ -38,7 +38,7 @@ def undo(
     if request.dry_run:
         for run in reversed(chosen):
             for entry in reversed(run.entries):
-                report.steps.append(Line("planned", f"undo: {entry.words}"))
+                report.steps.append(Line("planned", f"undo: {entry.title}"))
                 watch(report.steps[-1])
         return
     require_root(host, "undo")
@@ -61,11 +61,11 @@ def _take_back(
         try:
             kept = take_back(host, ledger, entry)
         except OSError as error:
-            where = error.filename or entry.words
+            where = error.filename or entry.title
             raise MachineRefuses(error.strerror or str(error), where=where) from error
         run.entries.remove(entry)
         ledger.save()
-        line = Line("kept" if kept else "undone", entry.words, f"{kept}\n" if kept else "")
+        line = Line("kept" if kept else "undone", entry.title, f"{kept}\n" if kept else "")
         report.steps.append(line)
         watch(line)
     ledger.runs.remove(run)

@@ -85,4 +85,4 @@ def _answer(ran: Ran) -> dict[str, Any]:
                 break
             if isinstance(document, dict):
                 return document
-    raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.said}")
+    raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.message}")

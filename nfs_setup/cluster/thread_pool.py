@@ -19,15 +19,15 @@ class ThreadPool(Generic[_J]):
     Args:
         at_once: how many jobs may be under way.
         patience_s: how long those under way are awaited after :meth:`interrupt`.
-        heard: told, in the caller's thread, that those are awaited.
+        on_waiting: told, in the caller's thread, that those are awaited.
     """
 
     def __init__(
-        self, at_once: int, patience_s: float, heard: Callable[[], None] = lambda: None
+        self, at_once: int, patience_s: float, on_waiting: Callable[[], None] = lambda: None
     ) -> None:
         self._at_once = at_once
         self._patience_s = patience_s
-        self._heard = heard
+        self._on_waiting = on_waiting
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         #: Why no more jobs are begun.
         self.interrupted = False
@@ -71,7 +71,7 @@ class ThreadPool(Generic[_J]):
                 if deadline is not None:
                     return
                 deadline = time.monotonic() + self._patience_s
-                self._heard()
+                self._on_waiting()
             elif kind == "gone":
                 number -= 1
             elif kind == "begun":

@@ -31,8 +31,8 @@ def main() -> int:
     begun: list[tuple[str, str]] = []
     try:
         while True:
-            said = _answer(lines.get(), begun)
-            sys.stdout.write(json.dumps(said) + "\n")
+            reply = _answer(lines.get(), begun)
+            sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
         pass
@@ -66,12 +66,12 @@ def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
     if makes and is_ours(str(document.get("name"))):
         begun.append((str(document.get("path")), document["name"]))
     try:
-        said = answer(document)
+        reply = answer(document)
     except SetupError as error:
         return _refused(error)
-    if document["do"] == "end" and "facts" in said:
+    if document["do"] == "end" and "facts" in reply:
         begun.clear()
-    return said
+    return reply
 
 
 def _refused(error: SetupError) -> dict[str, Any]:

@@ -90,15 +90,15 @@ class LocalPeer:
         stdout = self._process.stdout
         assert stdout is not None
         last = time.monotonic() + limit_s
-        said = b""
+        line = b""
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
-            while not said.endswith(b"\n"):
+            while not line.endswith(b"\n"):
                 if not selector.select(max(0.0, last - time.monotonic())):
                     text = f"no answer in {limit_s:.0f} s"
                     raise PeerHangs(text, where=self.name)
                 part = os.read(stdout.fileno(), 1 << 16)
-                if not part or len(said) > _MOST_BYTES:
+                if not part or len(line) > _MOST_BYTES:
                     raise PeerLost("its program died", where=self.name)
-                said += part
-        return said
+                line += part
+        return line

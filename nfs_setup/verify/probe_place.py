@@ -31,21 +31,21 @@ def look(path: str) -> Surroundings:
     """The machine and the share. Looks at the share first: that is what mounts an automount."""
     files = LocalHost()
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        found = None
+        status = None
     real = os.path.realpath(path)
     mount = mount_above(files, real)
-    room = os.statvfs(path) if found is not None else None
+    room = os.statvfs(path) if status is not None else None
     network = mount is not None and kind_of(mount.kind).network
     return Surroundings(
         host=socket.gethostname(),
         uid=os.geteuid(),
         gid=os.getegid(),
-        found=_kind(found),
-        owner=found.st_uid if found else 0,
-        group=found.st_gid if found else 0,
-        mode=stat.S_IMODE(found.st_mode) if found else 0,
+        found=_kind(status),
+        owner=status.st_uid if status else 0,
+        group=status.st_gid if status else 0,
+        mode=stat.S_IMODE(status.st_mode) if status else 0,
         kind=mount.kind if mount else "",
         device=mount.device if mount else "",
         point=mount.point if mount else "",
@@ -122,10 +122,10 @@ def _wait_for(folder: str, limit_s: float) -> None:
         time.sleep(_POLL_S)
 
 
-def _kind(found: Any) -> str:
-    if found is None:
+def _kind(status: Any) -> str:
+    if status is None:
         return "nothing"
-    return "folder" if stat.S_ISDIR(found.st_mode) else "other"
+    return "folder" if stat.S_ISDIR(status.st_mode) else "other"
 
 
 def _exports_of(files: Files, path: str) -> tuple[str, ...]:
@@ -134,12 +134,12 @@ def _exports_of(files: Files, path: str) -> tuple[str, ...]:
         content = files.read(_EXPORTED) or b""
     except OSError:
         return ()
-    found = [
+    exports = [
         f"{export.client}({export.options})"
         for export in read_exports(content)
         if path == export.path or path.startswith(export.path.rstrip("/") + "/")
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(exports))
 
 
 def _remove_leftovers(path: str, before: float) -> int:

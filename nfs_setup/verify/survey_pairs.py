@@ -33,13 +33,13 @@ Say = Callable[[str], None]
 
 def survey_pairs(
     machines: Sequence[Asked],
-    found: Survey,
+    result: Survey,
     plan: Plan,
     say: Say,
     pool: ThreadPoolExecutor,
 ) -> None:
     """Fill in what is seen between machines; a single one only writes and reads a big file."""
-    found.rereads.extend(_big(machines, plan.big_bytes, say))
+    result.rereads.extend(_big(machines, plan.big_bytes, say))
     if len(machines) < 2:
         return
     say(f"what one makes, another sees (up to {plan.watch_s:.0f} s)")
@@ -50,7 +50,7 @@ def survey_pairs(
     here = [machine for machine in machines if not machine.lost]
     for holder, others in zip(here[:2], (here[1:], here[:1])):
         if others:
-            found.locks.extend(_lock(holder, others, plan.hold_s, pool))
+            result.locks.extend(_lock(holder, others, plan.hold_s, pool))
 
 
 def _big(machines: Sequence[Asked], nbytes: int, say: Say) -> list[Reread]:
@@ -84,8 +84,8 @@ def _big(machines: Sequence[Asked], nbytes: int, say: Say) -> list[Reread]:
 
 
 def _room(machine: Asked) -> int:
-    found = machine.facts.surroundings
-    return found.free_bytes if isinstance(found, Surroundings) else 0
+    around = machine.facts.surroundings
+    return around.free_bytes if isinstance(around, Surroundings) else 0
 
 
 def _views(machines: Sequence[Asked], watch_s: float, pool: ThreadPoolExecutor) -> list[Asked]:

@@ -90,26 +90,28 @@ def cluster(
     else:
         waves = plan.set_up(found, dry_run=dry_run)
     progress = MachineProgress([(member.name, member.role) for member in found.members])
-    conductor = RunPlan(
+    run_plan = RunPlan(
         connect,
         # What was set up is written where only root may look.
         needs_root=undo or status or not dry_run,
         at_once=at_once,
         patience_s=_PATIENCE_S,
         watch=progress.tell,
-        heard=lambda: note("awaiting the hosts that are under way (Ctrl-C again: not any more)"),
+        on_waiting=lambda: note(
+            "awaiting the hosts that are under way (Ctrl-C again: not any more)"
+        ),
     )
-    with _interruptible(conductor), progress.shown():
-        outcomes = conductor.carry_out(waves)
-    _answer(outcomes, conductor.interrupted, as_json)
+    with _interruptible(run_plan), progress.shown():
+        outcomes = run_plan.carry_out(waves)
+    _answer(outcomes, run_plan.interrupted, as_json)
 
 
 @contextlib.contextmanager
-def _interruptible(conductor: RunPlan) -> Iterator[None]:
+def _interruptible(run_plan: RunPlan) -> Iterator[None]:
     """Ctrl-C begins with no further host; the second awaits none."""
 
     def interrupt(number: int, frame: Any) -> None:
-        conductor.interrupt()  # and nothing is printed: a line may be half way out
+        run_plan.interrupt()  # and nothing is printed: a line may be half way out
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
