@@ -26,7 +26,7 @@ def boot_links(host: Host) -> Links:
 
 
 def difference(before: Links, after: Links) -> dict[str, list[str | None]]:
-    """What changed, as ``path → [before, after]``; None: it is not there."""
+    """Changes, as ``path → [before, after]``; None: it is not there."""
     paths = sorted({*before, *after})
     pairs = {path: [before.get(path), after.get(path)] for path in paths}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}

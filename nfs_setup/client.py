@@ -32,6 +32,11 @@ _ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
 def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Step]:
     """The steps for a request on this machine, and the reason of each option in the report.
 
+    Args:
+        host: the machine that mounts.
+        request: the share, the mount point and the options.
+        report: gets each option with its reason, and notes.
+
     Raises:
         RequestRefused: for a source, place or option that is wrong.
         MachineRefuses: if this machine cannot do it.

@@ -1,4 +1,4 @@
-"""Which packages and commands a family of systems has: one table, others are refused."""
+"""Packages and commands of each family of systems: one table, others are refused."""
 
 from __future__ import annotations
 
@@ -99,13 +99,28 @@ def _parts(value: str) -> list[str]:
 
 
 def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[str]:
-    """Which packages are installed: of ``names``, or of all."""
+    """The packages that are installed.
+
+    Args:
+        host: the machine that is asked.
+        distro: its family.
+        names: the packages to look for; empty for all.
+    """
     return {name for name, word in states(host, distro, names).items() if word == "installed"}
 
 
 def states(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> dict[str, str]:
-    """How packages stand that are there at all, of ``names`` or of all: ``installed``,
-    ``config-files`` (gone but for these), ``unpacked`` and others (died half way)."""
+    """The state of each package that is there at all, by its name.
+
+    Args:
+        host: the machine that is asked.
+        distro: its family.
+        names: the packages to look for; empty for all.
+
+    Returns:
+        ``installed``, ``config-files`` (gone but for these), ``unpacked`` or others (died half
+        way).
+    """
     asked = names if distro.family == "debian" else ()
     by_name = {}
     for line in host.run([*distro.installed, *asked]).out.splitlines():

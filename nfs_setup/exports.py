@@ -1,4 +1,4 @@
-"""Who may mount a folder and how: clients and options, checked, as a line of exports(5)."""
+"""Clients that may mount a folder, and options: checked, as a line of exports(5)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _network(text: str, where: str, everybody: bool) -> Client:
 
 @dataclass(frozen=True)
 class Options:
-    """How a folder is exported. The defaults are the safe ones."""
+    """Options of an export. The defaults are the safe ones."""
 
     read_only: bool = False
     root_squash: bool = True
@@ -116,7 +116,7 @@ class Options:
     fsid: str = ""  # for file systems that have no lasting name of their own
 
     def text(self) -> str:
-        """As exports(5) writes them, each said out loud, since defaults have changed before."""
+        """The options as exports(5) writes them, each explicit, since defaults have changed before."""
         parts = [
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",
@@ -153,7 +153,13 @@ def file_of(path: str) -> str:
 
 
 def text_of(path: str, clients: Sequence[Client], options: Options) -> str:
-    """The whole of our file: one line, whatever the path is called."""
+    """The whole of our file: one line, whatever the path is called.
+
+    Args:
+        path: the folder, absolute.
+        clients: machines and networks that may mount it.
+        options: the same for all of them.
+    """
     parts = " ".join(f"{c.word}({options.text()})" for c in clients)
     head = "# Written by 'bequeath nfs server'; 'bequeath nfs undo' removes it.\n"
     return f"{head}{escaped(path)} {parts}\n"

@@ -1,4 +1,4 @@
-"""What was changed on this machine, so that all of it can be taken back: /var/lib/bequeath/nfs.
+"""Record of all changes of this machine, to take them back: /var/lib/bequeath/nfs.
 
 An entry is written durably *before* its change is made, with all that undoing it needs; so
 whatever moment the power goes, the next run knows what may have been half done. Contents
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass
 class Run:
-    """What one command changed. ``complete`` is False while it is under way, or died."""
+    """Changes of one command. ``complete`` is False while it is under way, or died."""
 
     number: int
     verb: str
@@ -83,7 +83,7 @@ class Ledger:
         return name
 
     def kept(self, name: str) -> bytes:
-        """What was kept under a name.
+        """The content that was kept under a name.
 
         Raises:
             MachineRefuses: if somebody removed or changed it.

@@ -37,7 +37,7 @@ class Commands:
         return {"back": [list(command) for command in self.back]}
 
     def apply(self, host: Host) -> None:
-        """One after the other."""
+        """Run the commands, one after the other."""
         for command in self.do:
             ran = host.run(command, limit_s=_COMMAND_S)
             if not ran.ok:
@@ -48,7 +48,16 @@ class Commands:
 
 
 def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Run the commands back."""
+    """Run the commands that take a step back.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Commands.before` noted it.
+
+    Returns:
+        An empty text: nothing is kept.
+    """
     for command in data["back"]:
         ran = host.run(command, limit_s=_COMMAND_S)
         if not ran.ok and ran.code != 127:

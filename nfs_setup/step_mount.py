@@ -34,7 +34,7 @@ class MountShare:
 
     @property
     def title(self) -> str:
-        """What is mounted where."""
+        """The share and its mount point."""
         return f"{self.source} on {self.point}"
 
     def command(self) -> list[str]:
@@ -69,7 +69,12 @@ class MountShare:
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
-    """A mount point that is taken is no place for ours.
+    """Refuse a mount point that is taken otherwise.
+
+    Args:
+        there: the mount that is there.
+        source: the share that is wanted, ``server:/path``.
+        options: the options that are wanted.
 
     Raises:
         MachineRefuses: if something else is mounted there, or the same in another way.
@@ -118,6 +123,14 @@ def _failed(ran: Ran, step: MountShare) -> MachineRefuses:
 def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     """Unmount it, unless somebody uses it: never lazily, never by force.
 
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`MountShare.before` noted it.
+
+    Returns:
+        Why it was kept; an empty text if it was not.
+
     Raises:
         MachineRefuses: while it is in use.
     """
@@ -134,7 +147,7 @@ def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def refuse_used(host: Host, point: str) -> None:
-    """The kernel would say 'busy'; we say who.
+    """Refuse while a mount is in use, with the names of the processes (the kernel would not give).
 
     Raises:
         MachineRefuses: while a process has something open there.

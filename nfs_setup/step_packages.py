@@ -28,7 +28,7 @@ class Packages:
 
     @property
     def title(self) -> str:
-        """Their names."""
+        """The names of the packages."""
         return f"packages {', '.join(self.names)}"
 
     def _missing(self, host: Host) -> list[str]:
@@ -65,7 +65,7 @@ class Packages:
             raise _failed(ran, ", ".join(missing))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """What came along: the difference to what was there."""
+        """Note the packages that came along: the difference to what was there."""
         there = set(data.pop("was"))
         data["came"] = sorted(installed(host, self.distro) - there)
 
@@ -82,7 +82,16 @@ def _failed(ran: Ran, names: str) -> MachineRefuses:
 
 
 def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Remove exactly what came with us; what others need by now stays, with all the rest."""
+    """Remove exactly what came with us; what others need by now stays, with all the rest.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Packages.before` and :meth:`Packages.after` noted it.
+
+    Returns:
+        Why something was kept; an empty text if nothing was.
+    """
     if data.get("keep"):
         return "the packages stay, as asked"
     distro = distro_of(host)
@@ -99,7 +108,7 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[list[str]]:
-    """Those that had left their configuration here before leave it again."""
+    """Commands that remove packages; what had left its configuration before leaves it again."""
     before = set(data.get("configured", [])) & set(came)
     if not before:
         return [[*data["remove"], *came]] if came else []

@@ -44,7 +44,7 @@ class Service:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """How it stands, and the links of all services."""
+        """State of the service, and the links of all services."""
         if self.ours:
             return {"name": self.name, "active": False, "enabled": False, "changed": {}}
         state = vars(self.services.state(host, self.name))
@@ -65,13 +65,13 @@ class Service:
             )
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Which links have changed."""
+        """Note the links that have changed."""
         if "links" in data:
             data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
 def _hint(step: Service, message: str) -> str:
-    if "sockets" in message:  # what rpc.nfsd says of it
+    if "sockets" in message:  # in the message of rpc.nfsd
         return "something else listens at port 2049; who, says: ss -ltnp sport = :2049"
     if step.services.systemd:
         return f"look at: journalctl -u {step.name}"
@@ -88,7 +88,16 @@ def _commands(services: Services, name: str, now: State, on: bool) -> Lines:
 
 
 def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """As it stood before, its links included."""
+    """Put a service back as it was before, its links included.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Service.before` and :meth:`Service.after` noted it.
+
+    Returns:
+        An empty text: nothing is kept.
+    """
     services, name = services_of(host), data["name"]
     now = services.state(host, name)
     commands: Lines = ()

@@ -12,7 +12,7 @@ from nfs_setup.report import Line, Report
 from nfs_setup.step import Step
 from nfs_setup.undoing import take_back
 
-#: Told of each step as it is done.
+#: Gets each step as it is done.
 Watcher = Callable[[Line], None]
 
 
@@ -22,6 +22,12 @@ def carry_out(
     """Make the changes that are missing, one step after the other, and note them in the ledger.
 
     With ``report.dry_run`` nothing is changed and nothing needs to be root. Blocks until done.
+
+    Args:
+        host: the machine that is changed.
+        report: gets a line for each step.
+        steps: in the order in which they are made.
+        watch: gets each line at once.
 
     Raises:
         SetupError: of the step that failed, after what this run had changed was taken back.
@@ -67,6 +73,11 @@ def require_root(host: Host, verb: str) -> None:
 def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
     """Take back what a run left that died on its way (killed, power cut).
 
+    Args:
+        host: the machine.
+        ledger: the runs; those that died are removed from it.
+        report: gets a note on each of them.
+
     Raises:
         SetupError: if that fails.
     """
@@ -103,7 +114,7 @@ def _carried_out(host: Host, ledger: Ledger, run: Run, step: Step) -> Line:
 
 @contextlib.contextmanager
 def _named(title: str) -> Iterator[None]:
-    """What the system refuses becomes an error of ours that says where."""
+    """Turn what the system refuses into an error of ours that has a place."""
     try:
         yield
     except OSError as error:

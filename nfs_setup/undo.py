@@ -1,4 +1,4 @@
-"""What was set up is taken back, the newest first, until the machine is as it was."""
+"""Take back what was set up, the newest first, until the machine is as it was."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def undo(
     What several runs count on (packages, the service) goes with the last of them. If a step
     cannot be undone, those before it stay undone and the ledger keeps the rest: mend what is
     named and run it again.
+
+    Args:
+        host: the machine.
+        request: the target, or none for all, and what may be in use or stay.
+        report: gets a line for each step.
+        watch: gets each line at once.
 
     Raises:
         RequestRefused: if nothing of that name was set up here.
@@ -73,7 +79,7 @@ def _take_back(
 
 
 def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
-    """What others count on as well becomes theirs to undo."""
+    """Leave the steps that other runs count on as well to one of these."""
     heirs = [r for r in ledger.runs if r.verb == run.verb and r not in chosen]
     if not heirs:
         return
@@ -84,7 +90,7 @@ def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
 
 
 def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
-    """Before anything is changed."""
+    """Refuse what is in use, before anything is changed."""
     for run in chosen:
         if run.verb == "client":
             refuse_used(host, run.target)
@@ -99,7 +105,7 @@ def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
 
 
 def clients_of(host: Host) -> list[str]:
-    """Who holds something of this machine's NFSv4 server, by name and address (Linux 5.3)."""
+    """Clients that use this machine's NFSv4 server, by name and address (Linux 5.3)."""
     found = []
     folder = "/proc/fs/nfsd/clients"
     for number in host.names(folder):

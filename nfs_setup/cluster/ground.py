@@ -1,4 +1,4 @@
-"""What a machine is like before anything is asked of it: its Python, who we are, which it is."""
+"""State of a machine before any request: its Python, our user there, and its identity."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nfs_setup.host import Ran
 
 OLDEST = (3, 9)
 
-#: For a Python to start and say who it is, on a host that is busy.
+#: Seconds for a Python to start and answer, on a host that is busy.
 _LOOK_S = 60.0
 
-#: For any Python 3. A line of ours among what a login shell may say.
+#: For any Python 3. A line of ours among what a login shell may print.
 _LOOK = """\
 import os, socket, sys
 boot = "/proc/sys/kernel/random/boot_id"
@@ -27,7 +27,7 @@ _SUDO = ("sudo", "-n", "--")
 
 @dataclass(frozen=True)
 class Ground:
-    """What was found. ``become`` is put before a command so that root runs it."""
+    """Findings of a first look. ``become`` is put before a command so that root runs it."""
 
     become: tuple[str, ...]
     identity: str  # the same for two names of one machine
@@ -36,6 +36,11 @@ class Ground:
 
 def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
     """See whether a request can be carried out there. Changes nothing. Blocks.
+
+    Args:
+        remote: the machine, logged in.
+        member: the machine in the inventory.
+        needs_root: whether to refuse a machine on which we cannot be root.
 
     Raises:
         MachineRefuses: without Python, with too old a one, or (if ``needs_root``) without root.

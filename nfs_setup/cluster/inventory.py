@@ -74,7 +74,7 @@ _ROOT: dict[str, Kind] = {
 
 
 def inventory_of(values: Any, places: Places) -> Inventory:
-    """Plain values → who is who. ``places`` says where each value stood.
+    """Plain values → the server and its clients. ``places`` gives the place of each value.
 
     Raises:
         InventoryRefused: with everything that is wrong.
@@ -125,7 +125,7 @@ class _InventoryReader(Reader):
 
     def _each_client(self, value: Any) -> Iterator[tuple[KeyPath, Any]]:
         if value is None and self.errors:
-            return  # its key was misspelt, most likely, and that is said
+            return  # its key was misspelt, most likely, and that is noted
         if not isinstance(value, (list, tuple)) or not value:
             self.refuse(("clients",), "no list of clients", "clients: [trainer1, trainer2]")
             return

@@ -24,7 +24,7 @@ from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
-#: Told of each change of how it stands with a machine, in the caller's thread.
+#: Called at each change of a machine's state, in the caller's thread.
 Watcher = Callable[[Outcome], None]
 
 
@@ -37,7 +37,7 @@ class RunPlan:
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
         watch: see :data:`Watcher`.
-        on_waiting: told, in the caller's thread, that machines under way are awaited.
+        on_waiting: called, in the caller's thread, when machines under way are awaited.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class RunPlan:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether :meth:`interrupt` was called."""
         return self._pool.interrupted
 
     def interrupt(self) -> None:

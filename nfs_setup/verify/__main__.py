@@ -1,8 +1,8 @@
 """``python -m nfs_setup.verify``: a request as JSON a line, an answer a line, until stdin ends.
 
 One process for many requests, where what carries them can: asked and answered within a
-millisecond. When whoever asks is gone, what is under way is given up, and what was begun by way
-of this process is removed.
+millisecond. When the process that asks is gone, what is under way is given up, and what was
+begun by way of this process is removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which habits of a file system weights cannot do without, and which are only good to know."""
+"""Habits of a file system that weights cannot do without, and those that are only good to know."""
 
 from __future__ import annotations
 

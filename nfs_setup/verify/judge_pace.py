@@ -1,4 +1,4 @@
-"""How fast it is: what a trial pays for its weights. Slow costs time and no results."""
+"""Speed of a share: what a trial pays for its weights. Slow costs time and no results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only shows between machines: late views, torn and missing files, locks."""
+"""Faults that only show between machines: late views, torn and missing files, locks."""
 
 from __future__ import annotations
 

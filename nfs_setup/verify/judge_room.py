@@ -40,7 +40,7 @@ def judge_room(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_clock(machine: MachineFacts) -> list[Finding]:
-    """This machine's clock against that of whoever keeps the files."""
+    """This machine's clock against that of the files' server."""
     begun = machine.begun
     if not isinstance(begun, Begun):
         return []

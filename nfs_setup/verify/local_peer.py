@@ -47,7 +47,7 @@ class LocalPeer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for whoever asks, who then ends this in order
+            start_new_session=True,  # Ctrl-C is for the caller, which ends this
             bufsize=0,
         )
 
@@ -83,7 +83,7 @@ class LocalPeer:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel
                 process.wait(_END_S)
-        if self._reading.acquire(timeout=_END_S):  # whoever reads it has seen its end
+        if self._reading.acquire(timeout=_END_S):  # its reader has seen its end
             process.stdout.close()
 
     def _line(self, limit_s: float) -> bytes:

@@ -25,7 +25,13 @@ def seed(folder: str) -> None:
 
 
 def churn(own: str, others: dict[str, str], seconds: float) -> Churned:
-    """Replace and read for so many seconds without a pause, and once at least."""
+    """Replace and read without a pause, once at least.
+
+    Args:
+        own: the folder of this machine.
+        others: the folders of the other machines, by their names.
+        seconds: how long.
+    """
     counts = Churned(0, *(dict.fromkeys(others, 0) for _ in range(5)))
     newest = dict.fromkeys(others, -1)
     wrote = 0
@@ -61,7 +67,7 @@ def _content(number: int) -> bytes:
 
 
 def _number(content: bytes) -> int | None:
-    """Which one it is; None if it is not whole."""
+    """The number of a content; None if it is not whole."""
     checksum, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     with contextlib.suppress(UnicodeDecodeError):
         if checksum.decode("ascii") == digest(body):

@@ -1,4 +1,4 @@
-"""Where one is: the machine, the mount, the room, and who files there belong to."""
+"""Place of a share: the machine, the mount, the room, and the owner of files there."""
 
 from __future__ import annotations
 
@@ -64,6 +64,13 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
 
     Removes what verifications that died have left behind, an hour after.
 
+    Args:
+        path: the share, as this machine has it.
+        name: the name of the verification's folder.
+        own: the name of this machine's folder in it.
+        make: whether this machine makes it.
+        limit_s: seconds to wait for it otherwise.
+
     Raises:
         FileNotFoundError: if the other machine's folder does not show.
     """
@@ -80,7 +87,7 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
     widen(folder, own, 0o070)
     put(os.path.join(mine, "mine"), os.urandom(1024))
     before = time.time()
-    # By the clock of whoever keeps the files, where that is another machine.
+    # By the clock of the server of the files, where that is another machine.
     os.utime(mine, follow_symlinks=False)
     after = time.time()
     made = os.stat(mine)
@@ -105,7 +112,7 @@ def end(path: str, name: str) -> Laid:
 
 
 def now() -> Moment:
-    """By this machine's clock."""
+    """The time by this machine's clock."""
     return Moment(time.time())
 
 
@@ -143,7 +150,7 @@ def _exports_of(files: Files, path: str) -> tuple[str, ...]:
 
 
 def _remove_leftovers(path: str, before: float) -> int:
-    """Folders of verifications that were killed, by the clock of whoever keeps the files."""
+    """Folders of verifications that were killed, by the clock of the files' server."""
     removed = 0
     for name in os.listdir(path):
         if not is_ours(name):

@@ -31,7 +31,7 @@ def survey(places: Sequence[Place], plan: Plan, say: Say = lambda text: None) ->
     Args:
         places: the first one that can write makes the folder that all others must see.
         plan: how much.
-        say: told what is done right now.
+        say: gets a line about what is done right now.
     """
     name = new_name()
     hosts = [place.host or place.peer.name for place in places]
@@ -121,7 +121,7 @@ def _pace(machine: Asked, plan: Plan) -> None:
 
 
 def _remove(machines: Sequence[Asked], name: str) -> Failure | None:
-    """By whoever can: what one user made another may not remove."""
+    """Remove the folder by any machine that can: what one user made another may not remove."""
     failed = None
     for machine in machines:
         if not isinstance(machine.facts.begun, Failure) and not machine.facts.uses_it:

@@ -1,4 +1,4 @@
-"""What only shows between machines: when one sees what another made, races, locks, big files.
+"""Measurements between machines: when one sees what another made, races, locks, big files.
 
 Everybody lays its cases, everybody looks at everybody's (so that caches hold what was before),
 everybody publishes, everybody looks until it sees. Locks come last, since they can hang.
@@ -38,7 +38,15 @@ def survey_pairs(
     say: Say,
     pool: ThreadPoolExecutor,
 ) -> None:
-    """Fill in what is seen between machines; a single one only writes and reads a big file."""
+    """Measure between machines; a single one only writes and reads a big file.
+
+    Args:
+        machines: those that can write to the share.
+        result: gets the facts.
+        plan: how much.
+        say: gets a line about what is done right now.
+        pool: threads for all machines at once.
+    """
     result.rereads.extend(_big(machines, plan.big_bytes, say))
     if len(machines) < 2:
         return
@@ -167,6 +175,6 @@ def _lock(
 
 
 def _trip_s(machine: Asked) -> float:
-    """How long a question and its answer take at least."""
+    """Seconds that a question and its answer take at least."""
     clock = machine.facts.clock
     return clock.ahead_most_s - clock.ahead_least_s if clock is not None else 0.0
