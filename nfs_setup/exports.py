@@ -116,7 +116,7 @@ class Options:
     fsid: str = ""  # for file systems that have no lasting name of their own
 
     def text(self) -> str:
-        """The options as exports(5) writes them, each explicit, since defaults have changed before."""
+        """The options as exports(5) writes them, all explicit: defaults have changed before."""
         parts = [
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",

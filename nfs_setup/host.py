@@ -20,7 +20,7 @@ SOON_S = 30.0
 
 @dataclass(frozen=True)
 class Ran:
-    """End and output of a command. ``code`` 124: it took too long; 127: there is no such program."""
+    """End and output of a command. ``code`` 124: it took too long; 127: no such program."""
 
     code: int
     out: str

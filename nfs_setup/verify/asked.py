@@ -46,7 +46,7 @@ class Asked:
         self._limit_s = limit_s
 
     def inside(self, own: str, *names: str) -> str:
-        """The path by which this machine reaches what lies in the folder of the machine called ``own``."""
+        """The path here of what lies in the folder of the machine called ``own``."""
         return "/".join((self._folder, own, *names))
 
     def ask(self, form: type[_F], what: str, more_s: float = 0.0, **values: Any) -> _F | Failure:
