@@ -19,14 +19,14 @@ Links = dict[str, str]
 
 def boot_links(host: Host) -> Links:
     """All links in the folders of run levels and of systemd's own settings, and the folders."""
-    found: Links = {}
+    links: Links = {}
     for folder in (*_LEVELS, _UNITS):
-        _collect(host, folder, found, deeper=folder == _UNITS)
-    return found
+        _collect(host, folder, links, deeper=folder == _UNITS)
+    return links
 
 
 def difference(before: Links, after: Links) -> dict[str, list[str | None]]:
-    """What changed, as ``path → [before, after]``; None: it is not there."""
+    """Changes, as ``path → [before, after]``; None: it is not there."""
     paths = sorted({*before, *after})
     pairs = {path: [before.get(path), after.get(path)] for path in paths}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
@@ -51,14 +51,14 @@ def put_back(host: Host, changed: dict[str, list[str | None]]) -> None:
             host.make_link(path, before)
 
 
-def _collect(host: Host, folder: str, found: Links, *, deeper: bool) -> None:
+def _collect(host: Host, folder: str, links: Links, *, deeper: bool) -> None:
     if host.stat(folder) is None:
         return
-    found[folder] = ""
+    links[folder] = ""
     for name in host.names(folder):
         path = posixpath.join(folder, name)
         target = host.link(path)
         if target is not None:
-            found[path] = target
+            links[path] = target
         elif deeper and name.endswith((".wants", ".requires")):
-            _collect(host, path, found, deeper=False)
+            _collect(host, path, links, deeper=False)

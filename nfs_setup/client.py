@@ -32,6 +32,11 @@ _ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
 def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Step]:
     """The steps for a request on this machine, and the reason of each option in the report.
 
+    Args:
+        host: the machine that mounts.
+        request: the share, the mount point and the options.
+        report: gets each option with its reason, and notes.
+
     Raises:
         RequestRefused: for a source, place or option that is wrong.
         MachineRefuses: if this machine cannot do it.
@@ -61,9 +66,9 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
     if last == "automount":
         return first + _automount(source, point, options)
     if last == "fstab":
-        words = (*options, "_netdev", "nofail")
-        report.shown["options"] = explained(words)
-        line = f"{_escaped_source(source)} {escaped(point)} nfs4 {','.join(words)} 0 0\n"
+        in_fstab = (*options, "_netdev", "nofail")
+        report.shown["options"] = explained(in_fstab)
+        line = f"{_escaped_source(source)} {escaped(point)} nfs4 {','.join(in_fstab)} 0 0\n"
         reload = ("systemctl", "daemon-reload") if systemd else ()
         first.append(MarkedLines(FSTAB, line, reload=reload, mark=escaped(point)))
     else:
@@ -78,8 +83,8 @@ def checked_source(text: str) -> str:
         RequestRefused: for anything else.
     """
     where = f"share {text!r}"
-    server, found, path = text.partition(":/")
-    if not found or not server:
+    server, colon, path = text.partition(":/")
+    if not colon or not server:
         raise RequestRefused("is no share", where=where, hint="write it as server:/srv/weights")
     if not _ADDRESS.fullmatch(server) and not is_host_name(server):
         hint = "an IPv6 address stands in brackets" if ":" in server else ""

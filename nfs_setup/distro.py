@@ -1,4 +1,4 @@
-"""Which packages and commands a family of systems has: one table, others are refused."""
+"""Packages and commands of each family of systems: one table, others are refused."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def distro_of(host: Host) -> Distro:
     )
     facts = {}
     for line in text.splitlines():
-        name, found, value = line.partition("=")
-        if found:
-            facts[name.strip()] = " ".join(_words(value))
+        name, equals, value = line.partition("=")
+        if equals:
+            facts[name.strip()] = " ".join(_parts(value))
     for word in (facts.get("ID", ""), *facts.get("ID_LIKE", "").split()):
         if word in _FAMILIES:
             return _FAMILIES[word]
@@ -91,7 +91,7 @@ def distro_of(host: Host) -> Distro:
     )
 
 
-def _words(value: str) -> list[str]:
+def _parts(value: str) -> list[str]:
     try:
         return shlex.split(value)
     except ValueError:
@@ -99,22 +99,37 @@ def _words(value: str) -> list[str]:
 
 
 def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[str]:
-    """Which packages are installed: of ``names``, or of all."""
+    """The packages that are installed.
+
+    Args:
+        host: the machine that is asked.
+        distro: its family.
+        names: the packages to look for; empty for all.
+    """
     return {name for name, word in states(host, distro, names).items() if word == "installed"}
 
 
 def states(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> dict[str, str]:
-    """How packages stand that are there at all, of ``names`` or of all: ``installed``,
-    ``config-files`` (gone but for these), ``unpacked`` and others (died half way)."""
+    """The state of each package that is there at all, by its name.
+
+    Args:
+        host: the machine that is asked.
+        distro: its family.
+        names: the packages to look for; empty for all.
+
+    Returns:
+        ``installed``, ``config-files`` (gone but for these), ``unpacked`` or others (died half
+        way).
+    """
     asked = names if distro.family == "debian" else ()
-    found = {}
+    by_name = {}
     for line in host.run([*distro.installed, *asked]).out.splitlines():
         word, _, name = line.strip().partition(" ")
         if word != "not-installed" and (not names or name in names):
-            found[name] = word
-    return found
+            by_name[name] = word
+    return by_name
 
 
-def is_busy(said: str) -> bool:
+def is_busy(output: str) -> bool:
     """Whether a package manager failed since another one is at work."""
-    return any(word in said.lower() for word in _BUSY)
+    return any(word in output.lower() for word in _BUSY)

@@ -1,4 +1,4 @@
-"""What may go wrong, by whose fault it is. The command line turns these into its own."""
+"""Errors by whose fault they are. The command line turns these into its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may mount a folder and how: clients and options, checked, as a line of exports(5)."""
+"""Clients that may mount a folder, and options: checked, as a line of exports(5)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _network(text: str, where: str, everybody: bool) -> Client:
 
 @dataclass(frozen=True)
 class Options:
-    """How a folder is exported. The defaults are the safe ones."""
+    """Options of an export. The defaults are the safe ones."""
 
     read_only: bool = False
     root_squash: bool = True
@@ -116,8 +116,8 @@ class Options:
     fsid: str = ""  # for file systems that have no lasting name of their own
 
     def text(self) -> str:
-        """As exports(5) writes them, each said out loud, since defaults have changed before."""
-        words = [
+        """The options as exports(5) writes them, all explicit: defaults have changed before."""
+        parts = [
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",
             "root_squash" if self.root_squash else "no_root_squash",
@@ -127,8 +127,8 @@ class Options:
             "no_subtree_check",
             f"sec={':'.join(self.sec)}",
         ]
-        words += [f"fsid={self.fsid}"] if self.fsid else []
-        return ",".join(words)
+        parts += [f"fsid={self.fsid}"] if self.fsid else []
+        return ",".join(parts)
 
 
 def flavours(text: str) -> tuple[str, ...]:
@@ -137,12 +137,12 @@ def flavours(text: str) -> tuple[str, ...]:
     Raises:
         RequestRefused: for a flavour that nfs(5) does not have.
     """
-    found = tuple(text.split(":"))
-    for flavour in found:
+    parts = tuple(text.split(":"))
+    for flavour in parts:
         if flavour not in _FLAVOURS:
             hint = f"it is one of {', '.join(_FLAVOURS)}, several separated by ':'"
             raise RequestRefused("is no security flavour", where=f"sec {flavour!r}", hint=hint)
-    return found
+    return parts
 
 
 def file_of(path: str) -> str:
@@ -153,7 +153,13 @@ def file_of(path: str) -> str:
 
 
 def text_of(path: str, clients: Sequence[Client], options: Options) -> str:
-    """The whole of our file: one line, whatever the path is called."""
-    words = " ".join(f"{c.word}({options.text()})" for c in clients)
+    """The whole of our file: one line, whatever the path is called.
+
+    Args:
+        path: the folder, absolute.
+        clients: machines and networks that may mount it.
+        options: the same for all of them.
+    """
+    parts = " ".join(f"{c.word}({options.text()})" for c in clients)
     head = "# Written by 'bequeath nfs server'; 'bequeath nfs undo' removes it.\n"
-    return f"{head}{escaped(path)} {words}\n"
+    return f"{head}{escaped(path)} {parts}\n"

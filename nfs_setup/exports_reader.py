@@ -1,4 +1,4 @@
-"""What exportfs reads in an exports file, as nfs-utils' own parser does it (xio.c, exports.c).
+"""Reads an exports file as exportfs does: by the rules of nfs-utils' own parser (xio.c, exports.c).
 
 Used to see whether somebody else exports a folder already, and to check what we are about
 to write: it is read back before it is written.
@@ -44,7 +44,13 @@ def read_exports(content: bytes) -> list[Export]:
 
 
 def exporters(files: Files, path: str, but: str) -> list[str]:
-    """``file:line`` of each entry for a folder, our own file left out."""
+    """``file:line`` of each entry for a folder.
+
+    Args:
+        files: the machine's files.
+        path: the folder, absolute.
+        but: our own file, which is left out.
+    """
     names = [f"{FOLDER}/{name}" for name in files.names(FOLDER) if name.endswith(".exports")]
     found = []
     for name in ("/etc/exports", *names):

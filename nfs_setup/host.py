@@ -20,7 +20,7 @@ SOON_S = 30.0
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended. ``code`` 124: it took too long; 127: there is no such program."""
+    """End and output of a command. ``code`` 124: it took too long; 127: no such program."""
 
     code: int
     out: str
@@ -32,15 +32,15 @@ class Ran:
         return self.code == 0
 
     @property
-    def said(self) -> str:
-        """The last line that says something, errors first: for the text of an error."""
+    def message(self) -> str:
+        """The last line of its output that is not empty, errors first: for the text of an error."""
         lines = (self.err.strip() or self.out.strip()).splitlines()
         return lines[-1].strip() if lines else f"it ended with {self.code} and said nothing"
 
 
 @dataclass(frozen=True)
 class Stat:
-    """What a path is: ``file``, ``folder``, ``link`` or ``other``. Links are not followed."""
+    """The kind of a path: ``file``, ``folder``, ``link`` or ``other``. Links are not followed."""
 
     kind: str
     mode: int
@@ -52,13 +52,21 @@ class Files(Protocol):
     """The file system. Paths are absolute; ``OSError`` where the system says no."""
 
     def stat(self, path: str) -> Stat | None:
-        """What is there, or None."""
+        """Kind, mode and owner of a path; None if nothing is there."""
 
     def read(self, path: str) -> bytes | None:
         """All of a file, :data:`MOST_BYTES` at most; None if there is none."""
 
     def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
-        """Replace a file in one go, durably: other processes see the old or the new one."""
+        """Replace a file in one go, durably: other processes see the old or the new one.
+
+        Args:
+            path: absolute; its folder must be there.
+            content: all of the file.
+            mode: its permission bits.
+            uid: its owner.
+            gid: its group.
+        """
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
@@ -70,8 +78,18 @@ class Files(Protocol):
         """Remove an empty folder. False if something is in it."""
 
     def set_owner(self, path: str, mode: int, uid: int, gid: int) -> None:
-        """Set owner, group and mode of a folder. :class:`MachineRefuses` where a link is in the
-        way, or where others than root could put something else in its place."""
+        """Set owner, group and mode of a folder.
+
+        Args:
+            path: absolute, without a link on the way.
+            mode: permission bits, set-gid and sticky.
+            uid: the owner.
+            gid: the group.
+
+        Raises:
+            MachineRefuses: where a link is in the way, or where others than root could put
+                something else in its place.
+        """
 
     def why_movable(self, path: str) -> str:
         """Why others than root could put something else at a path, there or not yet; empty if
@@ -84,7 +102,7 @@ class Files(Protocol):
         """Make a symbolic link where nothing is."""
 
     def link(self, path: str) -> str | None:
-        """Where a symbolic link leads, or None."""
+        """The target of a symbolic link; None if it is none."""
 
 
 class Host(Files, Protocol):
@@ -93,8 +111,14 @@ class Host(Files, Protocol):
     def run(
         self, argv: Sequence[str], *, limit_s: float = SOON_S, stdin: bytes | None = None
     ) -> Ran:
-        """Run a program, never through a shell. Blocks for ``limit_s`` at most; what it says
-        is bounded; never raises for how it ends."""
+        """Run a program, never through a shell. Its output is bounded. Never raises for how it
+        ends.
+
+        Args:
+            argv: the program and its arguments.
+            limit_s: seconds after which it is killed; this blocks no longer.
+            stdin: all of its input; None for none.
+        """
 
     def is_root(self) -> bool:
         """Whether it may change the system."""

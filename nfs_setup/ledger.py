@@ -1,4 +1,4 @@
-"""What was changed on this machine, so that all of it can be taken back: /var/lib/bequeath/nfs.
+"""Record of all changes of this machine, to take them back: /var/lib/bequeath/nfs.
 
 An entry is written durably *before* its change is made, with all that undoing it needs; so
 whatever moment the power goes, the next run knows what may have been half done. Contents
@@ -26,7 +26,7 @@ class Entry:
     """One change. ``shared``: other runs of the same verb count on it as well."""
 
     step: str
-    words: str
+    title: str
     data: dict[str, Any]
     shared: bool = False
     done: bool = False
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass
 class Run:
-    """What one command changed. ``complete`` is False while it is under way, or died."""
+    """Changes of one command. ``complete`` is False while it is under way, or died."""
 
     number: int
     verb: str
@@ -83,7 +83,7 @@ class Ledger:
         return name
 
     def kept(self, name: str) -> bytes:
-        """What was kept under a name.
+        """The content that was kept under a name.
 
         Raises:
             MachineRefuses: if somebody removed or changed it.
@@ -117,8 +117,18 @@ def _plain(run: Run) -> dict[str, Any]:
         "verb": run.verb,
         "target": run.target,
         "complete": run.complete,
-        "entries": [vars(entry) for entry in run.entries],
+        "entries": [_plain_entry(entry) for entry in run.entries],
     }
+
+
+def _plain_entry(entry: Entry) -> dict[str, Any]:
+    """An entry as the file has it, where its title has been called ``words`` from the start."""
+    return {{"title": "words"}.get(name, name): value for name, value in vars(entry).items()}
+
+
+def _entry_of(plain: dict[str, Any]) -> Entry:
+    values = dict(plain)
+    return Entry(title=values.pop("words"), **values)
 
 
 def _parsed(content: bytes) -> list[Run]:
@@ -131,7 +141,7 @@ def _parsed(content: bytes) -> list[Run]:
                     number=int(run["number"]),
                     verb=str(run["verb"]),
                     target=str(run["target"]),
-                    entries=[Entry(**entry) for entry in run["entries"]],
+                    entries=[_entry_of(entry) for entry in run["entries"]],
                     complete=bool(run["complete"]),
                 )
                 for run in document["runs"]

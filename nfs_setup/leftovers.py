@@ -10,12 +10,12 @@ _FOLDERS = ("/var/lib/nfs",)
 
 
 def missing_folders(host: Host) -> list[str]:
-    """Those that are not there, before packages are installed."""
+    """State folders that are not there, before packages are installed."""
     return [folder for folder in _FOLDERS if host.stat(folder) is None]
 
 
 def remove_leftovers(host: Host, missing: list[str]) -> str:
-    """Remove those that were missing before, with all that is in them. Links are not followed.
+    """Remove the folders that were missing before, and all that is in them. No link is followed.
 
     Returns:
         Why one was kept; an empty text if none was.

@@ -15,8 +15,8 @@ from nfs_setup import walk
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import MOST_BYTES, SOON_S, Ran, Stat
 
-#: Bytes that are kept of what a command says, of each stream, from its end.
-_MOST_SAID = 256 << 10
+#: Bytes that are kept of a command's output, of each stream, from its end.
+_MOST_OUTPUT = 256 << 10
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -39,7 +39,7 @@ class LocalHost:
         return self._root + path
 
     def stat(self, path: str) -> Stat | None:
-        """What is there, or None."""
+        """Kind, mode and owner of a path; None if nothing is there."""
         try:
             found = os.lstat(self._at(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +64,7 @@ class LocalHost:
         return content
 
     def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
-        """Replace a file in one go, durably. Extended attributes (SELinux) stay."""
+        """See :meth:`nfs_setup.host.Files.write`. Extended attributes (SELinux) stay."""
         target = self._at(path)
         folder, name = os.path.split(target)
         descriptor, new = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
@@ -102,7 +102,7 @@ class LocalHost:
         return walk.remove_folder(path, root=self._root, trusted=self._trusted)
 
     def set_owner(self, path: str, mode: int, uid: int, gid: int) -> None:
-        """Set owner, group and mode of a folder that only root can move."""
+        """See :meth:`nfs_setup.host.Files.set_owner`."""
         walk.set_owner(path, mode, uid, gid, root=self._root, trusted=self._trusted)
 
     def why_movable(self, path: str) -> str:
@@ -121,7 +121,7 @@ class LocalHost:
         os.symlink(target, self._at(path))
 
     def link(self, path: str) -> str | None:
-        """Where a link leads, or None; links of other people's processes count as none."""
+        """The target of a link, or None; links of other people's processes count as none."""
         try:
             return os.readlink(self._at(path))
         except OSError:
@@ -130,7 +130,10 @@ class LocalHost:
     def run(
         self, argv: Sequence[str], *, limit_s: float = SOON_S, stdin: bytes | None = None
     ) -> Ran:
-        """Run a program in a session of its own, so that all of it ends when time is up."""
+        """See :meth:`nfs_setup.host.Host.run`.
+
+        The program has a session of its own, so that all of it ends when time is up.
+        """
         environment = {"PATH": _PATH, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
@@ -210,5 +213,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _tail(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
-    taken = os.pread(descriptor, _MOST_SAID, max(0, size - _MOST_SAID))
+    taken = os.pread(descriptor, _MOST_OUTPUT, max(0, size - _MOST_OUTPUT))
     return taken.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What is mounted on a machine, by its own /proc/self/mountinfo (proc(5)); and in use by whom."""
+"""Mounts of a machine, by its own /proc/self/mountinfo (proc(5)), and processes that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mounts(files: Files) -> list[Mount]:
 
 
 def mount_at(files: Files, point: str) -> Mount | None:
-    """What is mounted exactly there and seen; a waiting automount does not count."""
+    """The mount that is seen exactly there; a waiting automount does not count."""
     found = [m for m in mounts(files) if m.point == point and m.kind != "autofs"]
     return found[-1] if found else None
 
@@ -71,7 +71,7 @@ def _maps(files: Files, pid: str, point: str) -> bool:
 
 
 def _text(files: Files, path: str) -> str:
-    """Of a process, which may end meanwhile or be nobody's business."""
+    """A file of a process; empty if it has ended meanwhile or may not be read."""
     try:
         return (files.read(path) or b"").decode("utf-8", "replace")
     except (OSError, SetupError):

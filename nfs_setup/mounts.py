@@ -71,13 +71,13 @@ def mount_of(path: Path) -> Mount | None:
 
 
 def reader_patience_s(mount: Mount) -> float:
-    """How long readers of weights wait on this mount for what was announced."""
+    """Seconds that readers of weights wait on this mount for what was announced."""
     cached = _cached_s(mount) + _MARGIN_S if mount.is_nfs else 0
     return float(max(READER_PATIENCE_S, cached))
 
 
 def advice_on(mount: Mount) -> tuple[Advice, ...]:
-    """What to know before weights are kept there; empty if there is nothing to say."""
+    """Advice to heed before weights are kept there; empty if all is well."""
     found: list[Advice] = []
     if mount.option("ro") is not None:
         found.append(Advice("trouble", "it is mounted read-only: no trial can save weights"))

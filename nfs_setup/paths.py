@@ -71,6 +71,11 @@ def refuse_unsafe(files: Files, path: str, what: str) -> None:
     """Each folder on the way must be one itself, and one in which root alone can rename: what is
     exported or mounted over is exactly what was named, and stays it. Missing ones are fine.
 
+    Args:
+        files: the machine's files.
+        path: absolute, in its plain form.
+        what: what the path is, for the text of an error.
+
     Raises:
         MachineRefuses: at the first link or file on the way, or where others can rename.
     """

@@ -1,4 +1,4 @@
-"""What a verb did or would do: plain data, the same on a terminal, as JSON and over SSH."""
+"""Report of what a verb did or would do: plain, the same on a terminal, as JSON and over SSH."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Report:
             self.notes.append(Note(level, text))
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The report as JSON has it."""
         facts = asdict(self)
         first = {name: facts.pop(name) for name in ("verb", "target", "dry_run")}
         return {**first, "changed": self.changed, **facts}

@@ -1,4 +1,4 @@
-"""What is asked for, as plain data: options of the command line, or JSON that came over SSH."""
+"""Requests as plain data: options of the command line, or JSON that came over SSH."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ClientRequest:
 
 @dataclass(frozen=True)
 class StatusRequest:
-    """What this machine serves and mounts."""
+    """Show what this machine serves and mounts."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,13 @@ _UNITS = ("rpcbind.service", "rpcbind.socket")
 
 
 def before_packages(host: Host, services: Services, report: Report) -> list[Step]:
-    """With systemd it can be kept from starting before it is there."""
+    """Steps before packages are installed: systemd can keep rpcbind from starting.
+
+    Args:
+        host: the machine.
+        services: its services.
+        report: gets a note where rpcbind is left on.
+    """
     if not services.systemd:
         return []
     if services.state(host, "rpcbind.socket").active and not _is_masked(host):
@@ -37,7 +43,16 @@ def before_packages(host: Host, services: Services, report: Report) -> list[Step
 def after_packages(
     host: Host, distro: Distro, services: Services, report: Report, *, server: bool
 ) -> list[Step]:
-    """Without systemd it has to be started for a server, and stopped where it came along."""
+    """Steps after packages are installed. Without systemd rpcbind has to be started for a server,
+    and stopped where it came along.
+
+    Args:
+        host: the machine.
+        distro: its family.
+        services: its services.
+        report: gets a note where rpcbind is left on.
+        server: whether this machine exports; else it only mounts.
+    """
     if services.systemd:
         return []
     if server:

@@ -44,6 +44,11 @@ _NETWORK = frozenset({"nfs", "nfs4"})
 def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Step]:
     """The steps for a request on this machine, and notes on it in the report. Changes nothing.
 
+    Args:
+        host: the machine that exports.
+        request: the folder, its clients and the options.
+        report: gets the notes.
+
     Raises:
         RequestRefused: for a path, client or option that is wrong or unsafe.
         MachineRefuses: if this machine cannot do it.
@@ -88,7 +93,7 @@ def exported(host: Host) -> list[str]:
 
 
 def versions(host: Host) -> dict[str, bool]:
-    """Which versions the running server speaks (``{"3": False, "4.2": True}``)."""
+    """NFS versions, and whether the running server speaks them (``{"3": False, "4.2": True}``)."""
     try:
         text = (host.read("/proc/fs/nfsd/versions") or b"").decode()
     except OSError:
@@ -152,7 +157,7 @@ def _options(host: Host, request: ServerRequest, path: str, report: Report) -> e
 
 
 def _judge_reach(mount: Mount | None, request: ServerRequest, path: str, report: Report) -> None:
-    """How far clients get that forge handles of files: over the file system, not the folder."""
+    """Judge how far clients get that forge handles of files: the file system, not the folder."""
     if mount is None or (mount.point == path and mount.top == "/"):
         return
     reach = f"the file system of {mount.point} ({mount.device}) holds more than {path}"
@@ -193,12 +198,12 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
         uid, gid = accounts.user(host, owner)
     if group:
         gid = accounts.group(host, group)
-    words = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
-    return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_words=words)
+    owner_text = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
+    return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_text=owner_text)
 
 
 def _read_back(text: str, path: str, clients: list[str]) -> None:
-    """What is written is read first, as exportfs will: exactly this folder to these clients."""
+    """Check that exportfs will read from the text exactly this folder and these clients."""
     found = read_exports(text.encode("utf-8", "surrogateescape"))
     if [(e.path, e.client) for e in found] != [(path, client) for client in clients]:
         raise AssertionError(f"exports of {path!r} would be read as {found}")

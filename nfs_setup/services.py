@@ -23,7 +23,7 @@ Lines = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class State:
-    """Of one service."""
+    """State of one service."""
 
     active: bool
     enabled: bool
@@ -35,22 +35,22 @@ class Services(Protocol):
     systemd: bool
 
     def state(self, host: Host, name: str) -> State:
-        """How a service stands; one that is not installed is neither active nor enabled."""
+        """State of a service; one that is not installed is neither active nor enabled."""
 
     def start(self, name: str) -> Lines:
-        """What starts it."""
+        """The commands that start it."""
 
     def stop(self, name: str) -> Lines:
-        """What stops it."""
+        """The commands that stop it."""
 
     def restart(self, name: str) -> Lines:
-        """What starts it anew."""
+        """The commands that start it anew."""
 
     def enable(self, name: str) -> Lines:
-        """What makes it start at boot."""
+        """The commands that make it start at boot."""
 
     def disable(self, name: str) -> Lines:
-        """What keeps it off at boot."""
+        """The commands that keep it off at boot."""
 
 
 class Systemd:
@@ -59,29 +59,29 @@ class Systemd:
     systemd = True
 
     def state(self, host: Host, name: str) -> State:
-        """By what systemctl prints; its exit codes differ between versions."""
+        """State by what systemctl prints; its exit codes differ between versions."""
         active = host.run(["systemctl", "is-active", name]).out.strip()
         enabled = host.run(["systemctl", "is-enabled", name]).out.strip()
         return State(active in ("active", "reloading", "activating"), enabled.startswith("enabled"))
 
     def start(self, name: str) -> Lines:
-        """What starts it."""
+        """The commands that start it."""
         return (("systemctl", "start", name),)
 
     def stop(self, name: str) -> Lines:
-        """What stops it."""
+        """The commands that stop it."""
         return (("systemctl", "stop", name),)
 
     def restart(self, name: str) -> Lines:
-        """What starts it anew."""
+        """The commands that start it anew."""
         return (("systemctl", "restart", name),)
 
     def enable(self, name: str) -> Lines:
-        """What makes it start at boot."""
+        """The commands that make it start at boot."""
         return (("systemctl", "enable", name),)
 
     def disable(self, name: str) -> Lines:
-        """What keeps it off at boot."""
+        """The commands that keep it off at boot."""
         return (("systemctl", "disable", name),)
 
 
@@ -103,36 +103,39 @@ class SysvInit:
         return State(active, enabled)
 
     def start(self, name: str) -> Lines:
-        """What starts it."""
+        """The commands that start it."""
         return (("service", name, "start"),)
 
     def stop(self, name: str) -> Lines:
-        """What stops it. Debian's script looks for nfsd among programs and leaves its threads,
-        which are the kernel's; so those are told as well."""
-        told = (("rpc.nfsd", "0"),) if name == NFSD else ()
-        return (("service", name, "stop"), *told)
+        """The commands that stop it.
+
+        Debian's script looks for nfsd among programs and leaves its threads, which are the
+        kernel's; so those are ended as well.
+        """
+        threads_off = (("rpc.nfsd", "0"),) if name == NFSD else ()
+        return (("service", name, "stop"), *threads_off)
 
     def restart(self, name: str) -> Lines:
-        """What starts it anew."""
+        """The commands that start it anew."""
         return (*self.stop(name), *self.start(name))
 
     def enable(self, name: str) -> Lines:
-        """What makes it start at boot."""
+        """The commands that make it start at boot."""
         return (("update-rc.d", name, "enable"),)
 
     def disable(self, name: str) -> Lines:
-        """What keeps it off at boot."""
+        """The commands that keep it off at boot."""
         return (("update-rc.d", name, "disable"),)
 
 
 def services_of(host: Host) -> Services:
-    """What runs this machine's services, by the test that systemd documents (sd_booted(3))."""
+    """The manager of this machine's services, by the test that systemd documents (sd_booted(3))."""
     booted = host.stat("/run/systemd/system")
     return Systemd() if booted is not None and booted.kind == "folder" else SysvInit()
 
 
 def nfsd_threads(host: Host) -> int:
-    """How many threads the kernel's NFS server has; 0: it does not run."""
+    """Number of threads of the kernel's NFS server; 0: it does not run."""
     try:
         return int((host.read("/proc/fs/nfsd/threads") or b"0").strip() or b"0")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What this machine serves and mounts, of what was set up here. Changes nothing."""
+"""Status: what this machine serves and mounts, of what was set up here. Changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def status(host: Host, report: Report) -> None:
     """Fill in what stands. Notes name what is not as it was set up.
 
     Raises:
-        MachineRefuses: if this is not root, who alone may read what was set up.
+        MachineRefuses: if this is not root, which alone may read what was set up.
     """
     if not host.is_root():
         raise MachineRefuses(

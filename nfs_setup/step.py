@@ -1,4 +1,4 @@
-"""What a step is: a change that can be shown, made, and taken back from what was noted of it."""
+"""Steps: each a change that can be shown, made, and taken back from what was noted of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nfs_setup.ledger import Ledger
 
 @dataclass(frozen=True)
 class Change:
-    """What a step would do here and now: a sentence, and the diff or the command."""
+    """Effect of a step here and now: a sentence, and the diff or the command."""
 
     text: str
     detail: str = ""
@@ -29,11 +29,11 @@ class Step(Protocol):
         """Whether other runs of the verb count on it, too."""
 
     @property
-    def words(self) -> str:
-        """What it is about, for the line that says it is there already."""
+    def title(self) -> str:
+        """The subject, for the line that reports it as there already."""
 
     def change(self, host: Host) -> Change | None:
-        """What it would do; None if everything is so already. Changes nothing.
+        """The change it would make; None if everything is so already. Changes nothing.
 
         Raises:
             SetupError: if it cannot be done.

@@ -16,7 +16,7 @@ from nfs_setup.step import Change
 class Check:
     """``look`` returns what is wrong, or an empty text."""
 
-    words: str
+    title: str
     look: Callable[[Host], str]
     hint: str = ""
     shared: bool = False
@@ -24,7 +24,7 @@ class Check:
 
     def change(self, host: Host) -> Change | None:
         """None if all is well already."""
-        return Change(f"check: {self.words}") if self.look(host) else None
+        return Change(f"check: {self.title}") if self.look(host) else None
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """Nothing to take back."""
@@ -38,7 +38,7 @@ class Check:
         """
         wrong = self.look(host)
         if wrong:
-            raise MachineRefuses(wrong, where=self.words, hint=self.hint)
+            raise MachineRefuses(wrong, where=self.title, hint=self.hint)
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Everything was known before."""

@@ -19,7 +19,7 @@ _COMMAND_S = 60.0
 class Commands:
     """Commands that bring something about, and those that take it back, in their order."""
 
-    words: str
+    title: str
     needed: Callable[[Host], bool]
     do: tuple[tuple[str, ...], ...]
     back: tuple[tuple[str, ...], ...] = ()
@@ -30,27 +30,36 @@ class Commands:
         """The commands."""
         if not self.needed(host):
             return None
-        return Change(self.words, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
+        return Change(self.title, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """The commands back."""
         return {"back": [list(command) for command in self.back]}
 
     def apply(self, host: Host) -> None:
-        """One after the other."""
+        """Run the commands, one after the other."""
         for command in self.do:
             ran = host.run(command, limit_s=_COMMAND_S)
             if not ran.ok:
-                raise MachineRefuses(ran.said, where=" ".join(command))
+                raise MachineRefuses(ran.message, where=" ".join(command))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Everything was known before."""
 
 
 def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Run the commands back."""
+    """Run the commands that take a step back.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Commands.before` noted it.
+
+    Returns:
+        An empty text: nothing is kept.
+    """
     for command in data["back"]:
         ran = host.run(command, limit_s=_COMMAND_S)
         if not ran.ok and ran.code != 127:
-            raise MachineRefuses(ran.said, where=" ".join(command))
+            raise MachineRefuses(ran.message, where=" ".join(command))
     return ""

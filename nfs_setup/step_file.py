@@ -25,7 +25,7 @@ class WriteFile:
     kind: str = "file"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The file."""
         return self.path
 
@@ -104,6 +104,14 @@ def undo_file(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
     Where somebody has changed the file since, only our marked lines are taken out of it; a
     file of ours that somebody changed is not overwritten.
+
+    Args:
+        host: the machine.
+        ledger: keeps the old content.
+        data: as :meth:`WriteFile.before` noted it.
+
+    Returns:
+        Why something was kept; an empty text if nothing was.
     """
     path, old = data["path"], None if data["old"] is None else ledger.kept(data["old"])
     now, kept = host.read(path), ""
@@ -159,11 +167,17 @@ def reload(host: Host, command: tuple[str, ...]) -> None:
     ran = host.run(command)
     if not ran.ok and ran.code != 127:
         hint = "it reads files of others, too: mend the line that it names, then try again"
-        raise MachineRefuses(ran.said, where=" ".join(command), hint=hint)
+        raise MachineRefuses(ran.message, where=" ".join(command), hint=hint)
 
 
 def diff(path: str, old: bytes, new: bytes) -> str:
-    """A unified diff, as ``diff -u`` prints it."""
+    """A unified diff, as ``diff -u`` prints it.
+
+    Args:
+        path: the name of the file, in the head of the diff.
+        old: its content before.
+        new: its content after.
+    """
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (old, new))
     lines = difflib.unified_diff(before, after, path, path, lineterm="")
     return "".join(f"{line}\n" for line in lines)

@@ -21,18 +21,18 @@ class Folder:
     uid: int = 0
     gid: int = 0
     adopt: bool = False  # change owner and mode of one that is there already
-    owner_words: str = ""
+    owner_text: str = ""
     shared: bool = False
     kind: str = "folder"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The folder."""
         return self.path
 
     def change(self, host: Host) -> Change | None:
         """Folders to make, or what differs."""
-        owner = self.owner_words or f"owner {self.uid}, group {self.gid}"
+        owner = self.owner_text or f"owner {self.uid}, group {self.gid}"
         found = host.stat(self.path)
         if found is None:
             made = " ".join(_missing(host, self.path))
@@ -47,7 +47,7 @@ class Folder:
         )
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """Which folders are to be made; owner and mode of the one that is there."""
+        """Folders that are to be made; owner and mode of the one that is there."""
         found = host.stat(self.path)
         data: dict[str, Any] = {"path": self.path, "made": _missing(host, self.path)}
         if found is not None:
@@ -66,7 +66,16 @@ class Folder:
 
 
 def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Remove what we made, where it is empty; give back owner and mode."""
+    """Remove what we made, where it is empty; give back owner and mode.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Folder.before` noted it.
+
+    Returns:
+        Why something was kept; an empty text if nothing was.
+    """
     path, was = data["path"], data.get("was")
     if was is not None:
         found = host.stat(path)

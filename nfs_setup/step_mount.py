@@ -33,8 +33,8 @@ class MountShare:
     kind: str = "mount"
 
     @property
-    def words(self) -> str:
-        """What is mounted where."""
+    def title(self) -> str:
+        """The share and its mount point."""
         return f"{self.source} on {self.point}"
 
     def command(self) -> list[str]:
@@ -49,7 +49,7 @@ class MountShare:
         if there is not None:
             refuse_other(there, self.source, self.options)
             return None
-        return Change(f"mount {self.words}", f"$ {shlex.join(self.command())}\n")
+        return Change(f"mount {self.title}", f"$ {shlex.join(self.command())}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
         """The point."""
@@ -69,7 +69,12 @@ class MountShare:
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
-    """A mount point that is taken is no place for ours.
+    """Refuse a mount point that is taken otherwise.
+
+    Args:
+        there: the mount that is there.
+        source: the share that is wanted, ``server:/path``.
+        options: the options that are wanted.
 
     Raises:
         MachineRefuses: if something else is mounted there, or the same in another way.
@@ -94,7 +99,7 @@ def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
 
 def _failed(ran: Ran, step: MountShare) -> MachineRefuses:
     server = step.source.partition(":/")[0]
-    said = (ran.err + ran.out).lower()
+    output = (ran.err + ran.out).lower()
     lacks = "this kernel lacks one of the options; "
     if any(option.startswith("sec=krb5") for option in step.options):
         lacks += "Kerberos asks for its module rpcsec_gss_krb5, and for rpc.gssd with a keytab"
@@ -111,12 +116,20 @@ def _failed(ran: Ran, step: MountShare) -> MachineRefuses:
         (("longer than", "timed out", "no route", "unreachable"),
          f"{server} does not answer at port 2049: is it up, does a firewall stand between?"),
     )  # fmt: skip
-    hint = next((hint for words, hint in hints if any(w in said for w in words)), "")
-    return MachineRefuses(f"cannot mount it: {ran.said}", where=step.source, hint=hint)
+    hint = next((hint for signs, hint in hints if any(sign in output for sign in signs)), "")
+    return MachineRefuses(f"cannot mount it: {ran.message}", where=step.source, hint=hint)
 
 
 def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     """Unmount it, unless somebody uses it: never lazily, never by force.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`MountShare.before` noted it.
+
+    Returns:
+        Why it was kept; an empty text if it was not.
 
     Raises:
         MachineRefuses: while it is in use.
@@ -129,12 +142,12 @@ def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     refuse_used(host, data["point"])
     ran = host.run(["umount", "--", data["point"]], limit_s=_UNMOUNT_S)
     if not ran.ok:
-        raise MachineRefuses(ran.said, where=data["point"])
+        raise MachineRefuses(ran.message, where=data["point"])
     return ""
 
 
 def refuse_used(host: Host, point: str) -> None:
-    """The kernel would say 'busy'; we say who.
+    """Refuse while a mount is in use, with the names of the processes (the kernel would not give).
 
     Raises:
         MachineRefuses: while a process has something open there.

@@ -27,8 +27,8 @@ class Packages:
     kind: str = "packages"
 
     @property
-    def words(self) -> str:
-        """Their names."""
+    def title(self) -> str:
+        """The names of the packages."""
         return f"packages {', '.join(self.names)}"
 
     def _missing(self, host: Host) -> list[str]:
@@ -65,24 +65,33 @@ class Packages:
             raise _failed(ran, ", ".join(missing))
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """What came along: the difference to what was there."""
+        """Note the packages that came along: the difference to what was there."""
         there = set(data.pop("was"))
         data["came"] = sorted(installed(host, self.distro) - there)
 
 
 def _failed(ran: Ran, names: str) -> MachineRefuses:
-    said = ran.err + ran.out
-    if is_busy(said):
+    output = ran.err + ran.out
+    if is_busy(output):
         hint = "wait until the other one is done, or end it, and try again"
         return MachineRefuses("the package manager is at work for somebody else", hint=hint)
     if ran.code == 127:
         return MachineRefuses(ran.err.strip(), hint=f"install {names} by hand and try again")
     hint = f"install {names} by hand and try again, or mend the package sources"
-    return MachineRefuses(f"cannot install {names}: {ran.said}", hint=hint)
+    return MachineRefuses(f"cannot install {names}: {ran.message}", hint=hint)
 
 
 def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Remove exactly what came with us; what others need by now stays, with all the rest."""
+    """Remove exactly what came with us; what others need by now stays, with all the rest.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Packages.before` and :meth:`Packages.after` noted it.
+
+    Returns:
+        Why something was kept; an empty text if nothing was.
+    """
     if data.get("keep"):
         return "the packages stay, as asked"
     distro = distro_of(host)
@@ -94,12 +103,12 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
         if not ran.ok and is_busy(ran.err + ran.out):
             raise _failed(ran, ", ".join(came))
         if not ran.ok:
-            return f"{', '.join(came)} stay: {ran.said}"
+            return f"{', '.join(came)} stay: {ran.message}"
     return remove_leftovers(host, data.get("missing", []))
 
 
 def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[list[str]]:
-    """Those that had left their configuration here before leave it again."""
+    """Commands that remove packages; what had left its configuration before leaves it again."""
     before = set(data.get("configured", [])) & set(came)
     if not before:
         return [[*data["remove"], *came]] if came else []

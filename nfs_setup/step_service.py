@@ -28,7 +28,7 @@ class Service:
     kind: str = "service"
 
     @property
-    def words(self) -> str:
+    def title(self) -> str:
         """The service."""
         return f"service {self.name}" + ("" if self.on else " off")
 
@@ -44,7 +44,7 @@ class Service:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """How it stands, and the links of all services."""
+        """State of the service, and the links of all services."""
         if self.ours:
             return {"name": self.name, "active": False, "enabled": False, "changed": {}}
         state = vars(self.services.state(host, self.name))
@@ -52,24 +52,26 @@ class Service:
 
     def apply(self, host: Host) -> None:
         """Run the commands, then look: some scripts fail without saying so."""
-        said = ""
+        message = ""
         for command in self._commands(host):
             ran = host.run(command, limit_s=START_S)
-            said = ran.said if not ran.ok or "not starting" in ran.out.lower() else said
+            message = ran.message if not ran.ok or "not starting" in ran.out.lower() else message
             if not ran.ok:
-                raise MachineRefuses(said, where=" ".join(command), hint=_hint(self, said))
+                raise MachineRefuses(message, where=" ".join(command), hint=_hint(self, message))
         if self.services.state(host, self.name).active is not self.on:
             verb = "start" if self.on else "stop"
-            raise MachineRefuses(f"did not {verb}: {said}", where=self.name, hint=_hint(self, said))
+            raise MachineRefuses(
+                f"did not {verb}: {message}", where=self.name, hint=_hint(self, message)
+            )
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Which links have changed."""
+        """Note the links that have changed."""
         if "links" in data:
             data["changed"] = difference(data.pop("links"), boot_links(host))
 
 
-def _hint(step: Service, said: str) -> str:
-    if "sockets" in said:  # what rpc.nfsd says of it
+def _hint(step: Service, message: str) -> str:
+    if "sockets" in message:  # in the message of rpc.nfsd
         return "something else listens at port 2049; who, says: ss -ltnp sport = :2049"
     if step.services.systemd:
         return f"look at: journalctl -u {step.name}"
@@ -86,7 +88,16 @@ def _commands(services: Services, name: str, now: State, on: bool) -> Lines:
 
 
 def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """As it stood before, its links included."""
+    """Put a service back as it was before, its links included.
+
+    Args:
+        host: the machine.
+        ledger: not needed here.
+        data: as :meth:`Service.before` and :meth:`Service.after` noted it.
+
+    Returns:
+        An empty text: nothing is kept.
+    """
     services, name = services_of(host), data["name"]
     now = services.state(host, name)
     commands: Lines = ()
@@ -97,7 +108,7 @@ def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     for command in commands:
         ran = host.run(command, limit_s=START_S)
         if not ran.ok:
-            raise MachineRefuses(ran.said, where=" ".join(command))
+            raise MachineRefuses(ran.message, where=" ".join(command))
     put_back(host, data["changed"])
     if services.systemd and data["changed"]:
         host.run(["systemctl", "daemon-reload"])

@@ -12,7 +12,7 @@ from nfs_setup.report import Line, Report
 from nfs_setup.step import Step
 from nfs_setup.undoing import take_back
 
-#: Told of each step as it is done.
+#: Gets each step as it is done.
 Watcher = Callable[[Line], None]
 
 
@@ -23,18 +23,24 @@ def carry_out(
 
     With ``report.dry_run`` nothing is changed and nothing needs to be root. Blocks until done.
 
+    Args:
+        host: the machine that is changed.
+        report: gets a line for each step.
+        steps: in the order in which they are made.
+        watch: gets each line at once.
+
     Raises:
         SetupError: of the step that failed, after what this run had changed was taken back.
         RollbackFailed: if that was not possible in full; the ledger keeps what is left.
     """
 
-    def tell(line: Line) -> None:
+    def record(line: Line) -> None:
         report.steps.append(line)
         watch(line)
 
     if report.dry_run:
         for step in steps:
-            tell(_planned(host, step))
+            record(_planned(host, step))
         return
     require_root(host, report.verb)
     with host.exclusive():
@@ -43,7 +49,7 @@ def carry_out(
         run = ledger.begin(report.verb, report.target)
         try:
             for step in steps:
-                tell(_carried_out(host, ledger, run, step))
+                record(_carried_out(host, ledger, run, step))
         except BaseException as error:  # Ctrl-C as well: nothing is left half done
             _roll_back(host, ledger, run, error)
             raise
@@ -67,6 +73,11 @@ def require_root(host: Host, verb: str) -> None:
 def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
     """Take back what a run left that died on its way (killed, power cut).
 
+    Args:
+        host: the machine.
+        ledger: the runs; those that died are removed from it.
+        report: gets a note on each of them.
+
     Raises:
         SetupError: if that fails.
     """
@@ -82,16 +93,16 @@ def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
 def _planned(host: Host, step: Step) -> Line:
     change = step.change(host)
     if change is None:
-        return Line("already", step.words)
+        return Line("already", step.title)
     return Line("planned", change.text, change.detail)
 
 
 def _carried_out(host: Host, ledger: Ledger, run: Run, step: Step) -> Line:
-    with _named(step.words):
+    with _named(step.title):
         change = step.change(host)
         if change is None:
-            return Line("already", step.words)
-        entry = Entry(step.kind, step.words, step.before(host, ledger), step.shared)
+            return Line("already", step.title)
+        entry = Entry(step.kind, step.title, step.before(host, ledger), step.shared)
         run.entries.append(entry)
         ledger.save()
         step.apply(host)
@@ -102,13 +113,13 @@ def _carried_out(host: Host, ledger: Ledger, run: Run, step: Step) -> Line:
 
 
 @contextlib.contextmanager
-def _named(words: str) -> Iterator[None]:
-    """What the system refuses becomes an error of ours that says where."""
+def _named(title: str) -> Iterator[None]:
+    """Turn what the system refuses into an error of ours that has a place."""
     try:
         yield
     except OSError as error:
         text = error.strerror or str(error)
-        raise MachineRefuses(text, where=error.filename or words) from error
+        raise MachineRefuses(text, where=error.filename or title) from error
 
 
 def _roll_back(host: Host, ledger: Ledger, run: Run, cause: BaseException) -> None:
@@ -117,7 +128,7 @@ def _roll_back(host: Host, ledger: Ledger, run: Run, cause: BaseException) -> No
         try:
             take_back(host, ledger, entry)
         except (SetupError, OSError) as error:
-            left.append(f"{entry.words}: {error}")
+            left.append(f"{entry.title}: {error}")
             continue
         run.entries.remove(entry)
     if not left:

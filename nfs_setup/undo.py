@@ -1,4 +1,4 @@
-"""What was set up is taken back, the newest first, until the machine is as it was."""
+"""Take back what was set up, the newest first, until the machine is as it was."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def undo(
     cannot be undone, those before it stay undone and the ledger keeps the rest: mend what is
     named and run it again.
 
+    Args:
+        host: the machine.
+        request: the target, or none for all, and what may be in use or stay.
+        report: gets a line for each step.
+        watch: gets each line at once.
+
     Raises:
         RequestRefused: if nothing of that name was set up here.
         MachineRefuses: while processes use a mount, or clients a server.
@@ -38,7 +44,7 @@ def undo(
     if request.dry_run:
         for run in reversed(chosen):
             for entry in reversed(run.entries):
-                report.steps.append(Line("planned", f"undo: {entry.words}"))
+                report.steps.append(Line("planned", f"undo: {entry.title}"))
                 watch(report.steps[-1])
         return
     require_root(host, "undo")
@@ -61,11 +67,11 @@ def _take_back(
         try:
             kept = take_back(host, ledger, entry)
         except OSError as error:
-            where = error.filename or entry.words
+            where = error.filename or entry.title
             raise MachineRefuses(error.strerror or str(error), where=where) from error
         run.entries.remove(entry)
         ledger.save()
-        line = Line("kept" if kept else "undone", entry.words, f"{kept}\n" if kept else "")
+        line = Line("kept" if kept else "undone", entry.title, f"{kept}\n" if kept else "")
         report.steps.append(line)
         watch(line)
     ledger.runs.remove(run)
@@ -73,7 +79,7 @@ def _take_back(
 
 
 def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
-    """What others count on as well becomes theirs to undo."""
+    """Leave the steps that other runs count on as well to one of these."""
     heirs = [r for r in ledger.runs if r.verb == run.verb and r not in chosen]
     if not heirs:
         return
@@ -84,7 +90,7 @@ def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
 
 
 def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
-    """Before anything is changed."""
+    """Refuse what is in use, before anything is changed."""
     for run in chosen:
         if run.verb == "client":
             refuse_used(host, run.target)
@@ -99,7 +105,7 @@ def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
 
 
 def clients_of(host: Host) -> list[str]:
-    """Who holds something of this machine's NFSv4 server, by name and address (Linux 5.3)."""
+    """Clients that use this machine's NFSv4 server, by name and address (Linux 5.3)."""
     found = []
     folder = "/proc/fs/nfsd/clients"
     for number in host.names(folder):

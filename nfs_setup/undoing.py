@@ -1,4 +1,4 @@
-"""How each kind of step is taken back. Each function tolerates a step that was half done."""
+"""The function that takes back each kind of step. It tolerates a step that was half done."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ _BY_KIND: dict[str, _Undo] = {
 
 def take_back(host: Host, ledger: Ledger, entry: Entry) -> str:
     """Undo one entry; it stays in the ledger until the caller removes it.
+
+    Args:
+        host: the machine.
+        ledger: keeps contents that were replaced.
+        entry: the step, with what was noted before it was made.
 
     Returns:
         Why something of it was kept on purpose; an empty text if nothing was.

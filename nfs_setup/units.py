@@ -31,7 +31,13 @@ def unit_name(point: str) -> str:
 
 
 def mount_unit(source: str, point: str, options: tuple[str, ...]) -> str:
-    """How it is mounted."""
+    """The unit that mounts a share.
+
+    Args:
+        source: ``server:/path``.
+        point: the mount point, absolute.
+        options: of the mount.
+    """
     return (
         "# Written by 'bequeath nfs client'; 'bequeath nfs undo' removes it.\n"
         "[Unit]\n"
@@ -48,7 +54,7 @@ def mount_unit(source: str, point: str, options: tuple[str, ...]) -> str:
 
 
 def automount_unit(source: str, point: str) -> str:
-    """When it is mounted: this machine boots without the server."""
+    """The unit that mounts it at the first look: this machine boots without the server."""
     return (
         "# Written by 'bequeath nfs client'; 'bequeath nfs undo' removes it.\n"
         "[Unit]\n"

@@ -15,7 +15,12 @@ from nfs_setup.undo import undo
 
 
 def perform(host: Host, request: Request, watch: Watcher = lambda line: None) -> Report:
-    """Carry a request out on a host. Blocks until done; ``watch`` is told of each step.
+    """Carry a request out on a host. Blocks until done.
+
+    Args:
+        host: the machine.
+        request: one of :data:`nfs_setup.request.VERBS`.
+        watch: gets each step as it is done.
 
     Raises:
         RequestRefused: if what was asked for is wrong or unsafe; nothing was changed.

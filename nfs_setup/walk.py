@@ -59,7 +59,13 @@ def above(
 
 
 def why_movable(path: str, *, root: str = "/", trusted: Collection[int] = _ROOT) -> str:
-    """Why others than root could put something else at a path, there or not yet; empty if not."""
+    """Why others than root could put something else at a path; empty if they cannot.
+
+    Args:
+        path: absolute, there or not yet.
+        root: what ``/`` stands for. Tests use a folder.
+        trusted: see :func:`above`.
+    """
     try:
         with above(path, root=root, trusted=trusted):
             return ""
@@ -71,7 +77,14 @@ def why_movable(path: str, *, root: str = "/", trusted: Collection[int] = _ROOT)
 
 
 def make_folder(path: str, mode: int, *, root: str = "/", trusted: Collection[int] = _ROOT) -> None:
-    """Make one folder, whatever the umask; see :func:`above`."""
+    """Make one folder, whatever the umask; see :func:`above`.
+
+    Args:
+        path: absolute; its parent must be there.
+        mode: permission bits, set-gid and sticky.
+        root: what ``/`` stands for. Tests use a folder.
+        trusted: see :func:`above`.
+    """
     with above(path, root=root, trusted=trusted) as (at, name):
         os.mkdir(name, 0o700, dir_fd=at)
         with _opened(name, at, path) as made:
@@ -81,7 +94,16 @@ def make_folder(path: str, mode: int, *, root: str = "/", trusted: Collection[in
 def set_owner(
     path: str, mode: int, uid: int, gid: int, *, root: str = "/", trusted: Collection[int] = _ROOT
 ) -> None:
-    """Set owner, group and mode of a folder, and of nothing but a folder; see :func:`above`."""
+    """Set owner, group and mode of a folder, and of nothing but a folder; see :func:`above`.
+
+    Args:
+        path: absolute.
+        mode: permission bits, set-gid and sticky.
+        uid: the owner.
+        gid: the group.
+        root: what ``/`` stands for. Tests use a folder.
+        trusted: see :func:`above`.
+    """
     with above(path, root=root, trusted=trusted) as (at, name), _opened(name, at, path) as folder:
         found = os.fstat(folder)
         if (found.st_uid, found.st_gid) != (uid, gid):
@@ -90,7 +112,13 @@ def set_owner(
 
 
 def remove_folder(path: str, *, root: str = "/", trusted: Collection[int] = _ROOT) -> bool:
-    """Remove an empty folder; one that is not there counts as removed. False if it stays."""
+    """Remove an empty folder; one that is not there counts as removed. False if it stays.
+
+    Args:
+        path: absolute.
+        root: what ``/`` stands for. Tests use a folder.
+        trusted: see :func:`above`.
+    """
     try:
         with above(path, root=root, trusted=trusted) as (at, name):
             os.rmdir(name, dir_fd=at)
@@ -105,7 +133,12 @@ def widen(folder: str, name: str, mode: int) -> None:
     """Add to the mode of a folder that this process has just made in one that may be anybody's.
 
     It is left as it is where it is no folder by now, or, for root, not root's. Links on the way
-    to ``folder`` are followed once, before: who verifies a share may name it by one.
+    to ``folder`` are followed once, before: the path of a share that is verified may have one.
+
+    Args:
+        folder: the folder in which it was made.
+        name: its name there.
+        mode: the bits to add.
     """
     real = os.path.join(os.path.realpath(folder), name)
     at = os.open("/", _PASS)

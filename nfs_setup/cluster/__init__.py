@@ -1,6 +1,6 @@
-"""One share for many machines: which request goes to which host, in which order, and who failed.
+"""One share for many machines: which request goes to which host, in which order, and what failed.
 
-:mod:`~nfs_setup.cluster.inventory` says who is the server and who are the clients,
+:mod:`~nfs_setup.cluster.inventory` names the server and the clients,
 :mod:`~nfs_setup.cluster.plan` puts their requests into waves, and
 :mod:`~nfs_setup.cluster.run_plan` carries them out, several hosts at once, over whatever
 :class:`~nfs_setup.cluster.remote.Remote` it is given. Nothing here opens a connection or reads a

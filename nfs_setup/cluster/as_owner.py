@@ -1,4 +1,4 @@
-"""A share is used by who owns it: root of a client is nobody there."""
+"""Use of a share by its owner: root of a client is nobody there."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str, ...]:
-    """What is put before a command there so that the owner of the share runs it.
+    """The words to put before a command there so that the owner of the share runs it.
 
-    Nothing where the inventory names no owner, or where we are not root: then whoever logs in
-    runs it.
+    Args:
+        inventory: names the owner of the share.
+        member: the machine.
+        ground: what was found there.
+
+    Returns:
+        Nothing where the inventory names no owner, or where we are not root: then the user of
+        the login runs it.
     """
     share = inventory.server.request
     assert isinstance(share, ServerRequest)

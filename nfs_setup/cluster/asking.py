@@ -26,6 +26,12 @@ _KINDS["RollbackFailed"] = errors.RollbackFailed
 def ask(remote: Remote, ground: Ground, member: Member, request: Request) -> Report:
     """Carry a request out there. Blocks for :data:`LIMIT_S` at most.
 
+    Args:
+        remote: the machine, logged in.
+        ground: what was found there.
+        member: the machine in the inventory.
+        request: what to do there.
+
     Raises:
         SetupError: what was raised there; or if no answer came.
     """
@@ -85,4 +91,4 @@ def _answer(ran: Ran) -> dict[str, Any]:
                 break
             if isinstance(document, dict):
                 return document
-    raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.said}")
+    raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.message}")

@@ -53,7 +53,7 @@ def packed() -> bytes:
 
 
 def command(python: str) -> tuple[str, ...]:
-    """What runs it: its input is :func:`packed`, then the request."""
+    """The command that runs it: its input is :func:`packed`, then the request."""
     code = packed()
     digest = hashlib.sha256(code).hexdigest()
     # -I: neither its folder nor its environment nor what its user installed is imported.

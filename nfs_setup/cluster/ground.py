@@ -1,4 +1,4 @@
-"""What a machine is like before anything is asked of it: its Python, who we are, which it is."""
+"""State of a machine before any request: its Python, our user there, and its identity."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nfs_setup.host import Ran
 
 OLDEST = (3, 9)
 
-#: For a Python to start and say who it is, on a host that is busy.
+#: Seconds for a Python to start and answer, on a host that is busy.
 _LOOK_S = 60.0
 
-#: For any Python 3. A line of ours among what a login shell may say.
+#: For any Python 3. A line of ours among what a login shell may print.
 _LOOK = """\
 import os, socket, sys
 boot = "/proc/sys/kernel/random/boot_id"
@@ -27,7 +27,7 @@ _SUDO = ("sudo", "-n", "--")
 
 @dataclass(frozen=True)
 class Ground:
-    """What was found. ``become`` is put before a command so that root runs it."""
+    """Findings of a first look. ``become`` is put before a command so that root runs it."""
 
     become: tuple[str, ...]
     identity: str  # the same for two names of one machine
@@ -37,28 +37,33 @@ class Ground:
 def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
     """See whether a request can be carried out there. Changes nothing. Blocks.
 
+    Args:
+        remote: the machine, logged in.
+        member: the machine in the inventory.
+        needs_root: whether to refuse a machine on which we cannot be root.
+
     Raises:
         MachineRefuses: without Python, with too old a one, or (if ``needs_root``) without root.
     """
     argv = (member.python, "-I", "-c", _LOOK)
     ran = remote.run(argv, stdin=b"", limit_s=_LOOK_S)
-    found = _words(ran)
-    if found is None:
+    fields = _fields(ran)
+    if fields is None:
         raise _no_python(member.python, ran)
-    version = (int(found[1]), int(found[2]))
+    version = (int(fields[1]), int(fields[2]))
     if version < OLDEST:
         raise MachineRefuses(
             f"{member.python} is Python {version[0]}.{version[1]} there, and 3.9 is needed",
             hint="name a newer one in the inventory, as python: python3.11",
         )
-    identity = f"{found[4]} {found[5]}"
-    if found[3] == "0":
+    identity = f"{fields[4]} {fields[5]}"
+    if fields[3] == "0":
         return Ground((), identity)
     ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=_LOOK_S)
-    root = _words(ran)
+    root = _fields(ran)
     if root is not None and root[3] == "0":
         return Ground(_SUDO, identity)
-    why = "there is no sudo" if ran.code == 127 else f"sudo -n says: {ran.said}"
+    why = "there is no sudo" if ran.code == 127 else f"sudo -n says: {ran.message}"
     if needs_root:
         raise MachineRefuses(
             f"is not root there, and {why}",
@@ -68,11 +73,11 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
     return Ground((), identity, why)
 
 
-def _words(ran: Ran) -> list[str] | None:
+def _fields(ran: Ran) -> list[str] | None:
     for line in reversed(ran.out.splitlines()):
-        words = line.split()
-        if len(words) == 6 and words[0] == "bequeath":
-            return words
+        fields = line.split()
+        if len(fields) == 6 and fields[0] == "bequeath":
+            return fields
     return None
 
 
@@ -81,6 +86,6 @@ def _no_python(python: str, ran: Ran) -> MachineRefuses:
         return MachineRefuses("did not answer in time after the login", hint="is it overloaded?")
     missing = ran.code == 127
     return MachineRefuses(
-        f"has no {python}" if missing else f"{python} does not run there: {ran.said}",
+        f"has no {python}" if missing else f"{python} does not run there: {ran.message}",
         hint="install Python 3.9 or later, or name where it is: python: /opt/python/bin/python3",
     )

@@ -74,16 +74,16 @@ _ROOT: dict[str, Kind] = {
 
 
 def inventory_of(values: Any, places: Places) -> Inventory:
-    """Plain values → who is who. ``places`` says where each value stood.
+    """Plain values → the server and its clients. ``places`` gives the place of each value.
 
     Raises:
         InventoryRefused: with everything that is wrong.
     """
     reader = _InventoryReader(places)
-    found = reader.read(values)
-    if reader.errors or found is None:
+    inventory = reader.read(values)
+    if reader.errors or inventory is None:
         raise InventoryRefused(reader.errors)
-    return found
+    return inventory
 
 
 class _InventoryReader(Reader):
@@ -125,7 +125,7 @@ class _InventoryReader(Reader):
 
     def _each_client(self, value: Any) -> Iterator[tuple[KeyPath, Any]]:
         if value is None and self.errors:
-            return  # its key was misspelt, most likely, and that is said
+            return  # its key was misspelt, most likely, and that is noted
         if not isinstance(value, (list, tuple)) or not value:
             self.refuse(("clients",), "no list of clients", "clients: [trainer1, trainer2]")
             return
@@ -152,16 +152,16 @@ class _InventoryReader(Reader):
             hint = "write user: and port: below it" if set("@:") & set(host) else ""
             self.refuse(at, f"{host!r} is neither a host name nor an address", hint)
             return None
-        found = {**ssh, **own}
-        if "jump" in found:
-            found["jump"] = self._jump(
-                found["jump"], (*path, "jump") if "jump" in own else ("ssh",)
+        host_values = {**ssh, **own}
+        if "jump" in host_values:
+            host_values["jump"] = self._jump(
+                host_values["jump"], (*path, "jump") if "jump" in own else ("ssh",)
             )
-        address = found.setdefault("address", host)
+        address = host_values.setdefault("address", host)
         if not is_host(address):
             self.refuse((*path, "address"), f"{address!r} is neither a host name nor an address")
             return None
-        return found
+        return host_values
 
     def _jump(self, value: Any, path: KeyPath) -> Login | None:
         short = _LOGIN.fullmatch(value) if isinstance(value, str) else None

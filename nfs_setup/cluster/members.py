@@ -1,4 +1,4 @@
-"""A machine of a cluster: how to log in there, and what it is asked for."""
+"""A machine of a cluster: its login, and the request for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SERVER, CLIENT = "server", "client"
 
 @dataclass(frozen=True)
 class Login:
-    """How a machine is reached. Empty values leave it to ``~/.ssh/config`` and the defaults.
+    """The way to a machine. Empty values leave it to ``~/.ssh/config`` and the defaults.
 
     Attributes:
         password, passphrase: references (``env:NAME``, ``file:PATH``), never the secret.
@@ -49,7 +49,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Inventory:
-    """One server, and who mounts what it exports."""
+    """One server, and the clients that mount what it exports."""
 
     server: Member
     clients: tuple[Member, ...]

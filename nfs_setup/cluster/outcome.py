@@ -1,4 +1,4 @@
-"""How it stands with each machine, and how it ended."""
+"""State of each machine's part of a run, and its end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Outcome:
         return "undone" if self.report.verb == "undo" else "set up"
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The outcome as JSON has it."""
         error = self.error
         return {
             "host": self.name,

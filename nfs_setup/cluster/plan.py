@@ -1,4 +1,4 @@
-"""Who is asked for what, and in which order: waves, of which each waits for the one before."""
+"""Requests for machines and their order: waves, of which each waits for the one before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,13 @@ def set_up(inventory: Inventory, *, dry_run: bool = False) -> tuple[Wave, ...]:
 def take_back(
     inventory: Inventory, *, keep_packages: bool = False, dry_run: bool = False
 ) -> tuple[Wave, ...]:
-    """First all clients, then the server: no program is left with a mount that is gone."""
+    """First all clients, then the server: no program is left with a mount that is gone.
+
+    Args:
+        inventory: the machines.
+        keep_packages: whether packages stay installed.
+        dry_run: whether to show only what would be done, everywhere at once.
+    """
 
     def order(member: Member) -> Order:
         request = member.request

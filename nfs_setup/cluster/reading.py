@@ -1,7 +1,7 @@
 """Sections of an inventory, read strictly: unknown keys are named with what was meant.
 
-Plain values come in with a function that knows where each stood, so that whoever reads the
-file (YAML or anything else) stays outside. As in experiment files, neither case nor underscores
+Plain values come in with a function that knows where each stood, so that the reader of
+the file (YAML or anything else) stays outside. As in experiment files, neither case nor underscores
 of keys are looked at, and reading goes on after an error.
 """
 
@@ -72,7 +72,7 @@ def port(value: Any) -> int:
 
 
 def reference(value: Any) -> str:
-    """Where a secret is, never the secret: it would be shown, and copied with the file."""
+    """Reference to a secret, never the secret: that would be shown, and copied with the file."""
     found = text(value)
     if not found.startswith(("env:", "file:")) or found in ("env:", "file:"):
         raise ValueError("is no reference; write env:NAME or file:PATH, never the password itself")
@@ -99,11 +99,24 @@ class Reader:
         return self._places(path, False)
 
     def refuse(self, path: KeyPath, message: str, hint: str = "", *, key: bool = False) -> None:
-        """Note an error and go on."""
+        """Note an error and go on.
+
+        Args:
+            path: the keys that lead to the value.
+            message: what is wrong with it.
+            hint: what to do about it.
+            key: whether the key is wrong, not the value.
+        """
         self.errors.append(RequestRefused(message, hint=hint, where=self._places(path, key)))
 
     def section(self, value: Any, path: KeyPath, known: Mapping[str, Kind]) -> dict[str, Any]:
-        """Values by their proper key; what is wrong is noted and left out."""
+        """Values by their proper key; what is wrong is noted and left out.
+
+        Args:
+            value: the section as it was read, which may be anything.
+            path: the keys that lead to it.
+            known: its keys, each with the check of its value.
+        """
         name = f" in {str(path[-1])!r}" if path and isinstance(path[-1], str) else ""
         if not isinstance(value, Mapping):
             self.refuse(path, f"is no section{name}", f"its keys are {', '.join(known)}")

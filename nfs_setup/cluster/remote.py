@@ -1,4 +1,4 @@
-"""What a machine has to offer to be set up from elsewhere: a command with input, and its answer."""
+"""The interface to a machine that is set up over a connection: commands with input and output."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from nfs_setup.host import Ran
 
 
 class Unreachable(MachineRefuses):
-    """Raised when nobody can log in there, or the connection was lost."""
+    """Raised when no login works there, or the connection was lost."""
 
 
 class Remote(Protocol):
     """One machine, logged in. Used by one thread."""
 
     def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> Ran:
-        """Run a program, its input given whole. Blocks for ``limit_s`` at most; 127 if there is
-        no such program, 124 if it took too long.
+        """Run a program. Its code is 127 if there is no such program, 124 if it took too long.
+
+        Args:
+            argv: the program and its arguments.
+            stdin: all of its input.
+            limit_s: seconds; this blocks no longer.
 
         Raises:
             Unreachable: if the connection is lost.

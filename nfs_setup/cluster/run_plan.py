@@ -24,7 +24,7 @@ from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
-#: Told of each change of how it stands with a machine, in the caller's thread.
+#: Called at each change of a machine's state, in the caller's thread.
 Watcher = Callable[[Outcome], None]
 
 
@@ -37,7 +37,7 @@ class RunPlan:
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
         watch: see :data:`Watcher`.
-        heard: told, in the caller's thread, that machines under way are awaited.
+        on_waiting: called, in the caller's thread, when machines under way are awaited.
     """
 
     def __init__(
@@ -48,22 +48,22 @@ class RunPlan:
         at_once: int = 10,
         patience_s: float = 120.0,
         watch: Watcher = lambda outcome: None,
-        heard: Callable[[], None] = lambda: None,
+        on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
         self._needs_root = needs_root
         self._watch = watch
-        self._crew: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, heard)
+        self._pool: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, on_waiting)
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was told to stop."""
-        return self._crew.interrupted
+        """Whether :meth:`interrupt` was called."""
+        return self._pool.interrupted
 
     def interrupt(self) -> None:
         """Begin with no further machine, and await those under way; the second time, do not
         await them either. What is under way there is finished there. Safe in signal handlers."""
-        self._crew.interrupt()
+        self._pool.interrupt()
 
     def carry_out(self, waves: Sequence[Wave]) -> list[Outcome]:
         """Look at all machines, then carry out wave after wave; a wave waits for the one before
@@ -163,7 +163,7 @@ class RunPlan:
             else:
                 keep(outcome, value)
 
-        self._crew.work_off(outcomes, work, begun=begun, ended=ended)
+        self._pool.work_off(outcomes, work, begun=begun, ended=ended)
 
     def _end(self, outcome: Outcome, state: str, error: SetupError | None = None) -> None:
         outcome.state, outcome.error = state, error

@@ -14,20 +14,20 @@ _INTERRUPT = object()
 
 
 class ThreadPool(Generic[_J]):
-    """Works jobs off on threads of its own; all that is told is told in the caller's thread.
+    """Works jobs off on threads of its own; callbacks run in the caller's thread.
 
     Args:
         at_once: how many jobs may be under way.
         patience_s: how long those under way are awaited after :meth:`interrupt`.
-        heard: told, in the caller's thread, that those are awaited.
+        on_waiting: called when those are awaited.
     """
 
     def __init__(
-        self, at_once: int, patience_s: float, heard: Callable[[], None] = lambda: None
+        self, at_once: int, patience_s: float, on_waiting: Callable[[], None] = lambda: None
     ) -> None:
         self._at_once = at_once
         self._patience_s = patience_s
-        self._heard = heard
+        self._on_waiting = on_waiting
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         #: Why no more jobs are begun.
         self.interrupted = False
@@ -47,8 +47,13 @@ class ThreadPool(Generic[_J]):
     ) -> None:
         """Blocks until all jobs have ended, or :meth:`interrupt` says not to.
 
-        ``ended`` gets what ``work`` returned, or the exception it raised. Jobs that are not
-        told to have ended were not begun, or are under way still.
+        Jobs for which ``ended`` was not called were not begun, or are under way still.
+
+        Args:
+            jobs: begun in this order.
+            work: does one job, in a thread of the pool.
+            begun: called when a job begins.
+            ended: called with a job and what ``work`` returned, or the exception it raised.
         """
         todo: queue.SimpleQueue[_J] = queue.SimpleQueue()
         for job in jobs:
@@ -71,7 +76,7 @@ class ThreadPool(Generic[_J]):
                 if deadline is not None:
                     return
                 deadline = time.monotonic() + self._patience_s
-                self._heard()
+                self._on_waiting()
             elif kind == "gone":
                 number -= 1
             elif kind == "begun":

@@ -1,4 +1,4 @@
-"""Does a share keep what weights on it need? Measured, judged and told apart, by anybody.
+"""Does a share keep what weights on it need? Measured and judged, by any user.
 
 Three layers that know nothing of one another's insides:
 

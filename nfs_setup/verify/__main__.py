@@ -1,8 +1,8 @@
 """``python -m nfs_setup.verify``: a request as JSON a line, an answer a line, until stdin ends.
 
 One process for many requests, where what carries them can: asked and answered within a
-millisecond. When whoever asks is gone, what is under way is given up, and what was begun by way
-of this process is removed.
+millisecond. When the process that asks is gone, what is under way is given up, and what was
+begun by way of this process is removed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def main() -> int:
     begun: list[tuple[str, str]] = []
     try:
         while True:
-            said = _answer(lines.get(), begun)
-            sys.stdout.write(json.dumps(said) + "\n")
+            reply = _answer(lines.get(), begun)
+            sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
         pass
@@ -66,12 +66,12 @@ def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
     if makes and is_ours(str(document.get("name"))):
         begun.append((str(document.get("path")), document["name"]))
     try:
-        said = answer(document)
+        reply = answer(document)
     except SetupError as error:
         return _refused(error)
-    if document["do"] == "end" and "facts" in said:
+    if document["do"] == "end" and "facts" in reply:
         begun.clear()
-    return said
+    return reply
 
 
 def _refused(error: SetupError) -> dict[str, Any]:

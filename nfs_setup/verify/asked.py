@@ -23,7 +23,7 @@ class Place:
 
 
 class Asked:
-    """A machine, and what it has said so far in :attr:`facts`.
+    """A machine, and its answers so far in :attr:`facts`.
 
     Args:
         place: the machine.
@@ -46,11 +46,18 @@ class Asked:
         self._limit_s = limit_s
 
     def inside(self, own: str, *names: str) -> str:
-        """As this machine calls what lies in the folder of the machine called ``own``."""
+        """The path here of what lies in the folder of the machine called ``own``."""
         return "/".join((self._folder, own, *names))
 
     def ask(self, form: type[_F], what: str, more_s: float = 0.0, **values: Any) -> _F | Failure:
-        """Facts, or why there are none. ``more_s``: what the probe takes when all is well."""
+        """Facts, or why there are none.
+
+        Args:
+            form: the facts to make of the answer.
+            what: the name of the probe.
+            more_s: seconds that the probe takes when all is well.
+            **values: its arguments.
+        """
         if self.lost:
             return Failure(what, "LOST", self.lost)
         try:

@@ -1,4 +1,4 @@
-"""What probes have measured: plain values with a name and a unit, as they travel."""
+"""Facts that probes have measured: plain values with a name and a unit, as they travel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nfs_setup.errors import RequestRefused
 
 @dataclass(frozen=True)
 class Failure:
-    """What the system refused. ``code`` is its name of the error (``EROFS``), ``HANGS`` if
+    """A refusal of the system. ``code`` is its name of the error (``EROFS``), ``HANGS`` if
     no answer came in time, ``LOST`` if none will come, ``REFUSED`` if the question was refused;
     ``doing`` says at what."""
 
@@ -103,7 +103,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one reader saw of what others published, by ``writer/file``.
+    """The view that one reader had of what others published, by ``writer/file``.
 
     ``delays_s``: until the new content was there, negative if it never was. ``torn``: how
     often a file was neither the old nor the new one. ``errors``: errors met on the way.

@@ -1,4 +1,4 @@
-"""What a judgement says: one check, where, how it stands, what was seen, what to change."""
+"""A finding of a judgement: one check, where, how it stands, what was seen, what to change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Level(str, Enum):
-    """How bad it is. ``slow`` costs time only, a ``note`` may be meant, ``wrong`` costs
+    """Severity of a finding. ``slow`` costs time only, a ``note`` may be meant, ``wrong`` costs
     results or stops experiments."""
 
     PASSES = "passes"
@@ -33,8 +33,8 @@ class Finding:
 
 
 def merged(findings: list[Finding]) -> list[Finding]:
-    """What is said of several machines in the same words becomes one finding, in the order of
-    the checks; of one check, the worst first."""
+    """Merge findings that differ in their machine only, in the order of the checks; of one check,
+    the worst first."""
     places: dict[tuple[str, Level, str, str], list[str]] = {}
     for one in findings:
         places.setdefault((one.check, one.level, one.seen, one.change), []).append(one.where)

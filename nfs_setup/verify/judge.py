@@ -14,7 +14,7 @@ from nfs_setup.verify.surveyed import Survey
 
 
 def judged(survey: Survey) -> list[Finding]:
-    """What passes, what is slow, what is wrong, and what to change: in the order of a table."""
+    """Findings of a survey: what passes, is slow or wrong, and what to change, as in a table."""
     found: list[Finding] = []
     alone = [machine for machine in survey.machines if not machine.again]
     for machine in alone:

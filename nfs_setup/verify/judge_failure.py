@@ -1,4 +1,4 @@
-"""What an error of the system means on a share, and what to do about it."""
+"""Meaning of an error of the system on a share, and what to do about it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MEANINGS["EREMOTEIO"] = _MEANINGS["EIO"]
 
 
 def failed(failure: Failure) -> tuple[str, str]:
-    """What was seen, and what to change."""
+    """The text of a finding, and what to change."""
     meaning, change = _MEANINGS.get(failure.code, ("the system refuses it", ""))
     text = failure.text if failure.code in ("HANGS", "LOST", "REFUSED") else failure.code
     return f"{meaning} ({failure.doing}: {text})", change

@@ -1,4 +1,4 @@
-"""Which habits of a file system weights cannot do without, and which are only good to know."""
+"""Habits of a file system that weights cannot do without, and those that are only good to know."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ _LACKS: dict[str, tuple[Level, str, str]] = {
 
 def judge_habits(machine: MachineFacts) -> list[Finding]:
     """One line for all that is as it should be, and one for each that is not."""
-    found = machine.habits
-    if found is None:
+    habits = machine.habits
+    if habits is None:
         return []
-    if isinstance(found, Failure):
-        text, change = failed(found)
+    if isinstance(habits, Failure):
+        text, change = failed(habits)
         return [Finding("habits", machine.name, Level.WRONG, text, change)]
-    return _judged(machine.name, found)
+    return _judged(machine.name, habits)
 
 
 def _judged(where: str, habits: Habits) -> list[Finding]:
@@ -73,8 +73,8 @@ def _judged(where: str, habits: Habits) -> list[Finding]:
             text, change = failed(Failure(name, answer, ""))
             lines.append(Finding("writing", where, Level.WRONG, text, change))
         elif answer != "yes":
-            said = "" if answer == "no" else f" ({answer})"
-            lines.append(Finding(name, where, level, f"{meaning}{said}", change))
+            code = "" if answer == "no" else f" ({answer})"
+            lines.append(Finding(name, where, level, f"{meaning}{code}", change))
     good = [name for name in _LACKS if habits.found.get(name) == "yes"]
     if good:
         text = f"{len(good)} of {len(_LACKS)} are as weights need them"

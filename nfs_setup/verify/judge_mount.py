@@ -17,28 +17,28 @@ _TELLING = ("rw", "ro", "vers", "hard", "soft", "softerr", "sec", "proto", "ncon
 
 def judge_mount(machine: MachineFacts) -> list[Finding]:
     """One line for the file system, and one for each option that costs something."""
-    found = machine.surroundings
-    if found is None or isinstance(found, Failure):
-        text, change = failed(found) if found else ("it was not looked at", "")
+    around = machine.surroundings
+    if around is None or isinstance(around, Failure):
+        text, change = failed(around) if around else ("it was not looked at", "")
         return [Finding("share", machine.name, Level.WRONG, f"{machine.path}: {text}", change)]
-    if found.found != "folder":
-        what = "is no folder" if found.found == "other" else "is not there"
+    if around.found != "folder":
+        what = "is no folder" if around.found == "other" else "is not there"
         change = "mount the share, or name the folder where it is mounted"
         return [Finding("share", machine.name, Level.WRONG, f"{machine.path} {what}", change)]
-    kind = kind_of(found.kind)
-    text = f"{kind.name}, {found.device} at {found.point}"
-    telling = [o for o in found.options if o.partition("=")[0] in _TELLING]
+    kind = kind_of(around.kind)
+    text = f"{kind.name}, {around.device} at {around.point}"
+    telling = [o for o in around.options if o.partition("=")[0] in _TELLING]
     text += f" ({','.join(telling)})" if telling and kind.network else ""
     text += f"; {kind.remark}" if kind.remark else ""
     lines = [Finding("share", machine.name, Level.PASSES, text)]
-    mount = Mount(found.device, found.point, found.kind, found.options)
+    mount = Mount(around.device, around.point, around.kind, around.options)
     for advice in advice_on(mount):
         meant = mount.kind in ("tmpfs", "ramfs") and "memory" in advice.text
         level = Level.WRONG if advice.level == "trouble" and not meant else Level.NOTE
         lines.append(_advised(machine.name, level, advice.text))
-    if found.kind == "lustre" and not {"flock", "localflock"} & set(found.options):
+    if around.kind == "lustre" and not {"flock", "localflock"} & set(around.options):
         lines.append(_advised(machine.name, Level.NOTE, "no 'flock': locks do not work"))
-    return lines + _exported(machine.name, found)
+    return lines + _exported(machine.name, around)
 
 
 def _advised(where: str, level: Level, text: str) -> Finding:
@@ -46,10 +46,10 @@ def _advised(where: str, level: Level, text: str) -> Finding:
     return Finding("mount options", where, level, seen, change)
 
 
-def _exported(where: str, found: Surroundings) -> list[Finding]:
+def _exported(where: str, around: Surroundings) -> list[Finding]:
     """On the machine that exports the folder; nobody else can see these."""
     lines = []
-    for export in found.exports:
+    for export in around.exports:
         client, _, rest = export.partition("(")
         options = rest.rstrip(")").split(",")
         if "async" in options:

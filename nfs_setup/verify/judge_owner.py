@@ -1,4 +1,4 @@
-"""Who files belong to: as made, as others see it, and who else may use them."""
+"""Owners of files: as made, as others see them, and their groups."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""How fast it is: what a trial pays for its weights. Slow costs time and no results."""
+"""Speed of a share: what a trial pays for its weights. Slow costs time and no results."""
 
 from __future__ import annotations
 
 from nfs_setup.verify.facts import BigFile, Failure
 from nfs_setup.verify.finding import Finding, Level
 from nfs_setup.verify.judge_failure import failed
-from nfs_setup.verify.judge_room import words
+from nfs_setup.verify.judge_room import size_text
 from nfs_setup.verify.surveyed import MachineFacts, Survey
 
 #: A disk that turns has its fsync done in some 10 ms, a network adds one; beyond this
@@ -59,9 +59,9 @@ def judge_rereads(survey: Survey) -> list[Finding]:
             continue
         lines.append(_rate("big file, read", where, one.read))
         if (one.read.digest, one.read.nbytes) == (was.digest, was.nbytes):
-            lines.append(Finding("same bytes", where, Level.PASSES, words(was.nbytes)))
+            lines.append(Finding("same bytes", where, Level.PASSES, size_text(was.nbytes)))
         else:
-            text = f"{words(was.nbytes)} written, others read ({words(one.read.nbytes)})"
+            text = f"{size_text(was.nbytes)} written, others read ({size_text(one.read.nbytes)})"
             change = "do not use it: synced files change on their way; see the network and dmesg"
             lines.append(Finding("same bytes", where, Level.WRONG, text, change))
     return lines
@@ -69,7 +69,7 @@ def judge_rereads(survey: Survey) -> list[Finding]:
 
 def _rate(check: str, where: str, file: BigFile) -> Finding:
     rate = file.nbytes / max(file.seconds, 1e-9)
-    text = f"{rate / 1e6:.0f} MB/s ({words(file.nbytes)})"
+    text = f"{rate / 1e6:.0f} MB/s ({size_text(file.nbytes)})"
     if rate >= _SLOW_RATE or file.nbytes < _TELLING_BYTES:
         return Finding(check, where, Level.PASSES, text)
     text += f": weights of 1 GB take {1e9 / max(rate, 1):.0f} s"

@@ -1,4 +1,4 @@
-"""What only shows between machines: late views, torn and missing files, locks."""
+"""Faults that only show between machines: late views, torn and missing files, locks."""
 
 from __future__ import annotations
 
@@ -92,19 +92,19 @@ def _delays(name: str, delays: list[_Delay], watched_s: float) -> list[Finding]:
     case = _CASES[name]
     lines = []
     for level in reversed(ORDER):
-        found = [delay for delay in delays if _level(case, delay) is level]
-        if not found:
+        these = [delay for delay in delays if _level(case, delay) is level]
+        if not these:
             continue
-        where = _pairs([delay.where for delay in found], len(delays))
-        worst = max(delay.seconds for delay in found)
-        never = min(delay.seconds for delay in found) < 0
+        where = _pairs([delay.where for delay in these], len(delays))
+        worst = max(delay.seconds for delay in these)
+        never = min(delay.seconds for delay in these) < 0
         text = f"not seen in {watched_s:.0f} s" if never else f"seen after up to {worst:.2f} s"
         text += "" if level is Level.PASSES else f": {case.meaning}"
         change = {
             Level.PASSES: "",
             Level.NOTE: _OTHERS,
             Level.SLOW: _SHORTER,
-            Level.WRONG: _TOO_LATE.format(found[0].patience_s),
+            Level.WRONG: _TOO_LATE.format(these[0].patience_s),
         }[level]
         lines.append(Finding(case.name, where, level, text, change))
     return lines
@@ -148,10 +148,10 @@ def judge_churn(machines: Sequence[MachineFacts]) -> list[Finding]:
 
 
 def _churned(
-    where: str, writer: str, found: Churned, good: list[tuple[str, int, int]]
+    where: str, writer: str, churned: Churned, good: list[tuple[str, int, int]]
 ) -> list[Finding]:
     name, lines = "replaced while read", []
-    reads, torn, missing = found.reads[writer], found.torn[writer], found.missing[writer]
+    reads, torn, missing = churned.reads[writer], churned.torn[writer], churned.missing[writer]
     if torn:
         text = f"{torn} of {reads + torn} reads were torn"
         change = "do not use it: rename does not replace files in one go"
@@ -160,13 +160,13 @@ def _churned(
         text = f"{missing} times there was no file under the name"
         change = "do not use it: rename takes the old file away first"
         lines.append(Finding(name, where, Level.WRONG, text, change))
-    if found.backwards[writer]:
-        text = f"{found.backwards[writer]} times an older file came back"
+    if churned.backwards[writer]:
+        text = f"{churned.backwards[writer]} times an older file came back"
         lines.append(Finding(name, where, Level.NOTE, text, "readers check digests; see caches"))
     if not reads and not torn and not missing:
         lines.append(Finding(name, where, Level.NOTE, "no read came to its end", ""))
     if not lines:
-        good.append((where, reads, found.stale[writer]))
+        good.append((where, reads, churned.stale[writer]))
     return lines
 
 

@@ -22,15 +22,15 @@ _SET = "run chrony or ntpd on all machines: ages of files, logs and Kerberos go 
 
 def judge_room(machine: MachineFacts) -> list[Finding]:
     """Bytes and inodes that this user may still take."""
-    found = machine.surroundings
-    if not isinstance(found, Surroundings) or found.found != "folder":
+    around = machine.surroundings
+    if not isinstance(around, Surroundings) or around.found != "folder":
         return []
-    free, total = found.free_bytes, found.total_bytes
-    text = f"{words(free)} of {words(total)} free"
+    free, total = around.free_bytes, around.total_bytes
+    text = f"{size_text(free)} of {size_text(total)} free"
     inodes = ""
-    if found.inodes:
-        inodes = f", {found.inodes_free} of {found.inodes} inodes"
-    if free < _NO_ROOM_BYTES or (found.inodes and found.inodes_free < _NO_INODES):
+    if around.inodes:
+        inodes = f", {around.inodes_free} of {around.inodes} inodes"
+    if free < _NO_ROOM_BYTES or (around.inodes and around.inodes_free < _NO_INODES):
         change = "make room, or let retention delete more weights"
         return [Finding("room", machine.name, Level.WRONG, text + inodes, change)]
     if free < _LITTLE_BYTES and free < _LITTLE_PART * total:
@@ -40,7 +40,7 @@ def judge_room(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_clock(machine: MachineFacts) -> list[Finding]:
-    """This machine's clock against that of whoever keeps the files."""
+    """This machine's clock against that of the files' server."""
     begun = machine.begun
     if not isinstance(begun, Begun):
         return []
@@ -77,10 +77,10 @@ def _clock(check: str, where: str, whose: str, clock: Clock) -> Finding:
     return Finding(check, where, level, text, _SET)
 
 
-def words(nbytes: float) -> str:
+def size_text(nbytes: float) -> str:
     """A size as people read it.
 
-    >>> words(3 << 30)
+    >>> size_text(3 << 30)
     '3.0 GiB'
     """
     for unit in ("B", "KiB", "MiB", "GiB"):

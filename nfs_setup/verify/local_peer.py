@@ -47,7 +47,7 @@ class LocalPeer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for whoever asks, who then ends this in order
+            start_new_session=True,  # Ctrl-C is for the caller, which ends this
             bufsize=0,
         )
 
@@ -83,22 +83,22 @@ class LocalPeer:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel
                 process.wait(_END_S)
-        if self._reading.acquire(timeout=_END_S):  # whoever reads it has seen its end
+        if self._reading.acquire(timeout=_END_S):  # its reader has seen its end
             process.stdout.close()
 
     def _line(self, limit_s: float) -> bytes:
         stdout = self._process.stdout
         assert stdout is not None
         last = time.monotonic() + limit_s
-        said = b""
+        line = b""
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
-            while not said.endswith(b"\n"):
+            while not line.endswith(b"\n"):
                 if not selector.select(max(0.0, last - time.monotonic())):
                     text = f"no answer in {limit_s:.0f} s"
                     raise PeerHangs(text, where=self.name)
                 part = os.read(stdout.fileno(), 1 << 16)
-                if not part or len(said) > _MOST_BYTES:
+                if not part or len(line) > _MOST_BYTES:
                     raise PeerLost("its program died", where=self.name)
-                said += part
-        return said
+                line += part
+        return line

@@ -22,7 +22,7 @@ class Peer(Protocol):
     name: str
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        """What :func:`nfs_setup.verify.probes.answer` says there. Blocks for ``limit_s`` at
+        """The answer of :func:`nfs_setup.verify.probes.answer` there. Blocks for ``limit_s`` at
         most.
 
         Raises:

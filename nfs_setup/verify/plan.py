@@ -1,4 +1,4 @@
-"""How much a survey measures, and how long it waits."""
+"""Extent of a survey: how much it measures, and how long it waits."""
 
 from __future__ import annotations
 

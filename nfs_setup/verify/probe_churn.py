@@ -25,8 +25,14 @@ def seed(folder: str) -> None:
 
 
 def churn(own: str, others: dict[str, str], seconds: float) -> Churned:
-    """Replace and read for so many seconds without a pause, and once at least."""
-    found = Churned(0, *(dict.fromkeys(others, 0) for _ in range(5)))
+    """Replace and read without a pause, once at least.
+
+    Args:
+        own: the folder of this machine.
+        others: the folders of the other machines, by their names.
+        seconds: how long.
+    """
+    counts = Churned(0, *(dict.fromkeys(others, 0) for _ in range(5)))
     newest = dict.fromkeys(others, -1)
     wrote = 0
     last = time.monotonic() + seconds
@@ -37,18 +43,18 @@ def churn(own: str, others: dict[str, str], seconds: float) -> Churned:
             try:
                 number = _number(get(_file(folder)))
             except OSError as error:
-                kind = {"ENOENT": found.missing, "ESTALE": found.stale}.get(code_of(error))
+                kind = {"ENOENT": counts.missing, "ESTALE": counts.stale}.get(code_of(error))
                 if kind is None:
                     raise
                 kind[name] += 1
                 continue
             if number is None:
-                found.torn[name] += 1
+                counts.torn[name] += 1
                 continue
-            found.reads[name] += 1
-            found.backwards[name] += number < newest[name]
+            counts.reads[name] += 1
+            counts.backwards[name] += number < newest[name]
             newest[name] = max(number, newest[name])
-    return Churned(wrote, found.reads, found.torn, found.missing, found.stale, found.backwards)
+    return Churned(wrote, counts.reads, counts.torn, counts.missing, counts.stale, counts.backwards)
 
 
 def _file(folder: str) -> str:
@@ -61,9 +67,9 @@ def _content(number: int) -> bytes:
 
 
 def _number(content: bytes) -> int | None:
-    """Which one it is; None if it is not whole."""
-    said, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    """The number of a content; None if it is not whole."""
+    checksum, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     with contextlib.suppress(UnicodeDecodeError):
-        if said.decode("ascii") == digest(body):
+        if checksum.decode("ascii") == digest(body):
             return int.from_bytes(body[:_NUMBER_BYTES], "big")
     return None

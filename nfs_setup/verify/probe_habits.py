@@ -1,4 +1,4 @@
-"""How a file system behaves where they differ: each habit tried once, alone."""
+"""Behaviour of a file system where they differ: each habit tried once, alone."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _replaces_open(folder: str) -> bool:
 
 
 def _reads_removed(folder: str) -> bool:
-    """A file that is removed stays for who has it open, and leaves nothing behind then."""
+    """A removed file stays for readers that have it open, and leaves nothing behind then."""
     path = os.path.join(folder, "file")
     put(path, b"content")
     with open(path, "rb") as reader:

@@ -18,7 +18,13 @@ _TAKEN = ("EAGAIN", "EACCES")
 
 
 def hold(path: str, marks: list[str], seconds: float) -> Held:
-    """Take the lock, and keep it until all marks are there, or the time is over."""
+    """Take the lock, and keep it until all marks are there, or the time is over.
+
+    Args:
+        path: the file that is locked.
+        marks: the files that the others make once they were refused.
+        seconds: how long at most.
+    """
     last = time.monotonic() + seconds
     with _Lock(path) as lock:
         lock.take()
@@ -31,7 +37,13 @@ def hold(path: str, marks: list[str], seconds: float) -> Held:
 
 
 def attempt(path: str, mark: str, seconds: float) -> Held:
-    """Try to get it, and let it go at once, until it is refused or the time is over."""
+    """Try to get it, and let it go at once, until it is refused or the time is over.
+
+    Args:
+        path: the file that is locked.
+        mark: the file to make at the end.
+        seconds: how long at most.
+    """
     last = time.monotonic() + seconds
     had = False
     with _Lock(path) as lock:
@@ -76,7 +88,7 @@ class _Lock:
             self.taken = True
 
     def let_go(self) -> None:
-        """If it is had."""
+        """Unlock it, if it is held."""
         if self.taken:
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
             self.taken = False

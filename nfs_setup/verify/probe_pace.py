@@ -1,4 +1,4 @@
-"""How fast it is: small files published one after another, and one big file."""
+"""Speed of a share: small files published one after another, and one big file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ _SMALL_BYTES = 4096
 
 
 def pace(folder: str, rounds: int, limit_s: float) -> Pace:
-    """Publish small files; fewer than ``rounds`` where time is up."""
+    """Publish small files, one after another.
+
+    Args:
+        folder: the folder of this machine.
+        rounds: how many; fewer where time is up, one at least.
+        limit_s: seconds after which no further one is begun.
+    """
     path = os.path.join(folder, "small")
     content = os.urandom(_SMALL_BYTES)
     whole: list[float] = []
@@ -36,7 +42,13 @@ def pace(folder: str, rounds: int, limit_s: float) -> Pace:
 
 
 def write_big(path: str, nbytes: int, limit_s: float) -> BigFile:
-    """Write and sync one file that cannot be compressed; a shorter one where time is up."""
+    """Write and sync one file that cannot be compressed.
+
+    Args:
+        path: where nothing is yet.
+        nbytes: its size; less where time is up.
+        limit_s: seconds of writing.
+    """
     total, spent = hashlib.blake2b(digest_size=32), 0.0
     written = 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o660)

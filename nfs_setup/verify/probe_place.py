@@ -1,4 +1,4 @@
-"""Where one is: the machine, the mount, the room, and who files there belong to."""
+"""Place of a share: the machine, the mount, the room, and the owner of files there."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def look(path: str) -> Surroundings:
     """The machine and the share. Looks at the share first: that is what mounts an automount."""
     files = LocalHost()
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        found = None
+        status = None
     real = os.path.realpath(path)
     mount = mount_above(files, real)
-    room = os.statvfs(path) if found is not None else None
+    room = os.statvfs(path) if status is not None else None
     network = mount is not None and kind_of(mount.kind).network
     return Surroundings(
         host=socket.gethostname(),
         uid=os.geteuid(),
         gid=os.getegid(),
-        found=_kind(found),
-        owner=found.st_uid if found else 0,
-        group=found.st_gid if found else 0,
-        mode=stat.S_IMODE(found.st_mode) if found else 0,
+        found=_kind(status),
+        owner=status.st_uid if status else 0,
+        group=status.st_gid if status else 0,
+        mode=stat.S_IMODE(status.st_mode) if status else 0,
         kind=mount.kind if mount else "",
         device=mount.device if mount else "",
         point=mount.point if mount else "",
@@ -64,6 +64,13 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
 
     Removes what verifications that died have left behind, an hour after.
 
+    Args:
+        path: the share, as this machine has it.
+        name: the name of the verification's folder.
+        own: the name of this machine's folder in it.
+        make: whether this machine makes it.
+        limit_s: seconds to wait for it otherwise.
+
     Raises:
         FileNotFoundError: if the other machine's folder does not show.
     """
@@ -80,7 +87,7 @@ def begin(path: str, name: str, own: str, make: bool, limit_s: float) -> Begun:
     widen(folder, own, 0o070)
     put(os.path.join(mine, "mine"), os.urandom(1024))
     before = time.time()
-    # By the clock of whoever keeps the files, where that is another machine.
+    # By the clock of the server of the files, where that is another machine.
     os.utime(mine, follow_symlinks=False)
     after = time.time()
     made = os.stat(mine)
@@ -105,7 +112,7 @@ def end(path: str, name: str) -> Laid:
 
 
 def now() -> Moment:
-    """By this machine's clock."""
+    """The time by this machine's clock."""
     return Moment(time.time())
 
 
@@ -122,10 +129,10 @@ def _wait_for(folder: str, limit_s: float) -> None:
         time.sleep(_POLL_S)
 
 
-def _kind(found: Any) -> str:
-    if found is None:
+def _kind(status: Any) -> str:
+    if status is None:
         return "nothing"
-    return "folder" if stat.S_ISDIR(found.st_mode) else "other"
+    return "folder" if stat.S_ISDIR(status.st_mode) else "other"
 
 
 def _exports_of(files: Files, path: str) -> tuple[str, ...]:
@@ -134,16 +141,16 @@ def _exports_of(files: Files, path: str) -> tuple[str, ...]:
         content = files.read(_EXPORTED) or b""
     except OSError:
         return ()
-    found = [
+    exports = [
         f"{export.client}({export.options})"
         for export in read_exports(content)
         if path == export.path or path.startswith(export.path.rstrip("/") + "/")
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(exports))
 
 
 def _remove_leftovers(path: str, before: float) -> int:
-    """Folders of verifications that were killed, by the clock of whoever keeps the files."""
+    """Folders of verifications that were killed, by the clock of the files' server."""
     removed = 0
     for name in os.listdir(path):
         if not is_ours(name):

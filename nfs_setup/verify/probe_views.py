@@ -63,11 +63,16 @@ def publish(folder: str) -> Published:
 
 
 def watch(folders: dict[str, str], wanted: dict[str, str], limit_s: float) -> Seen:
-    """Open everything again and again until it is as it was published, by ``writer/case``.
+    """Open everything again and again until it is as it was published.
 
     A file that is there and is neither what was there before nor what was published is torn;
     the old one is only told from that where a reader saw it, so for ``replaced`` anything but
     a file of the full size counts.
+
+    Args:
+        folders: the folder of each writer, by its name.
+        wanted: the digest of what was published, by ``writer/case``.
+        limit_s: seconds after which what was not seen counts as never seen.
     """
     began = time.monotonic()
     waiting = dict(wanted)

@@ -39,7 +39,7 @@ class RemotePeer:
         for line in reversed(ran.out.splitlines()):
             if line.startswith("{"):
                 return self._answer(line)
-        raise PeerLost(f"gave no answer (exit code {ran.code}): {ran.said}", where=self.name)
+        raise PeerLost(f"gave no answer (exit code {ran.code}): {ran.message}", where=self.name)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -31,7 +31,7 @@ def survey(places: Sequence[Place], plan: Plan, say: Say = lambda text: None) ->
     Args:
         places: the first one that can write makes the folder that all others must see.
         plan: how much.
-        say: told what is done right now.
+        say: gets a line about what is done right now.
     """
     name = new_name()
     hosts = [place.host or place.peer.name for place in places]
@@ -39,22 +39,22 @@ def survey(places: Sequence[Place], plan: Plan, say: Say = lambda text: None) ->
         Asked(place, name, f"m{i}", plan.limit_s, again=hosts[i] in hosts[:i])
         for i, place in enumerate(places)
     ]
-    found = Survey([m.facts for m in machines], len(set(hosts)) == 1, plan.watch_s)
+    result = Survey([m.facts for m in machines], len(set(hosts)) == 1, plan.watch_s)
     pool = ThreadPoolExecutor(min(len(machines), _MOST_AT_ONCE))
     try:
         say("where it is, and whether it can be written")
         for _ in pool.map(_look, machines):
             pass
-        _measure(_begin(machines, name, pool), found, plan, say, pool)
+        _measure(_begin(machines, name, pool), result, plan, say, pool)
     finally:
         # Interrupted, whoever is still asked is not waited for: its peer is closed soon.
         pool.shutdown(wait=False, cancel_futures=True)
-        found.left_behind = _remove(machines, name)
-    return found
+        result.left_behind = _remove(machines, name)
+    return result
 
 
 def _measure(
-    machines: Sequence[Asked], found: Survey, plan: Plan, say: Say, pool: ThreadPoolExecutor
+    machines: Sequence[Asked], result: Survey, plan: Plan, say: Say, pool: ThreadPoolExecutor
 ) -> None:
     alone = [machine for machine in machines if not machine.facts.again]
     say("habits of the file system")
@@ -64,7 +64,7 @@ def _measure(
         say(f"small files, {machine.name}")
         _pace(machine, plan)
     if not plan.quick:
-        survey_pairs.survey_pairs(machines, found, plan, say, pool)
+        survey_pairs.survey_pairs(machines, result, plan, say, pool)
 
 
 def _look(machine: Asked) -> None:
@@ -102,8 +102,8 @@ def _begin(machines: Sequence[Asked], name: str, pool: ThreadPoolExecutor) -> li
 
 
 def _has_folder(machine: Asked) -> bool:
-    found = machine.facts.surroundings
-    return isinstance(found, Surroundings) and found.found == "folder"
+    around = machine.facts.surroundings
+    return isinstance(around, Surroundings) and around.found == "folder"
 
 
 def _habits(machine: Asked) -> None:
@@ -121,7 +121,7 @@ def _pace(machine: Asked, plan: Plan) -> None:
 
 
 def _remove(machines: Sequence[Asked], name: str) -> Failure | None:
-    """By whoever can: what one user made another may not remove."""
+    """Remove the folder by any machine that can: what one user made another may not remove."""
     failed = None
     for machine in machines:
         if not isinstance(machine.facts.begun, Failure) and not machine.facts.uses_it:

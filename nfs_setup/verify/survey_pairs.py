@@ -1,4 +1,4 @@
-"""What only shows between machines: when one sees what another made, races, locks, big files.
+"""Measurements between machines: when one sees what another made, races, locks, big files.
 
 Everybody lays its cases, everybody looks at everybody's (so that caches hold what was before),
 everybody publishes, everybody looks until it sees. Locks come last, since they can hang.
@@ -33,13 +33,21 @@ Say = Callable[[str], None]
 
 def survey_pairs(
     machines: Sequence[Asked],
-    found: Survey,
+    result: Survey,
     plan: Plan,
     say: Say,
     pool: ThreadPoolExecutor,
 ) -> None:
-    """Fill in what is seen between machines; a single one only writes and reads a big file."""
-    found.rereads.extend(_big(machines, plan.big_bytes, say))
+    """Measure between machines; a single one only writes and reads a big file.
+
+    Args:
+        machines: those that can write to the share.
+        result: gets the facts.
+        plan: how much.
+        say: gets a line about what is done right now.
+        pool: threads for all machines at once.
+    """
+    result.rereads.extend(_big(machines, plan.big_bytes, say))
     if len(machines) < 2:
         return
     say(f"what one makes, another sees (up to {plan.watch_s:.0f} s)")
@@ -50,7 +58,7 @@ def survey_pairs(
     here = [machine for machine in machines if not machine.lost]
     for holder, others in zip(here[:2], (here[1:], here[:1])):
         if others:
-            found.locks.extend(_lock(holder, others, plan.hold_s, pool))
+            result.locks.extend(_lock(holder, others, plan.hold_s, pool))
 
 
 def _big(machines: Sequence[Asked], nbytes: int, say: Say) -> list[Reread]:
@@ -84,8 +92,8 @@ def _big(machines: Sequence[Asked], nbytes: int, say: Say) -> list[Reread]:
 
 
 def _room(machine: Asked) -> int:
-    found = machine.facts.surroundings
-    return found.free_bytes if isinstance(found, Surroundings) else 0
+    around = machine.facts.surroundings
+    return around.free_bytes if isinstance(around, Surroundings) else 0
 
 
 def _views(machines: Sequence[Asked], watch_s: float, pool: ThreadPoolExecutor) -> list[Asked]:
@@ -167,6 +175,6 @@ def _lock(
 
 
 def _trip_s(machine: Asked) -> float:
-    """How long a question and its answer take at least."""
+    """Seconds that a question and its answer take at least."""
     clock = machine.facts.clock
     return clock.ahead_most_s - clock.ahead_least_s if clock is not None else 0.0

@@ -20,7 +20,7 @@ from nfs_setup.verify.facts import (
 
 @dataclass(frozen=True)
 class Clock:
-    """By how much a machine's clock is ahead of that of the machine which asked it."""
+    """Lead of a machine's clock over that of the machine that asked it."""
 
     ahead_least_s: float
     ahead_most_s: float

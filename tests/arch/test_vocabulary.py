@@ -23,6 +23,13 @@ PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
 #: They say that somebody spoke or looked, and not what the thing is.
 NO_NAMES = {"told", "found", "said", "words"}
 
+#: They are promised to others: fields of ``--json``, and what platforms of other packages implement.
+PROMISED = {
+    ("dispatcher/backends/agents/attended.py", "told"),
+    ("dispatcher/backends/ssh/visit.py", "told"),
+    ("nfs_setup/verify/facts.py", "found"),
+}
+
 #: A docstring says what the thing does or is; these begin a clause about something else.
 NO_BEGINNINGS = {
     "Who", "Whose", "Whom", "What", "Of", "Its", "Those", "Which", "Where", "Told", "That",
@@ -68,7 +75,7 @@ def test_no_name_is_a_verb_of_speech(room: str) -> None:
         f"{path}:{line}: {name}"
         for path, tree in _modules(room)
         for line, name in _names(tree)
-        if name.strip("_") in NO_NAMES
+        if name.strip("_") in NO_NAMES and (str(path), name) not in PROMISED
     ]
     assert not wrong, "name the thing (docs/glossary.md):\n" + "\n".join(wrong)
 

@@ -37,8 +37,8 @@ SHARES: tuple[Mutation, ...] = (
         7,
         "a share on which half a file shows under its name is called good",
         "nfs_setup/verify/probe_churn.py",
-        '        if said.decode("ascii") == digest(body):',
-        '        if said.decode("ascii"):',
+        '        if checksum.decode("ascii") == digest(body):',
+        '        if checksum.decode("ascii"):',
         ("tests/unit/nfs_setup/verify/test_probes.py",),
     ),
     Mutation(
@@ -66,7 +66,7 @@ SHARES: tuple[Mutation, ...] = (
         "nfs_setup/cluster/run_plan.py",
         "            if well and not self.interrupted:",
         "            if not self.interrupted:",
-        ("tests/unit/nfs_setup/cluster/test_conduct.py",),
+        ("tests/unit/nfs_setup/cluster/test_run_plan.py",),
     ),
     Mutation(
         "a-cluster-is-taken-back-from-its-server",
@@ -75,7 +75,7 @@ SHARES: tuple[Mutation, ...] = (
         "nfs_setup/cluster/plan.py",
         "    return clients, Wave(server, ",
         "    return Wave(server), Wave(clients.orders, ",
-        ("tests/unit/nfs_setup/cluster/test_conduct.py",),
+        ("tests/unit/nfs_setup/cluster/test_run_plan.py",),
     ),
     Mutation(
         "code-that-came-in-half-is-run-by-root",
@@ -84,7 +84,7 @@ SHARES: tuple[Mutation, ...] = (
         "nfs_setup/cluster/bundle.py",
         "if hashlib.sha256(code).hexdigest() != digest:",
         "if hashlib.sha256(code).hexdigest() == 0:",
-        ("tests/unit/nfs_setup/cluster/test_luggage.py",),
+        ("tests/unit/nfs_setup/cluster/test_bundle.py",),
     ),
     Mutation(
         "ctrl-c-begins-with-further-hosts",
@@ -93,7 +93,7 @@ SHARES: tuple[Mutation, ...] = (
         "nfs_setup/cluster/thread_pool.py",
         "        while not self.interrupted:",
         "        while True:",
-        ("tests/unit/nfs_setup/cluster/test_conduct.py",),
+        ("tests/unit/nfs_setup/cluster/test_run_plan.py",),
     ),
     Mutation(
         "two-names-of-one-machine-are-two",
@@ -102,6 +102,6 @@ SHARES: tuple[Mutation, ...] = (
         "nfs_setup/cluster/run_plan.py",
         "            if other is outcome:",
         "            if True:",
-        ("tests/unit/nfs_setup/cluster/test_conduct.py",),
+        ("tests/unit/nfs_setup/cluster/test_run_plan.py",),
     ),
 )

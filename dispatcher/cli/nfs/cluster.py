@@ -97,7 +97,9 @@ def cluster(
         at_once=at_once,
         patience_s=_PATIENCE_S,
         watch=progress.tell,
-        heard=lambda: note("awaiting the hosts that are under way (Ctrl-C again: not any more)"),
+        on_waiting=lambda: note(
+            "awaiting the hosts that are under way (Ctrl-C again: not any more)"
+        ),
     )
     with _interruptible(run_plan), progress.shown():
         outcomes = run_plan.carry_out(waves)

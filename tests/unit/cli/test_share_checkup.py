@@ -17,7 +17,7 @@ from nfs_setup.verify import PeerLost
 from nfs_setup.verify.probe_place import look
 from tests.unit.cli.conftest import Shell
 from tests.unit.cli.test_doctor import experiment_file
-from tests.unit.nfs_setup.verify.told import Told
+from tests.unit.nfs_setup.verify.canned_peer import CannedPeer
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def shared(folder: Path, **changes: Any) -> dict[str, Any]:
     return {"facts": {**asdict(found), "options": list(found.options), "exports": []}}
 
 
-def told(monkeypatch: pytest.MonkeyPatch, **instead: Any) -> None:
-    monkeypatch.setattr(nfs_setup.verify, "LocalPeer", lambda name: Told(name, **instead))
+def canned_share(monkeypatch: pytest.MonkeyPatch, **instead: Any) -> None:
+    monkeypatch.setattr(nfs_setup.verify, "LocalPeer", lambda name: CannedPeer(name, **instead))
 
 
 def test_a_local_disk_is_not_measured(share: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_local_disk_is_not_measured(share: Path) -> None:
 
 
 def test_a_share_is_measured(share: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, look=shared(share, uid=1, mode=0o2770))
+    canned_share(monkeypatch, look=shared(share, uid=1, mode=0o2770))
     answers, findings = check_share("weights", share)
     assert answers
     assert findings[-1].level is Level.OK
@@ -57,7 +57,7 @@ def test_what_is_wrong_with_a_share_is_a_problem(
     share: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = {"failed": {"doing": "begin", "code": "EROFS", "text": "read-only"}}
-    told(monkeypatch, look=shared(share), begin=failed)
+    canned_share(monkeypatch, look=shared(share), begin=failed)
     problems = [f for f in check_share("weights", share).findings if f.level is Level.PROBLEM]
     assert ["read-only" in f.text for f in problems] == [True]
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_share_is_a_problem(
 def test_a_share_that_hangs_is_touched_by_nobody_else(
     bequeath: Shell, tmp_path: Path, share: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(monkeypatch, look=PeerLost("no answer in 10 s"))
+    canned_share(monkeypatch, look=PeerLost("no answer in 10 s"))
 
     def touched(topic: str, *words: object, **more: object) -> list[checkup.Finding]:
         assert topic != "weights", "this would hang"

@@ -17,8 +17,8 @@ from nfs_setup.local_host import LocalHost
 def test_a_command_and_how_it_ended() -> None:
     host = LocalHost()
     ran = host.run([sys.executable, "-c", "import sys; print('out'); sys.exit('wrong')"])
-    assert (ran.code, ran.out, ran.err, ran.said) == (1, "out\n", "wrong\n", "wrong")
-    assert host.run([sys.executable, "-c", ""]).said == "it ended with 0 and said nothing"
+    assert (ran.code, ran.out, ran.err, ran.message) == (1, "out\n", "wrong\n", "wrong")
+    assert host.run([sys.executable, "-c", ""]).message == "it ended with 0 and said nothing"
     assert host.run(["/no/such/program"]).code == 127
     assert host.run([str(Path(__file__))]).code == 126
     ran = host.run([sys.executable, "-c", "print(input())"], stdin=b"handed over\n")
@@ -28,7 +28,7 @@ def test_a_command_and_how_it_ended() -> None:
 def test_a_command_that_hangs_is_ended_with_its_children() -> None:
     ran = LocalHost().run(["sh", "-c", "sleep 1000 & echo $!; wait"], limit_s=2)
     assert ran.code == 124
-    assert ran.said.endswith("took longer than 2 s")
+    assert ran.message.endswith("took longer than 2 s")
     try:
         child = os.pidfd_open(int(ran.out))
     except ProcessLookupError:

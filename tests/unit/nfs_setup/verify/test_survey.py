@@ -28,7 +28,7 @@ from nfs_setup.verify import (
 )
 from nfs_setup.verify.files import new_name
 from nfs_setup.verify.remote_peer import RemotePeer
-from tests.unit.nfs_setup.verify.told import Told
+from tests.unit.nfs_setup.verify.canned_peer import CannedPeer
 
 ROOT = Path(__file__).parents[4]
 PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0, limit_s=60.0)
@@ -124,7 +124,7 @@ def test_what_a_process_refuses_is_raised(peers: list[LocalPeer]) -> None:
 )
 def test_who_cannot_write_is_asked_nothing_more(tmp_path: Path, code: str, check: str) -> None:
     failed = {"failed": {"doing": "begin", "code": code, "text": "no"}}
-    one, two = Told("one", begin=failed), Told("two")
+    one, two = CannedPeer("one", begin=failed), CannedPeer("two")
     found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
     assert wrong(found) == [(check, "one")]
     assert "habits" not in one.asked
@@ -133,7 +133,7 @@ def test_who_cannot_write_is_asked_nothing_more(tmp_path: Path, code: str, check
 
 
 def test_a_machine_that_is_lost_is_asked_once_and_the_rest_goes_on(tmp_path: Path) -> None:
-    one, two = Told("one", lay=PeerLost("no answer in 30 s")), Told("two")
+    one, two = CannedPeer("one", lay=PeerLost("no answer in 30 s")), CannedPeer("two")
     found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
     assert one.asked[-1] == "lay"
     assert os.listdir(tmp_path) == [], "somebody else cleans up"
@@ -142,20 +142,20 @@ def test_a_machine_that_is_lost_is_asked_once_and_the_rest_goes_on(tmp_path: Pat
 
 def test_who_interrupts_waits_for_nobody_and_leaves_nothing(tmp_path: Path) -> None:
     slow = LocalPeer("slow")
-    hasty = Told("hasty", write_big=KeyboardInterrupt())
+    hasty = CannedPeer("hasty", write_big=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         survey([Place(slow, str(tmp_path)), Place(hasty, str(tmp_path))], PLAN)
     slow.close()
     assert os.listdir(tmp_path) == []
-    published = Told("published", publish=KeyboardInterrupt())
-    places = [Place(Told("one"), str(tmp_path)), Place(published, str(tmp_path))]
+    published = CannedPeer("published", publish=KeyboardInterrupt())
+    places = [Place(CannedPeer("one"), str(tmp_path)), Place(published, str(tmp_path))]
     with pytest.raises(KeyboardInterrupt):
         survey(places, PLAN)
     assert os.listdir(tmp_path) == []
 
 
 def test_nobody_can_be_asked(tmp_path: Path) -> None:
-    one = Told("one", look=PeerLost("no answer in 30 s"))
+    one = CannedPeer("one", look=PeerLost("no answer in 30 s"))
     found = survey([Place(one, str(tmp_path))], PLAN)
     assert wrong(found) == [("share", "one")]
     assert "begin" not in one.asked
@@ -164,19 +164,19 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
 def test_another_folder_under_the_same_name_is_no_share(tmp_path: Path) -> None:
     """The second machine's folder is its own: what the first one makes never shows there."""
     gone = {"failed": {"doing": "begin", "code": "ENOENT", "text": "No such file"}}
-    one, two = Told("one"), Told("two", begin=gone)
+    one, two = CannedPeer("one"), CannedPeer("two", begin=gone)
     found = survey([Place(one, str(tmp_path)), Place(two, str(tmp_path))], PLAN)
     assert wrong(found) == [("the same share", "two")]
 
 
 def test_an_answer_that_is_none_is_told(tmp_path: Path) -> None:
-    one = Told("one", pace={"facts": {"rounds": "many"}}, habits={"x": 1})
+    one = CannedPeer("one", pace={"facts": {"rounds": "many"}}, habits={"x": 1})
     found = survey([Place(one, str(tmp_path))], PLAN)
     assert wrong(found) == [("habits", "one"), ("small files", "one")]
 
 
 def test_a_quick_survey_is_of_each_machine_alone(tmp_path: Path) -> None:
-    one = Told("one")
+    one = CannedPeer("one")
     found = survey([Place(one, str(tmp_path))], Plan(rounds=1, quick=True))
     assert one.asked == ["look", "now", "begin", "habits", "pace", "end"]
     assert wrong(found) == []

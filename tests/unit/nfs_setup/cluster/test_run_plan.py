@@ -24,8 +24,8 @@ def machines(tmp_path: Path) -> Cluster:
 def conduct(
     machines: Cluster, waves: Sequence[plan.Wave], *, needs_root: bool = True, at_once: int = 10
 ) -> dict[str, Outcome]:
-    conductor = RunPlan(machines.connect, needs_root=needs_root, at_once=at_once)
-    return {outcome.name: outcome for outcome in conductor.carry_out(waves)}
+    run_plan = RunPlan(machines.connect, needs_root=needs_root, at_once=at_once)
+    return {outcome.name: outcome for outcome in run_plan.carry_out(waves)}
 
 
 def words(outcomes: dict[str, Outcome]) -> dict[str, str]:
@@ -165,53 +165,53 @@ def test_no_more_at_once_than_allowed(machines: Cluster) -> None:
 
 def test_an_interrupt_awaits_what_is_under_way_and_begins_nothing(machines: Cluster) -> None:
     hosts = inventory("one", "two", "three")
-    conductor = RunPlan(machines.connect, needs_root=True, at_once=1)
-    machines.before = lambda name: conductor.interrupt() if name == "one" else None
-    done = {outcome.name: outcome for outcome in conductor.carry_out(plan.set_up(hosts))}
+    run_plan = RunPlan(machines.connect, needs_root=True, at_once=1)
+    machines.before = lambda name: run_plan.interrupt() if name == "one" else None
+    done = {outcome.name: outcome for outcome in run_plan.carry_out(plan.set_up(hosts))}
     assert words(done) == {
         "nas": "set up",
         "one": "set up",
         "two": "left out",
         "three": "left out",
     }
-    assert conductor.interrupted
+    assert run_plan.interrupted
     assert "interrupted" in str(done["two"].error)
 
 
 @pytest.mark.parametrize("how", ["patience", "again"])
 def test_a_host_that_hangs_is_not_awaited_for_ever(machines: Cluster, how: str) -> None:
     hosts, hung = inventory("one"), threading.Event()
-    conductor = RunPlan(
+    run_plan = RunPlan(
         machines.connect, needs_root=True, patience_s=0.05 if how == "patience" else 3600
     )
 
     def before(name: str) -> None:
         if name == "one":
-            conductor.interrupt()
+            run_plan.interrupt()
             if how == "again":
-                conductor.interrupt()
+                run_plan.interrupt()
             hung.wait(120)
 
     machines.before = before
-    done = {outcome.name: outcome for outcome in conductor.carry_out(plan.set_up(hosts))}
+    done = {outcome.name: outcome for outcome in run_plan.carry_out(plan.set_up(hosts))}
     hung.set()
     assert words(done) == {"nas": "set up", "one": "unknown"}
     assert "--status" in str(done["one"].error)
 
 
 def test_each_change_is_told(machines: Cluster) -> None:
-    told: list[tuple[str, str]] = []
-    conductor = RunPlan(
-        machines.connect, needs_root=True, watch=lambda one: told.append((one.name, one.word))
+    states: list[tuple[str, str]] = []
+    run_plan = RunPlan(
+        machines.connect, needs_root=True, watch=lambda one: states.append((one.name, one.word))
     )
-    conductor.carry_out(plan.set_up(inventory("one")))
-    assert [word for name, word in told if name == "one"] == [
+    run_plan.carry_out(plan.set_up(inventory("one")))
+    assert [word for name, word in states if name == "one"] == [
         "looking",
         "waiting",
         "working",
         "set up",
     ]
-    assert told.index(("nas", "set up")) < told.index(("one", "working"))
+    assert states.index(("nas", "set up")) < states.index(("one", "working"))
 
 
 def test_a_fault_of_ours_is_not_taken_for_the_hosts(machines: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""A machine in this process that answers as it is told to."""
+"""A machine in this process that gives canned answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from nfs_setup.verify.probes import answer
 
 
-class Told:
+class CannedPeer:
     """A :class:`~nfs_setup.verify.peer.Peer`. ``instead`` replaces answers by what is asked."""
 
     def __init__(self, name: str, **instead: Any) -> None:
@@ -18,16 +18,16 @@ class Told:
         self.asked: list[str] = []
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        """What it was told to say, else what is so."""
+        """Return the canned answer if there is one, else the true one."""
         what = request["do"]
         self.asked.append(what)
-        said = self.instead.get(what)
-        if isinstance(said, BaseException):
-            raise said
-        if said is None:
-            said = json.loads(json.dumps(answer({"verb": "probe", **request})))
-        assert isinstance(said, dict)
-        return said
+        reply = self.instead.get(what)
+        if isinstance(reply, BaseException):
+            raise reply
+        if reply is None:
+            reply = json.loads(json.dumps(answer({"verb": "probe", **request})))
+        assert isinstance(reply, dict)
+        return reply
 
     def close(self) -> None:
         """Nothing is held."""
