@@ -23,7 +23,7 @@ PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
 #: They say that somebody spoke or looked, and not what the thing is.
 NO_NAMES = {"told", "found", "said", "words"}
 
-#: They are promised to others: fields of ``--json``, and what platforms of other packages implement.
+#: Promised to others: fields of ``--json``, and what platforms of other packages implement.
 PROMISED = {
     ("dispatcher/backends/agents/attended.py", "told"),
     ("dispatcher/backends/ssh/visit.py", "told"),
