@@ -66,6 +66,11 @@ class StaleWeights(WeightsError):
         self.expected = expected
         self.actual = actual
 
+    @property
+    def found(self) -> str:
+        """Name of ``actual`` in version 0.1; goes with version 0.3."""
+        return self.actual
+
 
 class CorruptWeights(WeightsError):
     """Raised when a file is truncated, forged or changed after it was published.

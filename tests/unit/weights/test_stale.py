@@ -70,6 +70,7 @@ def test_the_bound_ends_in_an_error_with_both_digests(root: Path) -> None:
     with pytest.raises(StaleWeights) as caught:
         open_manifest(located(root / "1"), "ab" * 32, clock.patience(5.0))
     assert (caught.value.expected, caught.value.actual) == ("ab" * 32, old.digest)
+    assert caught.value.found == old.digest, "its name in 0.1"
     assert caught.value.where == str(root / "1")
     assert "within 5 s" in str(caught.value)
     assert clock.now_s == 5.0
