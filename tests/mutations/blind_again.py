@@ -170,7 +170,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/channel/router.py",
         "        self._keys |= {key.encode() for key in keys}\n",
         "        self._keys = frozenset(key.encode() for key in keys)\n",
-        ("tests/unit/leading/test_doors.py",),
+        ("tests/unit/leading/test_endpoints.py",),
     ),
     # backends/threaded, `_let_go`: that a batch of the backend before is on its way to the disk is
     # not forgotten with it. Scenario: somebody's backend says WorkerLost (its cluster is in

@@ -89,7 +89,7 @@ class WitnessedOutbox(Outbox):
 
     def acknowledge(self, number: int) -> None:
         """See the outbox."""
-        for place, raw in enumerate(self._words):
+        for place, raw in enumerate(self._messages):
             if self.first + place > number:
                 break
             self._world.safe_words.append(wire.decode_word(raw))

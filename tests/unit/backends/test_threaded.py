@@ -304,7 +304,7 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         scene.launch()
         scene.acknowledging = acknowledged
         scene.until(e.WorkerJoined)
-        life = scene.backend._life
+        life = scene.backend._incarnation
         assert life is not None
         if not acknowledged and end in ("its own word", "a lie"):
             scene.acknowledging = True  # it says no more before that is on disk
@@ -326,7 +326,7 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         scene.backend.acknowledge()  # the end of the one before is on disk: nobody is there for it
         before = len(scene.events)
         scene.launch()
-        following = scene.backend._life
+        following = scene.backend._incarnation
         wait_until(lambda: following.told, "it says something")
         scene.turn()
         assert [type(event) for event in scene.events[before:]] == [e.WorkerJoined]
@@ -357,8 +357,8 @@ def test_those_that_end_soon_follow_one_another_at_growing_distance(
     pauses: list[float] = []
     for count, lasts_s in enumerate((1.0, 1.0, 1.0, 1.0, 60.0, 1.0, 1.0), 1):
         scene.launch()
-        pauses.append(scene.backend._life._pause_s)
-        wait_until(lambda: scene.backend._life.told, "it says something")
+        pauses.append(scene.backend._incarnation._pause_s)
+        wait_until(lambda: scene.backend._incarnation.batch, "it says something")
         scene.until(e.WorkerJoined, count)
         now[0] += lasts_s
         made[-1].lose()
