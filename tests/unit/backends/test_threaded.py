@@ -327,7 +327,7 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         before = len(scene.events)
         scene.launch()
         following = scene.backend._incarnation
-        wait_until(lambda: following.told, "it says something")
+        wait_until(lambda: following.batch, "it says something")
         scene.turn()
         assert [type(event) for event in scene.events[before:]] == [e.WorkerJoined]
         scene.start(1)
