@@ -44,13 +44,21 @@ def _meaning(value: Any) -> Any:
     return value
 
 
+#: Names that are our own, since messages travel as arrays: what was recorded, and today's.
+RENAMED = {"Published": "PublishedMessage", "words": "messages"}
+
+
 def _missing(was: Any, now: Any, where: str) -> list[str]:
     """Where the old meaning is not part of the new one."""
     if isinstance(was, dict) and isinstance(now, dict):
         found = []
         for key, value in was.items():
+            key = key if key in now else RENAMED.get(key, key)
             if key not in now:
                 found.append(f"{where}.{key} is gone")
+            elif key == "type":
+                same = now[key] in (value, RENAMED.get(value))
+                found += [] if same else [f"{where} was a {value} and is a {now[key]}"]
             else:
                 found += _missing(value, now[key], f"{where}.{key}")
         return found

@@ -50,6 +50,13 @@ def found(folder: Path) -> None:
     }
     root = str(folder / "weights")
     published: dict[tuple[int, int], str] = {}
+    whole: set[int] = set()  # trials whose weights were looked at
+
+    def look(trial: int, digest: str) -> None:
+        weights.verify(f"{root}/{paths[trial]}", digest, root=root, stale_timeout_s=0.0)
+        say("found", "weights", trial)
+        whole.add(trial)
+
     for row in rows:
         match row.event:
             case e.Proposed(trial=trial):
@@ -61,9 +68,12 @@ def found(folder: Path) -> None:
             case e.AttemptEnded(trial=trial, attempt=attempt, reason=EndReason.FINISHED):
                 say("found", "ended", trial, "FINISHED")
                 # Of an attempt that the power took, another one may be writing there now.
-                digest = published[trial, attempt]
-                weights.verify(f"{root}/{paths[trial]}", digest, root=root, stale_timeout_s=0.0)
-                say("found", "weights", trial)
+                look(trial, published[trial, attempt])
+            case e.EndDelivered(trial=trial) if trial not in whole:
+                # The power took its last attempt once it had said all, and before it had ended.
+                digests = [digest for (of, _), digest in published.items() if of == trial]
+                if digests:
+                    look(trial, digests[-1])
 
 
 def main() -> None:
