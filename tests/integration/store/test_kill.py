@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
-from dispatcher.ports import Entry
+from dispatcher.ports import JournalEntry
 from dispatcher.store import Leadership, SqliteJournal
 
 path, size = Path(sys.argv[1]), int(sys.argv[2])
@@ -31,8 +31,8 @@ while True:
         entry
         for seq in range(size)
         for entry in (
-            Entry(float(batch), e.Proposed(TrialId(batch), str(seq))),
-            Entry(float(batch), e.MetricReported(TrialId(batch), 1, seq, "1")),
+            JournalEntry(float(batch), e.Proposed(TrialId(batch), str(seq))),
+            JournalEntry(float(batch), e.MetricReported(TrialId(batch), 1, seq, "1")),
         )
     ]
     last = journal.append(entries, [], durable=batch % 3 > 0)
