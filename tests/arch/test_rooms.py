@@ -134,7 +134,9 @@ def test_the_core_imports_only_plain_types(path: Path) -> None:
 
 
 def test_the_rule_for_the_core_bites() -> None:
-    text = "import time\nfrom os import path\nfrom dispatcher.ports import JournalEntry\nimport enum\n"
+    text = (
+        "import time\nfrom os import path\nfrom dispatcher.ports import JournalEntry\nimport enum\n"
+    )
     late = "def f():\n    from collections import abc, deque\n    import importlib\n"
     assert outside_the_core(text + late) == {"time", "os", "dispatcher.ports", "importlib"}
 
