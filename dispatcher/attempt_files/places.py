@@ -20,9 +20,10 @@ from dispatcher.folders import ExperimentFolder, run_folder
 from dispatcher.ownership import demand_ours
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
+from dispatcher.platforms.ssh.from_section import machine_of
 from dispatcher.ports import AttemptFiles
 from dispatcher.wiring.agents import agent_config
-from dispatcher.wiring.machines import LOCAL, Place, machine_of, packer, places
+from dispatcher.wiring.machines import LOCAL, Place, packer, places
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.environment import base_environment, resolve_references
@@ -41,10 +42,10 @@ def files_of(folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool) -
     config = from_json(folder.read_config(), str(folder.config))
     if attempt.is_here:
         return _local(config, folder, attempt, for_shell=for_shell)
-    return WorkerFiles(config, folder, place_of(config, attempt)).of(attempt, for_shell=for_shell)
+    return PlaceFiles(config, folder, place_of(config, attempt)).of(attempt, for_shell=for_shell)
 
 
-class WorkerFiles:
+class PlaceFiles:
     """The files of all attempts on a worker of another machine; logged in to once. Thread: one.
 
     Raises:

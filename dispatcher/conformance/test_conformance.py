@@ -15,7 +15,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BackendError
-from dispatcher.platforms import BackendPlatform, platform_of
+from dispatcher.platforms.registry import platform_of
 
 
 def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
@@ -219,7 +219,7 @@ def test_a_worker_that_dies_is_lost_and_comes_back_without_what_it_ran(
     try:
         rig.launch()
         for service, planned in rig.config.workers:
-            if isinstance(platform_of(service), BackendPlatform):
+            if not platform_of(service).has_agent:
                 continue  # there is no agent whose death a trial could bring about
             worker = WorkerId(planned.name)
             before = 10 * rig.workers.index(worker)

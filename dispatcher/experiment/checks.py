@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -25,20 +24,12 @@ from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import OfferedResources, offered
 from dispatcher.experiment.own_class import class_misfits
 from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.python_source import find_module, missing_name
 from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig, SshServiceConfig
 from dispatcher.experiment.trial_command import cannot_start
-
-
-@dataclass(frozen=True, slots=True)
-class KeyProblem:
-    """A key, what is wrong with what it names (without the key), and what would mend it."""
-
-    path: JsonPath
-    text: str
-    hint: str = ""
 
 
 def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:

@@ -27,4 +27,6 @@ class LocalServiceConfig(ServiceConfig):
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
         """The one worker of this machine."""
-        return (PlannedWorker(LOCAL, self.slots or usual, self),)
+        return (
+            PlannedWorker(LOCAL, self.slots or usual, self, slots_given=self.slots is not None),
+        )

@@ -199,10 +199,17 @@ class SshServiceConfig(ServiceConfig):
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
         """Return a worker for each machine, with its name."""
         names = distinct_names([each.name or each.host for each in self.machine_list], taken)
-        slots = self.slots or usual
-        return tuple(
-            PlannedWorker(name, each.slots or slots, self._with_address(each))
-            for name, each in zip(names, self.machine_list, strict=True)
+        machines = zip(names, map(self._with_address, self.machine_list), strict=True)
+        return tuple(self._worker(name, machine, usual) for name, machine in machines)
+
+    def _worker(self, name: str, machine: MachineConfig, usual: int) -> PlannedWorker:
+        given = machine.slots or self.slots
+        return PlannedWorker(
+            name,
+            given or usual,
+            machine,
+            slots_given=given is not None,
+            address=machine.head_address,
         )
 
     def _with_address(self, machine: MachineConfig) -> MachineConfig:

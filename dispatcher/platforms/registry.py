@@ -7,16 +7,14 @@ from typing import Any
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.plugged import Unusable, plugged, word_of
 from dispatcher.experiment.service import ServiceConfig
-from dispatcher.platforms.local import LOCAL_PLATFORM, LocalPlatform
-from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform
-from dispatcher.platforms.ssh import SSH_PLATFORM
+from dispatcher.platforms.local import LOCAL
+from dispatcher.platforms.platform import Platform
+from dispatcher.platforms.ssh import SSH
 
-AnyPlatform = LocalPlatform | AgentPlatform[Any] | BackendPlatform[Any]
-
-_OURS: tuple[Platform[Any], ...] = (LOCAL_PLATFORM, SSH_PLATFORM)
+_OURS: tuple[Platform[Any], ...] = (LOCAL, SSH)
 
 
-def platform_of(service: ServiceConfig) -> AnyPlatform:
+def platform_of(service: ServiceConfig) -> Platform[Any]:
     """The platform that this section belongs to.
 
     Raises:
@@ -36,7 +34,7 @@ def platform_of(service: ServiceConfig) -> AnyPlatform:
                     f"the platform {word!r} cannot be made: {type(error).__name__}: {error}",
                     where="trainingService",
                 ) from error
-    if isinstance(platform, (LocalPlatform, AgentPlatform, BackendPlatform)):
+    if isinstance(platform, Platform):
         return platform
     raise PermanentBackendError(
         f"the platform {word_of(service)!r} is neither an AgentPlatform nor a BackendPlatform",

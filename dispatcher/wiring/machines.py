@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dispatcher.backends.ssh import Archives, Machine, pack_all
+from dispatcher.backends.ssh import Archives, pack_all
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.planned import LOCAL as LOCAL
-from dispatcher.experiment.references import files_referred_to, resolve_reference, secret_values
+from dispatcher.experiment.references import files_referred_to, secret_values
 from dispatcher.experiment.services import Service
-from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
+from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
-from dispatcher.ssh import SshTarget
 
 
 class Place(NamedTuple):
@@ -44,36 +42,6 @@ def places(config: ExperimentConfig) -> list[Place]:
         )
         for service, worker in config.workers
     ]
-
-
-def machine_of(worker: str, machine: MachineConfig) -> Machine:
-    """A machine of the file as the backend knows it."""
-    return Machine(
-        name=worker,
-        target=partial(target_of, machine),
-        python=machine.python,
-        prolog=machine.prolog or "",
-        environment=dict(machine.environment),
-        weights_root=machine.weights_root or "",
-        read_roots=machine.weights_read_roots,
-        work_folder=machine.work_folder,
-        head_address=machine.head_address or "",
-    )
-
-
-def target_of(login: LoginConfig) -> SshTarget:
-    """The target of a login, with secrets looked up now. Raises ``PermanentBackendError``."""
-    jump = login.jump if isinstance(login, MachineConfig) else None
-    return SshTarget(
-        host=login.host,
-        port=login.port or 0,
-        user=login.user or "",
-        key_file=login.key_file,
-        password=_secret(login.password),
-        passphrase=_secret(login.passphrase),
-        known_hosts=login.known_hosts,
-        jump=target_of(jump) if jump is not None else None,
-    )
 
 
 def secrets_of_machines(config: ExperimentConfig) -> list[str]:
@@ -118,12 +86,3 @@ def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], A
             return packed[0]
 
     return ask
-
-
-def _secret(reference: str | None) -> str:
-    if reference is None:
-        return ""
-    try:
-        return resolve_reference(reference)
-    except ValueError as error:
-        raise PermanentBackendError(f"a password {error}") from error

@@ -126,8 +126,9 @@ def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.platforms.ssh.from_section import machine_of, target_of
     from dispatcher.ssh.inspecting import NEEDED_MODULES
-    from dispatcher.wiring.machines import machine_of, places, target_of
+    from dispatcher.wiring.machines import places
     from dispatcher.wiring.resources import agent_resources
 
     config = with_default_folder(load_experiment(path))

@@ -90,7 +90,8 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.wiring.machines import machine_of, places
+    from dispatcher.platforms.ssh.from_section import machine_of
+    from dispatcher.wiring.machines import places
 
     need_paramiko()
     machines = [

@@ -16,14 +16,13 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
+from dispatcher.platforms.ssh.from_section import machine_of, target_of
 from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.machines import (
     LOCAL,
-    machine_of,
     packer,
     places,
     secrets_of_machines,
-    target_of,
 )
 from dispatcher.wiring.settings import settings_of, worker_count
 from trial_runtime.endpoint import Endpoint

@@ -1,0 +1,27 @@
+"""The platform ``local``: an agent on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.platforms.platform import Platform, Reach
+
+if TYPE_CHECKING:
+    from dispatcher.platforms.driver import Driver, Drivers
+    from dispatcher.platforms.given import Given
+
+
+class LocalPlatform(Platform[LocalServiceConfig]):
+    """The platform of this machine. Its agent is a child of the head, and needs no visits."""
+
+    protocol = 1
+    section = LocalServiceConfig
+    reach: ClassVar[Reach] = "socket"
+    this_machine: ClassVar[bool] = True
+
+    def driver(self, given: Given[LocalServiceConfig], drivers: Drivers) -> Driver:
+        """See :meth:`Platform.driver`: the agent's process is found by its record, or started."""
+        from dispatcher.backends.local.process import LocalProcess
+
+        return drivers.agent(LocalProcess(given.folder, given.worker, given.config.run_folder))
