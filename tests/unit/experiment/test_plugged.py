@@ -156,4 +156,5 @@ def test_a_platform_that_is_no_good_is_refused_by_name(
 
 
 def test_nobody_takes_our_words(lake: None) -> None:
-    assert "ssh" not in installed()
+    """Nor by an entry point of the same name."""
+    assert installed()["ssh"].value == "dispatcher.platforms.ssh:SSH"
