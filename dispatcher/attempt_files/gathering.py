@@ -21,10 +21,11 @@ from dispatcher.attempt_files.places import PlaceFiles, ShowsNoFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.folders import ExperimentFolder
 from dispatcher.queries import ExperimentReader
 from dispatcher.upkeep.disk_watch import Watermark
-from dispatcher.wiring.machines import LOCAL, Place, places
+from dispatcher.wiring.machines import Place, places
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.
 EVERY_S = 2.0

@@ -26,9 +26,9 @@ from dispatcher.platforms.driver import Driver
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import Reach
 from dispatcher.platforms.registry import platform_of
-from dispatcher.wiring.agents import agent_config
-from dispatcher.wiring.machines import Place, packer, places
-from dispatcher.wiring.resources import agent_resources
+from dispatcher.wiring.agents import demand_references, worker_config
+from dispatcher.wiring.archives import packer
+from dispatcher.wiring.machines import Place, places
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
@@ -157,6 +157,7 @@ class Workers:
         self._sockets = sockets
         self._leads = leads
         root = str(weights_root(config, folder))
+        demand_references(config)
         self._archives = packer(config, folder)
         # A store has no token: opening it fails if something is wrong with it.
         # Nor has a root that no weights of ours go to: no worker needs to have it mounted.
@@ -248,21 +249,15 @@ class Workers:
         return platform.driver(given, drivers)
 
     def _agent_config(self, place: Place, share: Share) -> AgentConfig:
-        config = agent_config(
+        config = worker_config(
             self._config,
-            place.service,
+            place,
             self._folder,
             self._endpoints.workers[place.worker],
             self._epoch,
             self._sockets,
         )
-        return replace(
-            config,
-            worker=place.worker,
-            slots=place.slots,
-            resources=agent_resources(self._config, place),
-            domain=share.name if share.unseen else "",
-        )
+        return replace(config, domain=share.name if share.unseen else "")
 
 
 def _token_of(root: str) -> str:

@@ -89,15 +89,16 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         target = target_named(word)
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
+    from dispatcher.experiment.ssh_service import MachineConfig
     from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.platforms.ssh.from_section import machine_of
     from dispatcher.wiring.machines import places
 
     need_paramiko()
     machines = [
-        machine_of(place.worker, place.machine)
+        machine_of(place.worker, place.part)
         for place in places(with_default_folder(load_experiment(Path(word))))
-        if place.machine is not None
+        if isinstance(place.part, MachineConfig)
     ]
     if not machines:
         raise UserError("names no machines", hint="see trainingService.machineList", where=word)

@@ -10,6 +10,7 @@ from dispatcher.platforms.platform import Platform, Reach
 if TYPE_CHECKING:
     from dispatcher.platforms.driver import Driver, Drivers
     from dispatcher.platforms.given import Given
+    from dispatcher.platforms.worker_files import WorkerFiles
 
 
 class LocalPlatform(Platform[LocalServiceConfig]):
@@ -19,6 +20,12 @@ class LocalPlatform(Platform[LocalServiceConfig]):
     section = LocalServiceConfig
     reach: ClassVar[Reach] = "socket"
     this_machine: ClassVar[bool] = True
+
+    def worker_files(self, given: Given[LocalServiceConfig]) -> WorkerFiles:
+        """See :meth:`Platform.worker_files`: they lie in the experiment's folder."""
+        from dispatcher.platforms.local.files import FilesHere
+
+        return FilesHere(given)
 
     def driver(self, given: Given[LocalServiceConfig], drivers: Drivers) -> Driver:
         """See :meth:`Platform.driver`: the agent's process is found by its record, or started."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dispatcher.experiment.all_keys import AllKeys
     from dispatcher.platforms.given import Given
     from dispatcher.platforms.host import ReachableHost
+    from dispatcher.platforms.worker_files import WorkerFiles
 
 
 class SshPlatform(AgentPlatform[SshServiceConfig]):
@@ -44,6 +45,14 @@ class SshPlatform(AgentPlatform[SshServiceConfig]):
 
         assert isinstance(part, MachineConfig)
         return SshHost(worker, part)
+
+    def worker_files(self, given: Given[SshServiceConfig]) -> WorkerFiles:
+        """See :meth:`Platform.worker_files`: one login for all attempts."""
+        from dispatcher.platforms.ssh.from_section import machine_of
+        from dispatcher.platforms.ssh.worker_files import FilesThere
+
+        assert isinstance(given.part, MachineConfig)
+        return FilesThere(machine_of(given.worker, given.part), given.config)
 
     def visit(self, given: Given[SshServiceConfig]) -> Visit:
         """A visit that is not logged in yet."""
