@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dispatcher.backends.agents import AgentDriver, AgentProcess, Visit, VisitedProcess
+from dispatcher.backends.agents.driver import AgentDriver
+from dispatcher.backends.agents.process import AgentProcess
+from dispatcher.backends.agents.visit import Visit
+from dispatcher.backends.agents.visited import VisitedProcess
 from dispatcher.backends.service import ServiceBackend
 from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.channel import Router
@@ -52,7 +55,7 @@ class WorkerDrivers:
         known: whether a head before this one may have left something there.
         leads: whether this head still leads.
         trouble_with_share: why a share that an agent reports is not that of others; see
-            :class:`~dispatcher.backends.agents.AgentDriver`.
+            :class:`~dispatcher.backends.agents.driver.AgentDriver`.
         shared: what the workers of a section share.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import Statistics
+from dispatcher.backends.agents.self_report import Statistics
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError

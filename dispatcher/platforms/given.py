@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic
 
-from dispatcher.backends.ssh import Archives
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import S
 from trial_runtime.agent.config import AgentConfig

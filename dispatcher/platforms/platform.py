@@ -82,7 +82,7 @@ class Platform(FilePlatform[S], ABC):
 class AgentPlatform(Platform[S]):
     """A platform whose trials run below our agent: it gets an agent's process somewhere and sees
     that it is gone, and no more. All visits are made in a thread of their own, one for each worker
-    (:class:`~dispatcher.backends.agents.VisitedProcess`)."""
+    (:class:`~dispatcher.backends.agents.visited.VisitedProcess`)."""
 
     @abstractmethod
     def visit(self, given: Given[S]) -> Visit:

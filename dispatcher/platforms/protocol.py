@@ -7,15 +7,10 @@ work any more, and a platform of another version is refused by name.
 
 from __future__ import annotations
 
-from dispatcher.backends.agents import (
-    AgentEnded,
-    AttendedVisit,
-    Called,
-    Told,
-    Visit,
-)
+from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
+from dispatcher.backends.agents.visit import AgentEnded, Visit
 from dispatcher.backends.service import ServiceBackend
-from dispatcher.backends.ssh import Archives
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
     AttemptEnded,

@@ -14,7 +14,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh import Machine
+    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.backends.ssh.past import Left
 
 #: Days without a change after which a file is, as a rule, not needed any more.
@@ -82,7 +82,7 @@ def tidy(
 
 
 def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
-    from dispatcher.backends.ssh import Machine
+    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
 
     if not is_file(word):
