@@ -22,7 +22,7 @@ from dispatcher.ssh.errors import (
 from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
 from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
 from dispatcher.ssh.login import Dial
-from dispatcher.ssh.running import Ran
+from dispatcher.ssh.running import Ran, Readable
 from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
@@ -101,7 +101,7 @@ class SshConnection:
         self,
         argv: Sequence[str],
         *,
-        stdin: bytes | BinaryIO = b"",
+        stdin: bytes | Readable = b"",
         limit_s: float,
         environment: Mapping[str, str] | None = None,
         folder: str = "",
@@ -133,7 +133,7 @@ class SshConnection:
         name: str,
         limit_s: float,
         most_bytes: int,
-        stdin: bytes | BinaryIO = b"",
+        stdin: bytes | Readable = b"",
         heard: Callable[[bytes], None] | None = None,
     ) -> Ran:
         import paramiko

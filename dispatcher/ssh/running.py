@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from dispatcher.ssh.command import Launch
 from dispatcher.ssh.link import Link
@@ -21,6 +21,14 @@ _POLL_S = 0.05
 #: A command that has ended may have left a child that keeps its outputs open.
 _LINGER_S = 2.0
 _SETTLE_S = 2.0
+
+
+class Readable(Protocol):
+    """Something that is read to its end."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Read so many bytes at most; none at the end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def talk(
     channel: Any,
     *,
     launch: Launch,
-    stdin: bytes | BinaryIO,
+    stdin: bytes | Readable,
     limit_s: float,
     most_bytes: int,
     name: str,
@@ -181,7 +189,7 @@ def _cut_off(link: Link, channel: Any) -> bool:
     return link.ends_within(_SETTLE_S)
 
 
-def _feed(channel: Any, first: bytes, stdin: bytes | BinaryIO) -> None:
+def _feed(channel: Any, first: bytes, stdin: bytes | Readable) -> None:
     try:
         for data in _pieces(first, stdin):
             channel.sendall(data)
@@ -190,7 +198,7 @@ def _feed(channel: Any, first: bytes, stdin: bytes | BinaryIO) -> None:
         pass  # the command reads no more, or the connection is over: the reader sees it
 
 
-def _pieces(first: bytes, stdin: bytes | BinaryIO) -> Iterator[bytes]:
+def _pieces(first: bytes, stdin: bytes | Readable) -> Iterator[bytes]:
     yield first
     if isinstance(stdin, bytes):
         yield stdin

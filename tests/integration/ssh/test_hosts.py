@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.backends.ssh.host_check import check_machine
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.remote_python.findings import HostNeeds, Severity
 from dispatcher.ssh import (
     ConnectionLost,
     HostDiskFull,
@@ -21,7 +24,6 @@ from dispatcher.ssh import (
     connect,
     connect_patiently,
 )
-from dispatcher.ssh.inspecting import HostNeeds, Severity, inspect
 from tests.support import ssh_hosts
 from tests.support.processes import wait_until
 
@@ -158,8 +160,9 @@ def test_a_full_disk(h1: SshConnection) -> None:
 
 
 def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
-    def look(needs: HostNeeds) -> dict[str, tuple[Severity, str]]:
-        found = inspect(hosts["h1"].target(), needs, dial=hosts.dial)
+    def look(needs: HostNeeds, **named: str) -> dict[str, tuple[Severity, str]]:
+        machine = Machine("h1", hosts["h1"].target, **named)  # type: ignore[arg-type]
+        found = check_machine(machine, needs, dial=hosts.dial)
         return {one.topic: (one.verdict, one.text + one.hint) for one in found}
 
     seen = look(HostNeeds(modules=("json", "no_such_module"), folders={"/weights": "token"}))
@@ -181,7 +184,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     many = look(HostNeeds(cpus=1e6))["cores"]
     assert many[0] is Severity.PROBLEM
     assert "each trial needs 1e+06 (trialCpuNumber)" in many[1]
-    assert look(HostNeeds(python="python1"))["python"][0] is Severity.PROBLEM
+    assert look(HostNeeds(), python="python1")["python"][0] is Severity.PROBLEM
     assert look(HostNeeds(folders={"/nowhere": ""}))["weights"][0] is Severity.PROBLEM
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         assert made.run(["mkdir", "-m", "777", "/tmp/open"], limit_s=60).ok
@@ -198,7 +201,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
         assert made.run(["rm", f"{ssh_hosts.SMALL_DISK}/fill"], limit_s=60).ok
     assert seen["disk"][0] is Severity.PROBLEM
     assert "no room" in seen["disk"][1]
-    refused = inspect(hosts["h2"].target(), HostNeeds(), dial=hosts.dial)
+    refused = check_machine(Machine("h2", hosts["h2"].target), HostNeeds(), dial=hosts.dial)
     assert [(one.topic, one.verdict) for one in refused] == [("login", Severity.PROBLEM)]
 
 

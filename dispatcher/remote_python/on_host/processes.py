@@ -1,7 +1,6 @@
-"""Collects texts that show what processes use: programs of other files begin with this part.
+"""Texts that show what the processes of this machine use."""
 
-For a Python of whatever version.
-"""
+from __future__ import annotations
 
 import os
 
@@ -15,12 +14,12 @@ def process_texts() -> bytes:
             continue
         for name in ("environ", "cmdline"):
             try:
-                with open("/proc/%s/%s" % (pid, name), "rb") as file:  # noqa: UP031
+                with open(f"/proc/{pid}/{name}", "rb") as file:
                     parts.append(file.read())
             except OSError:
                 pass
         try:
-            parts.append(os.fsencode(os.readlink("/proc/%s/cwd" % pid)))  # noqa: UP031
+            parts.append(os.fsencode(os.readlink(f"/proc/{pid}/cwd")))
         except OSError:
             pass
     return b"\0".join([*parts, b""])

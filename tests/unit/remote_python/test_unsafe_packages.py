@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 from dispatcher.cli import checkup
 from dispatcher.cli.hosts import check_targets
-from dispatcher.ssh import inspecting, program_text
-from dispatcher.ssh.inspecting import HostNeeds, Severity
+from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of
+from dispatcher.remote_python.probed import Probe, probe
+from tests.support.remote_python import python_here
+from tests.unit.remote_python.answers import fit_machine
 from trial_runtime.torch_version import why_unsafe
 
 
-def told(*packages: str) -> dict[str, object]:
-    """What this machine's Python says, as one elsewhere does."""
-    program = program_text("probe")
-    words = json.dumps({"modules": [], "packages": packages, "folders": {}})
-    ran = subprocess.run(
-        [sys.executable, "-", words], input=program, capture_output=True, text=True, check=True
-    )
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert isinstance(found, dict)
-    return found
-
-
-def test_a_machine_says_which_version_it_has_without_importing_it() -> None:
-    found = told("numpy", "no-such-package")
-    assert found["packages"] == {"numpy": version("numpy"), "no-such-package": ""}
+def test_a_machine_says_which_version_it_has_without_importing_it(tmp_path: Path) -> None:
+    packages = ("numpy", "no-such-package")
+    found = probe(python_here(), Probe(str(tmp_path), modules=(), packages=packages))
+    assert found.packages == {"numpy": version("numpy"), "no-such-package": ""}
 
 
 @pytest.mark.parametrize("has, named", [("2.5.1+cu121", True), ("2.10.0", False), ("", False)])
 def test_an_unsafe_torch_there_is_a_note(has: str, named: bool) -> None:
     needs = HostNeeds(unsafe={"torch": why_unsafe})
-    machine = {"executable": "/opt/python", "packages": {"torch": has}}
-    found = list(inspecting._packages(machine, needs))
+    machine = fit_machine(executable="/opt/python", packages={"torch": has})
+    found = [one for one in findings_of(machine, "python3", needs) if one.topic == "torch"]
     assert [(one.topic, one.verdict) for one in found] == [("torch", Severity.NOTE)] * named
     if named:
         assert "torch 2.5.1+cu121 runs what a hostile file" in found[0].text

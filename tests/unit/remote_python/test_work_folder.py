@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,26 +12,16 @@ import pytest
 
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.past import what_is_left
-from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
 from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.errors import PassingBackendError
+from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.probed import Probe, Probed, probe, problem_with
 from dispatcher.ssh import SshTarget
-from dispatcher.ssh.running import Ran
+from tests.support.remote_python import Here
 
 ANOTHER = 65534
 
 only_root = pytest.mark.skipif(os.getuid() != 0, reason="gives folders to another user")
-
-
-class Here:
-    """A connection to this machine; no code of anybody is run by it but the program's."""
-
-    def __init__(self) -> None:
-        self.umask = 0o022
-
-    def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float, **_: Any) -> Ran:
-        made = subprocess.run(argv, input=stdin, capture_output=True, umask=self.umask)
-        return Ran(made.returncode, made.stdout, made.stderr)
 
 
 @pytest.fixture
@@ -45,9 +33,18 @@ def machine(folder: Path) -> Machine:
     return Machine("far", lambda: SshTarget("far"), python=sys.executable, work_folder=str(folder))
 
 
+def asked(here: Any, folder: Path, *trees: str, make: bool = True) -> Probed:
+    return probe(machine(folder).python_on(here), Probe(str(folder), make=make, trees=trees))
+
+
 def trouble(here: Any, folder: Path) -> str:
-    found = probe(here, machine(folder), (f"runtime/{'0' * 64}",))
-    assert bool(found.folder_trouble) == bool(problem_with(found, machine(folder), (3, 9)))
+    """What the start of an agent says; ``hosts check`` refuses the same, before and after."""
+    before = asked(here, folder, f"runtime/{'0' * 64}", make=False)
+    found = asked(here, folder, f"runtime/{'0' * 64}")
+    after = asked(here, folder, f"runtime/{'0' * 64}", make=False)
+    refused = bool(found.folder_trouble)
+    assert refused == bool(before.folder_trouble) == bool(after.folder_trouble)
+    assert bool(found.folder_trouble) == bool(problem_with(found, "python3", (3, 9)))
     return found.folder_trouble
 
 
@@ -61,7 +58,7 @@ def test_a_folder_that_is_made_for_us_is_ours(here: Any, tmp_path: Path) -> None
     assert [trouble(here, work), trouble(here, work)] == ["", ""]
     assert work.stat().st_mode & 0o077 == 0
     a_runtime(work)
-    assert probe(here, machine(work), ()).runtime == ["0" * 64]
+    assert asked(here, work).runtime == ["0" * 64]
 
 
 @only_root
@@ -75,7 +72,7 @@ def test_one_that_somebody_else_made_first_is_refused(
     theirs = work.parent if place == "above" else work / place
     theirs.mkdir(exist_ok=True)
     os.chown(theirs, ANOTHER, ANOTHER)
-    found = probe(here, machine(work), ())
+    found = asked(here, work)
     assert found.folder_trouble == f"{theirs} belongs to another user (uid {ANOTHER})"
     assert (found.runtime, found.code, found.modules) == ([], [], [])
     archives: Any = SimpleNamespace(
@@ -143,18 +140,19 @@ def test_a_link_of_somebody_else_s_leads_nowhere(here: Any, tmp_path: Path) -> N
 
 @only_root
 def test_nothing_is_removed_by_names_in_somebody_else_s_folder(here: Any, tmp_path: Path) -> None:
-    """They may be links to what is ours. Mutation: ``past_program.py`` does not look."""
+    """They may be links to what is ours. Mutation: ``leftovers.py`` does not look."""
     ours = tmp_path / "home" / "thesis"
     ours.mkdir(parents=True)
     work = tmp_path / "work"
     (work / "experiments").mkdir(parents=True)
     (work / "experiments" / "e").symlink_to(tmp_path / "home")
-    assert list(what_is_left(here, machine(work))) == ["e/thesis"]
+    assert list(what_is_left(machine(work).python_on(here), str(work))) == ["e/thesis"]
     os.chown(work / "experiments", ANOTHER, ANOTHER)
     with pytest.raises(PassingBackendError, match="belongs to another user"):
-        what_is_left(here, machine(work))
+        what_is_left(machine(work).python_on(here), str(work))
 
 
 def test_a_machine_that_was_never_used_has_nothing(here: Any, tmp_path: Path) -> None:
-    assert what_is_left(here, machine(tmp_path / "none")) == {}
+    none = tmp_path / "none"
+    assert what_is_left(machine(none).python_on(here), str(none)) == {}
     assert not (tmp_path / "none").exists()

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+
+class GpuFacts(msgspec.Struct, frozen=True):
+    """Facts of one GPU. ``parts``: the memory of each of its MIG devices, if it is split (bytes);
+    ``trouble``: why the driver tells nothing of it."""
+
+    name: str
+    memory: int
+    parts: list[int] | None = None
+    trouble: str = ""
+
+
+class AllGpus(msgspec.Struct, frozen=True):
+    """The answer of the program ``gpus``. ``pynvml``: our agent can count them."""
+
+    gpus: list[GpuFacts]
+    trouble: str = ""
+    pynvml: bool = False
 
 
 class GpuFinding(NamedTuple):
@@ -16,7 +36,7 @@ class GpuFinding(NamedTuple):
 
 
 def judge_gpus(
-    facts: Mapping[str, Any], *, wanted: float, indices: tuple[int, ...], memory: int = 0
+    facts: AllGpus, *, wanted: float, indices: tuple[int, ...], memory: int = 0
 ) -> GpuFinding:
     """Judge the answer of the program ``gpus``.
 
@@ -26,9 +46,9 @@ def judge_gpus(
         indices: ``gpuIndices`` of the file; empty for all.
         memory: the memory that each of a trial's GPUs must have in all (bytes).
     """
-    gpus = facts["gpus"]
+    gpus = facts.gpus
     if not gpus:
-        text = f"none ({facts['trouble']})" if facts["trouble"] else "none"
+        text = f"none ({facts.trouble})" if facts.trouble else "none"
         who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
         bad = bool(wanted or indices)
         hint = f"{who}: is the driver installed and loaded there?" if bad else ""
@@ -39,15 +59,15 @@ def judge_gpus(
         names = ", ".join(map(str, absent))
         hint = f"gpuIndices names {names}; GPUs there are 0 to {len(gpus) - 1}"
         return GpuFinding(True, text, hint)
-    degraded = [index for index, gpu in enumerate(gpus) if gpu.get("trouble")]
+    degraded = [index for index, gpu in enumerate(gpus) if gpu.trouble]
     if degraded:
         index = degraded[0]
-        return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index]['trouble']}")
+        return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index].trouble}")
     offered = [gpus[index] for index in indices] or gpus
     # One that is split is no place itself, and nobody is shown more than one of its parts.
-    whole = [gpu["memory"] for gpu in offered if "parts" not in gpu]
-    split = [nbytes for gpu in offered for nbytes in gpu.get("parts", ())]
-    fitting = sum(int(each) >= memory for each in (whole if wanted > 1 else whole + split))
+    whole = [gpu.memory for gpu in offered if gpu.parts is None]
+    split = [nbytes for gpu in offered for nbytes in gpu.parts or ()]
+    fitting = sum(each >= memory for each in (whole if wanted > 1 else whole + split))
     if wanted > fitting:
         least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""
         hint = f"each trial needs {wanted:g}{least}, and {fitting} of these may be lent to one"
@@ -55,12 +75,12 @@ def judge_gpus(
     return GpuFinding(False, text)
 
 
-def in_words(gpus: list[Mapping[str, Any]]) -> str:
+def in_words(gpus: Sequence[GpuFacts]) -> str:
     """``2 × NVIDIA H100 80GB HBM3 (79.6 GiB), 1 × … (79.6 GiB, split in 7)``."""
-    kinds = Counter((str(gpu["name"]) or "unknown", _size(gpu)) for gpu in gpus)
+    kinds = Counter((gpu.name or "unknown", _size(gpu)) for gpu in gpus)
     return ", ".join(f"{many} × {name} ({size})" for (name, size), many in kinds.items())
 
 
-def _size(gpu: Mapping[str, Any]) -> str:
-    split = f", split in {len(gpu['parts'])}" if "parts" in gpu else ""
-    return f"{int(gpu['memory']) / (1 << 30):.1f} GiB{split}"
+def _size(gpu: GpuFacts) -> str:
+    split = f", split in {len(gpu.parts)}" if gpu.parts is not None else ""
+    return f"{gpu.memory / (1 << 30):.1f} GiB{split}"

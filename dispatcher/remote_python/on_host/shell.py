@@ -1,14 +1,17 @@
-"""Becomes a shell where a trial runs: run by another machine's Python, and imported on this one.
+"""The verb ``shell``: becomes a shell where a trial runs. Imported by us for those of this machine.
 
 The whereabouts of the attempt come in an environment variable (JSON), which goes no further. The
 environment is that of the attempt's process, if it runs here; else it is put together from what
 the experiment file says. The secret of the attempt is not in it: a shell is not the attempt.
 """
 
+from __future__ import annotations
+
 import glob
 import json
 import os
 import sys
+from typing import Any
 
 #: The environment variable with the attempt's whereabouts, and the command to run.
 VARIABLE = "BEQUEATH_SHELL"
@@ -26,10 +29,10 @@ class FolderGone(Exception):
     """Raised when there is nothing left of the attempt here."""
 
 
-def process_environment(pid: int) -> dict:  # type: ignore[type-arg]
+def process_environment(pid: int) -> dict[str, str]:
     """The variables that a process began with; none where that cannot be seen."""
     try:
-        with open("/proc/%d/environ" % pid, "rb") as file:  # noqa: UP031
+        with open(f"/proc/{pid}/environ", "rb") as file:
             parts = file.read().split(b"\0")
     except OSError:
         return {}
@@ -37,23 +40,23 @@ def process_environment(pid: int) -> dict:  # type: ignore[type-arg]
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
-def running(whereabouts: dict) -> dict:  # type: ignore[type-arg]
+def running(whereabouts: dict[str, Any]) -> dict[str, str]:
     """The variables of the attempt's process, if that very process runs here."""
     variables = process_environment(whereabouts["pid"]) if whereabouts["pid"] else {}
     session = variables.get("BEQUEATH_SESSION", "")
-    expected = "/s%d.%d.json" % (whereabouts["trial"], whereabouts["attempt"])  # noqa: UP031
+    expected = f"/s{whereabouts['trial']}.{whereabouts['attempt']}.json"
     if variables.get("BEQUEATH_EXPERIMENT") != whereabouts["experiment"]:
         return {}  # another one has the number now
     return variables if not session or session.endswith(expected) else {}
 
 
-def newest_first(folder: str) -> list:  # type: ignore[type-arg]
+def newest_first(folder: str) -> list[str]:
     """Folders that were brought here, those used last first: their times say when that was."""
     below = [x for x in glob.glob(os.path.join(glob.escape(folder), "*")) if os.path.isdir(x)]
     return sorted(below, key=os.path.getmtime, reverse=True)
 
 
-def put_together(whereabouts: dict) -> dict:  # type: ignore[type-arg]
+def put_together(whereabouts: dict[str, Any]) -> dict[str, str]:
     """The variables that the attempt would have got."""
     made = dict(os.environ)
     made.update(whereabouts["environment"])
@@ -75,7 +78,7 @@ def put_together(whereabouts: dict) -> dict:  # type: ignore[type-arg]
     return made
 
 
-def surroundings(whereabouts: dict) -> tuple:  # type: ignore[type-arg]
+def surroundings(whereabouts: dict[str, Any]) -> tuple[dict[str, str], str]:
     """The variables and the folder of a shell.
 
     Raises:
@@ -85,7 +88,7 @@ def surroundings(whereabouts: dict) -> tuple:  # type: ignore[type-arg]
     folder = ""
     if live:
         try:
-            folder = os.readlink("/proc/%d/cwd" % whereabouts["pid"])  # noqa: UP031
+            folder = os.readlink(f"/proc/{whereabouts['pid']}/cwd")
         except OSError:
             pass
     for other in (whereabouts["work"], whereabouts["code"], whereabouts["folder"]):
@@ -102,7 +105,7 @@ def surroundings(whereabouts: dict) -> tuple:  # type: ignore[type-arg]
     return kept, folder
 
 
-def command_line(command: list, environment: dict) -> list:  # type: ignore[type-arg]
+def command_line(command: list[str], environment: dict[str, str]) -> list[str]:
     """The command to run: a shell, if there is none."""
     return list(command) or [environment.get("SHELL") or "/bin/sh"]
 
@@ -113,16 +116,12 @@ def main() -> int:
     try:
         environment, folder = surroundings(whereabouts)
     except FolderGone as error:
-        sys.stderr.write("bequeath: nothing is left of this attempt: no %s\n" % error)  # noqa: UP031
+        sys.stderr.write(f"bequeath: nothing is left of this attempt: no {error}\n")
         return NOT_RUNNABLE
     os.chdir(folder)
     argv = command_line(whereabouts["command"], environment)
     try:
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - the user's own command, and no shell
     except OSError as error:
-        sys.stderr.write("bequeath: %s: %s\n" % (argv[0], error.strerror))  # noqa: UP031
+        sys.stderr.write(f"bequeath: {argv[0]}: {error.strerror}\n")
         return NO_COMMAND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
-
-
-if __name__ == "__main__":
-    sys.exit(main())

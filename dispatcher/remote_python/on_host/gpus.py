@@ -1,14 +1,15 @@
-"""Print the GPUs as JSON: {"gpus": [{"name", "memory"}], "trouble": ..., "pynvml": bool}.
+"""The verb ``gpus``: {"gpus": [{"name", "memory"}], "trouble": ..., "pynvml": bool}.
 A GPU that is split also has "parts": the memory of each of its MIG devices.
 
-Asks the driver's own library, since a machine may have it without nvidia-ml-py. Python 3.9.
+Asks the driver's own library: before anything is brought there a machine may have that without
+nvidia-ml-py, which the agent counts by later.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
-import json
+from typing import Any
 
 
 def gpus() -> list[dict[str, object]]:
@@ -69,14 +70,11 @@ def parts(library: ctypes.CDLL, handle: ctypes.c_void_p) -> list[int]:
     return sizes
 
 
-def main() -> None:
-    """Look, and print the answer."""
-    answer = {"gpus": [], "trouble": "", "pynvml": importlib.util.find_spec("pynvml") is not None}
+def answer(arguments: dict[str, Any]) -> dict[str, object]:
+    """Look. It takes no arguments."""
+    del arguments
+    pynvml = importlib.util.find_spec("pynvml") is not None
     try:
-        answer["gpus"] = gpus()
+        return {"gpus": gpus(), "trouble": "", "pynvml": pynvml}
     except (OSError, AttributeError) as error:
-        answer["trouble"] = str(error)
-    print(json.dumps(answer))  # noqa: T201 - that is the answer
-
-
-main()
+        return {"gpus": [], "trouble": str(error), "pynvml": pynvml}

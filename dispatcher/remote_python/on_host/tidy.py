@@ -1,17 +1,21 @@
-"""Removes code, runtimes and modules that nobody has used for long: run by a machine's Python,
-behind ``python_facts.py`` and ``processes_program.py``.
+"""The verb ``tidy``: removes code, runtimes and modules that nobody has used for long.
 
-Arguments: the work folder, how many of each to keep, and trees that are about to be used (with
-commas between). Prints as JSON which went. A tree stays, however old, if an experiment there names
-it or a process of that machine uses it; homes may be shared by several machines, so a tree that an
-experiment names counts wherever its agent runs.
+A tree stays, however old, if an experiment there names it or a process of that machine uses it;
+homes may be shared by several machines, so a tree that an experiment names counts wherever its
+agent runs.
 """
+
+from __future__ import annotations
 
 import glob
 import json
 import os
 import shutil
 import sys
+from typing import Any
+
+from .facts import folder_trouble
+from .processes import process_texts
 
 #: Trees on their way out, under a name that nobody looks for.
 GONE = ".gone-"
@@ -20,10 +24,10 @@ GONE = ".gone-"
 MODULES = 6
 
 
-def named(folder: str) -> dict:  # type: ignore[type-arg]
+def named(folder: str) -> dict[str, set[str] | None]:
     """The trees that agents' configurations name, by kind; None where that cannot be known: an
     agent takes its configuration away when its experiment is over there."""
-    trees: dict = {"code": set(), "runtime": set(), "modules": set()}  # type: ignore[type-arg]
+    trees: dict[str, set[str]] = {"code": set(), "runtime": set(), "modules": set()}
     for path in glob.glob(os.path.join(glob.escape(folder), "experiments/*/*/agent-*.config.json")):
         try:
             with open(path, "rb") as file:
@@ -34,14 +38,14 @@ def named(folder: str) -> dict:  # type: ignore[type-arg]
                 "modules": config.get("modules", []),
             }
         except (OSError, ValueError, KeyError, TypeError):
-            return dict.fromkeys(trees)
+            return dict.fromkeys(trees, None)
         for kind in paths:
             trees[kind].update(map(os.path.basename, paths[kind]))
-    return trees
+    return dict(trees)
 
 
 def last_use(path: str) -> float:
-    """The time when a tree was last wanted: ``probe_program.py`` sets it."""
+    """The time when a tree was last wanted: the verb ``probe`` sets it."""
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -54,7 +58,7 @@ def is_tree(path: str) -> bool:
     return len(name) == 64 and not set(name) - set("0123456789abcdef") and os.path.isdir(path)
 
 
-def tidy(place: str, used: set, most: int, texts: bytes) -> list:  # type: ignore[type-arg]
+def tidy(place: str, used: set[str], most: int, texts: bytes) -> list[str]:
     """Remove trees that are too many in one folder; returns their names.
 
     Args:
@@ -83,27 +87,27 @@ def tidy(place: str, used: set, most: int, texts: bytes) -> list:  # type: ignor
     return gone
 
 
-def main() -> None:
-    """Tidy, and print what went."""
-    folder, most = os.path.abspath(os.path.expanduser(sys.argv[1])), int(sys.argv[2])
+def answer(arguments: dict[str, Any]) -> dict[str, list[str]]:
+    """Tidy; returns what went, by kind.
+
+    Arguments: ``work_folder``; ``keep``, how many of each stay; ``trees`` that are about to be
+    used, which stay, too.
+    """
+    folder, most = os.path.abspath(os.path.expanduser(arguments["work_folder"])), arguments["keep"]
     if os.path.isdir(folder):
-        trouble = folder_trouble(folder)  # type: ignore[name-defined]  # noqa: F821
+        trouble = folder_trouble(folder)
         if trouble:
             sys.exit(trouble)
     used = named(folder)
-    texts = process_texts()  # type: ignore[name-defined]  # noqa: F821 - goes before this
-    about = set(map(os.path.basename, sys.argv[3].split(",")))
-    gone = {}
+    texts = process_texts()
+    about = set(map(os.path.basename, arguments["trees"]))
+    gone: dict[str, list[str]] = {"code": [], "runtime": [], "modules": []}
     for kind in ("code", "runtime"):
-        place = os.path.join(folder, kind)
-        known = used[kind] is not None and os.path.isdir(place)
-        gone[kind] = tidy(place, used[kind] | about, most, texts) if known else []
-    gone["modules"] = []
-    if used["modules"] is not None:
+        place, names = os.path.join(folder, kind), used[kind]
+        if names is not None and os.path.isdir(place):
+            gone[kind] = tidy(place, names | about, most, texts)
+    modules = used["modules"]
+    if modules is not None:
         for place in glob.glob(os.path.join(glob.escape(folder), "modules", "*", "")):
-            gone["modules"] += tidy(place, used["modules"] | about, most * MODULES, texts)
-    print(json.dumps(gone))  # noqa: T201 - that is the answer
-
-
-if __name__ == "__main__":
-    main()
+            gone["modules"] += tidy(place, modules | about, most * MODULES, texts)
+    return gone

@@ -1,14 +1,16 @@
-"""Unpack an archive from stdin: ``unpack FOLDER SHA256``, behind ``placing.py``.
+"""The verb ``unpack``: an archive from stdin, unpacked into a folder."""
 
-Prints {"state": "there"} or {"state": "unpacked"}, or {"error": NAME, "text": ...}. Python 3.9.
-"""
+from __future__ import annotations
 
 import hashlib
 import queue
 import sys
 import tarfile
 import threading
+from functools import partial
 from typing import Any
+
+from .placing import placed
 
 #: Read at a time, and given to the digest.
 _CHUNK = 1 << 20
@@ -85,8 +87,15 @@ def widen() -> None:
         pass  # no pipe, no Linux, or a user who has many
 
 
-def fill(tree: str, part: str) -> None:
-    """Unpack it as it comes; a damaged tree is removed again."""
+def fill(digest: str, tree: str, part: str) -> None:
+    """Unpack it as it comes; a damaged tree is removed again.
+
+    Args:
+        digest: that of the archive.
+        tree: the folder to fill.
+        part: not used.
+    """
+    del part
     widen()
     reading = Reading()
     stream: Any = reading
@@ -97,8 +106,10 @@ def fill(tree: str, part: str) -> None:
         tar.extractall(tree)  # noqa: S202 - the user who logs in may write here anyway
     while reading.read(_CHUNK):
         pass
-    if reading.hexdigest() != sys.argv[2]:
+    if reading.hexdigest() != digest:
         raise ValueError("the archive arrived damaged")
 
 
-answer(fill, tarfile.TarError)  # type: ignore[name-defined]  # noqa: F821 - goes before this
+def answer(arguments: dict[str, Any]) -> dict[str, str]:
+    """Unpack it. Arguments: ``folder``, and ``digest``, the SHA-256 of the archive in hex."""
+    return placed(arguments["folder"], partial(fill, arguments["digest"]), tarfile.TarError)

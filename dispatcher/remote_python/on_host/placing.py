@@ -1,17 +1,16 @@
-"""Puts a tree that comes by stdin into its folder, which appears whole or not: programs of other
-files begin with this part. Python 3.9.
-"""
+"""Puts a tree that comes by stdin into its folder, which appears whole or not."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
-import sys
 import tempfile
 import time
-from typing import Any
+from collections.abc import Callable
+
+#: Fills a folder, not there yet, and may use another one above it.
+Fill = Callable[[str, str], None]
 
 _DAY_S = 86400
 
@@ -27,9 +26,8 @@ def clear_up(parent: str) -> None:
             pass
 
 
-def place(folder: str, fill: Any) -> str:
-    """Return the state: ``there``, or ``unpacked`` by ``fill(tree, part)``, which fills the
-    folder ``tree``, not there yet, and may use the folder ``part`` above it."""
+def place(folder: str, fill: Fill) -> str:
+    """Fill a folder, unless it is there; returns ``there``, or ``unpacked``."""
     folder = os.path.abspath(os.path.expanduser(folder))
     if os.path.isdir(folder):
         return "there"
@@ -54,13 +52,18 @@ def place(folder: str, fill: Any) -> str:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def answer(fill: Any, damaged: Any) -> None:
-    """Place it, and print the outcome. ``damaged``: errors of an archive that cannot be read."""
+def placed(folder: str, fill: Fill, damaged: type[Exception]) -> dict[str, str]:
+    """Place it: {"state": "there"} or {"state": "unpacked"}, or {"error": NAME, "text": ...}.
+
+    Args:
+        folder: the one to make; ``~`` stands for the home folder.
+        fill: see :data:`Fill`.
+        damaged: raised for an archive that cannot be read.
+    """
     try:
-        outcome = {"state": place(sys.argv[1], fill)}
+        return {"state": place(folder, fill)}
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "EIO")
-        outcome = {"error": name, "text": error.strerror or str(error)}
+        return {"error": name, "text": error.strerror or str(error)}
     except (damaged, ValueError) as error:
-        outcome = {"error": "EBADMSG", "text": str(error)}
-    print(json.dumps(outcome))  # noqa: T201 - this is how it answers
+        return {"error": "EBADMSG", "text": str(error)}

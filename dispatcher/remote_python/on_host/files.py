@@ -1,15 +1,18 @@
-"""Lists and reads files of attempts: run by another machine's Python, and imported on this one.
+"""The verb ``files``: lists and reads files of attempts. Imported by us for those of this machine.
 
 Each line of stdin is a question (JSON), each answer a line (JSON) with the number of bytes that
 follow it. It ends with its stdin. Names that are no UTF-8 travel as surrogates. No link is followed
 below the folders that a question names, whoever puts one there and when.
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import os
 import stat
 import sys
+from typing import Any
 
 #: What is listed of an attempt's folder: its streams, with their older parts, and these folders.
 STREAMS = ("stdout", "stderr")
@@ -28,7 +31,7 @@ def is_stream(name: str) -> bool:
     return stem in STREAMS and (not dot or number.isdigit())
 
 
-def place_of(folders: dict, path: str) -> tuple:  # type: ignore[type-arg]
+def place_of(folders: dict[str, str], path: str) -> tuple[str, list[str]]:
     """The folder that a path lies below, and the names from there on; none if it is no path of
     ours. ``folders``: those of the attempt, as :meth:`Whereabouts.for_files` has them."""
     names = path.split("/")
@@ -43,7 +46,7 @@ def place_of(folders: dict, path: str) -> tuple:  # type: ignore[type-arg]
     return "", []
 
 
-def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
+def opened(root: str, names: list[str]) -> int:
     """A descriptor of the folder, or of the one below it that the names lead to."""
     at = os.open(os.path.expanduser(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in names:
@@ -57,10 +60,10 @@ def opened(root: str, names: list) -> int:  # type: ignore[type-arg]
 
 def version_of(info: os.stat_result) -> str:
     """A text that differs whenever the content may."""
-    return "%d-%d-%d" % (info.st_ino, info.st_size, info.st_mtime_ns)  # noqa: UP031
+    return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}"
 
 
-def listed(folders: dict, below: str, most: int) -> dict:  # type: ignore[type-arg]
+def listed(folders: dict[str, str], below: str, most: int) -> dict[str, Any]:
     """All files, or those in a folder; of a stream, its parts.
 
     Args:
@@ -68,7 +71,7 @@ def listed(folders: dict, below: str, most: int) -> dict:  # type: ignore[type-a
         below: the folder or the stream; empty for all.
         most: how many files at most.
     """
-    files: list = []  # type: ignore[type-arg]
+    files: list[list[Any]] = []
     left = [MOST_FOLDERS]
     tops = [below] if below else ["", "artefacts", "checkpoints", "work"]
     cut = False
@@ -88,7 +91,7 @@ def listed(folders: dict, below: str, most: int) -> dict:  # type: ignore[type-a
     return {"files": files, "cut": cut}
 
 
-def _look_into(at: int, path: str, files: list, most: int, left: list) -> bool:  # type: ignore[type-arg]
+def _look_into(at: int, path: str, files: list[list[Any]], most: int, left: list[int]) -> bool:
     """Append the files of an open folder, which is closed; returns whether there is more."""
     left[0] -= 1
     folders = []
@@ -122,7 +125,9 @@ def _look_into(at: int, path: str, files: list, most: int, left: list) -> bool: 
         os.close(at)
 
 
-def piece(folders: dict, path: str, offset: int, limit: int) -> tuple:  # type: ignore[type-arg]
+def piece(
+    folders: dict[str, str], path: str, offset: int, limit: int
+) -> tuple[dict[str, Any], bytes]:
     """Facts of a file, and a part of its content; nothing if there is no such file.
 
     Args:
@@ -158,7 +163,7 @@ def piece(folders: dict, path: str, offset: int, limit: int) -> tuple:  # type: 
     return facts, bytes(data)
 
 
-def answer(question: dict) -> tuple:  # type: ignore[type-arg]
+def answer(question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Answer one question."""
     try:
         if question["ask"] == "list":
@@ -170,14 +175,11 @@ def answer(question: dict) -> tuple:  # type: ignore[type-arg]
         return {"error": error.strerror or str(error)}, b""
 
 
-def main() -> None:
+def main() -> int:
     """Answer all questions of stdin."""
     for line in sys.stdin.buffer:
         head, data = answer(json.loads(line.decode()))
         head["bytes"] = len(data)
         sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + data)
         sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    main()
+    return 0

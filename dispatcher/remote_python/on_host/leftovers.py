@@ -1,20 +1,22 @@
-"""Looks for folders that experiments have left on a machine: run by its Python, of whatever
-version, behind ``python_facts.py`` and ``processes_program.py``.
+"""The verb ``leftovers``: folders that experiments have left on a machine, listed or removed.
 
-Arguments: the work folder, then folders to remove, as ``ID/WORKER``. Prints as JSON what there is,
-or what was removed. A folder that a process here uses is never removed. ``told`` means that an
-agent has not taken its configuration away: it runs, here or on a machine with the same home, or was
-killed.
+A folder that a process here uses is never removed. ``told`` means that an agent has not taken its
+configuration away: it runs, here or on a machine with the same home, or was killed.
 """
 
-import json
+from __future__ import annotations
+
 import os
 import shutil
 import sys
 import time
+from typing import Any
+
+from .facts import folder_trouble
+from .processes import process_texts
 
 
-def measured(folder: str) -> tuple:  # type: ignore[type-arg]
+def measured(folder: str) -> tuple[int, float]:
     """Bytes of a folder, and when something in it changed last. Vanished files count nothing."""
     size, newest = 0, 0.0
     for above, folders, files in os.walk(folder):
@@ -28,9 +30,9 @@ def measured(folder: str) -> tuple:  # type: ignore[type-arg]
     return size, newest
 
 
-def left(place: str) -> dict:  # type: ignore[type-arg]
+def left(place: str) -> dict[str, dict[str, Any]]:
     """The folders that there are, by ``ID/WORKER``."""
-    texts = process_texts()  # type: ignore[name-defined]  # noqa: F821 - goes before this
+    texts = process_texts()
     there = {}
     for experiment in sorted(os.listdir(place) if os.path.isdir(place) else ()):
         inner = os.path.join(place, experiment)
@@ -40,8 +42,8 @@ def left(place: str) -> dict:  # type: ignore[type-arg]
                 continue
             size, newest = measured(folder)
             spellings = (folder, os.path.realpath(folder))
-            config = os.path.join(folder, "agent-%s.config.json" % worker)  # noqa: UP031
-            there["%s/%s" % (experiment, worker)] = {  # noqa: UP031
+            config = os.path.join(folder, f"agent-{worker}.config.json")
+            there[f"{experiment}/{worker}"] = {
                 "bytes": size,
                 "age_s": max(0.0, time.time() - newest) if newest else 0.0,
                 "used": any(
@@ -56,32 +58,33 @@ def left(place: str) -> dict:  # type: ignore[type-arg]
 _ENDS = (b"/", b"\0", b"\n")
 
 
-def main() -> None:
-    """Look, or remove, and print the answer."""
-    place = os.path.join(os.path.abspath(os.path.expanduser(sys.argv[1])), "experiments")
+def answer(arguments: dict[str, Any]) -> dict[str, dict[str, Any]] | list[str]:
+    """List them, or remove some; returns the names of those that are gone then.
+
+    Arguments: ``work_folder``, and ``remove``: names of folders, as ``ID/WORKER``, or null.
+    """
+    above = os.path.abspath(os.path.expanduser(arguments["work_folder"]))
+    place = os.path.join(above, "experiments")
     if os.path.isdir(place):
-        trouble = folder_trouble(place)  # type: ignore[name-defined]  # noqa: F821
+        trouble = folder_trouble(place)
         if trouble:  # names in it may lead to anything that is ours
             sys.exit(trouble)
     there = left(place)
-    wanted = sys.argv[2:]
-    if not wanted:
-        print(json.dumps(there))  # noqa: T201 - that is the answer
-        return
-    removed = []
-    for name in wanted:
-        if name not in there or there[name]["used"]:
-            continue
+    if arguments["remove"] is None:
+        return there
+    return removed(place, [x for x in arguments["remove"] if x in there and not there[x]["used"]])
+
+
+def removed(place: str, names: list[str]) -> list[str]:
+    """Remove these; returns those that are gone."""
+    gone = []
+    for name in names:
         folder = os.path.join(place, *name.split("/"))
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):
-            removed.append(name)
+            gone.append(name)
         try:
             os.rmdir(os.path.dirname(folder))  # of an experiment of which nothing is left
         except OSError:
             pass
-    print(json.dumps(removed))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+    return gone

@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from dispatcher.code_archive import pack_code, scan_code
-from dispatcher.ssh.host_programs import program_text
+from dispatcher.remote_python.bundle import our_programs
 
 CHUNK = 1 << 20
 COPIED = 64 << 10
@@ -48,10 +48,17 @@ def packed(code: Path) -> tuple[Path, str]:
     return archive, pack_code(scan_code(code), archive).digest
 
 
+def head_of(there: Path, digest: str) -> bytes:
+    """What goes before the archive: the code, and its arguments."""
+    arguments = json.dumps({"folder": str(there), "digest": digest}).encode()
+    return our_programs().code + arguments + b"\n"
+
+
 def run(there: Path, digest: str, stdin: bytes | IO[bytes]) -> dict[str, str]:
-    argv = [sys.executable, "-I", "-c", program_text("unpack"), str(there), digest]
+    argv = [sys.executable, *our_programs().arguments("unpack")]
+    head = head_of(there, digest)
     if isinstance(stdin, bytes):
-        ran = subprocess.run(argv, input=stdin, capture_output=True, timeout=300)
+        ran = subprocess.run(argv, input=head + stdin, capture_output=True, timeout=300)
     else:
         ran = subprocess.run(argv, stdin=stdin, capture_output=True, timeout=300)
     assert ran.returncode == 0, ran.stderr.decode()
@@ -64,8 +71,13 @@ def test_files_of_all_sizes_arrive_as_they_were(code: Path, tmp_path: Path, by: 
     """Mutations: the rest of a chunk is left out; a seek stops early."""
     archive, digest = packed(code)
     there = tmp_path / "host" / "code"
-    with archive.open("rb") as file:
-        assert run(there, digest, file if by == "file" else file.read()) == {"state": "unpacked"}
+    if by == "file":
+        whole = tmp_path / "whole"
+        whole.write_bytes(head_of(there, digest) + archive.read_bytes())
+        with whole.open("rb") as file:
+            assert run(there, digest, file) == {"state": "unpacked"}
+    else:
+        assert run(there, digest, archive.read_bytes()) == {"state": "unpacked"}
     for path in code.rglob("*"):
         if path.is_file() and not path.is_symlink():
             assert (there / path.relative_to(code)).read_bytes() == path.read_bytes(), path
@@ -113,6 +125,7 @@ def test_its_pipe_holds_what_it_reads_at_a_time(tmp_path: Path) -> None:
             except OSError as error:
                 pytest.skip(f"may have no larger pipe: {error.strerror}")
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, before)
-            ours.write(archive.read_bytes())  # less than a pipe holds
+            # Less than a pipe holds.
+            ours.write(head_of(there, digest) + archive.read_bytes())
         assert run(there, digest, theirs) == {"state": "unpacked"}
         assert fcntl.fcntl(theirs, fcntl.F_GETPIPE_SZ) == CHUNK
