@@ -20,7 +20,6 @@ from dispatcher.ssh.errors import (
     TransferFailed,
 )
 from dispatcher.ssh.host_key import HostKey
-from dispatcher.ssh.patience import connect_patiently
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
 
@@ -40,5 +39,4 @@ __all__ = [
     "SshTarget",
     "TransferFailed",
     "connect",
-    "connect_patiently",
 ]

@@ -52,7 +52,7 @@ class SessionRefused(PassingBackendError):
 
 
 class ForwardRefused(PermanentBackendError):
-    """Raised when the machine forwards no ports, or its port is taken."""
+    """Raised when the machine forwards no ports."""
 
 
 class TransferFailed(PermanentBackendError):

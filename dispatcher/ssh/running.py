@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -112,7 +112,6 @@ def talk(
     limit_s: float,
     most_bytes: int,
     name: str,
-    heard: Callable[[bytes], None] | None = None,
 ) -> Ran:
     """Drive a command to its end. Blocks.
 
@@ -124,7 +123,6 @@ def talk(
         limit_s: seconds until its end.
         most_bytes: bytes that are kept of each output.
         name: of the command, for messages.
-        heard: called with each piece of stdout as it comes.
 
     Raises:
         OutOfTime: it took longer, and goes on.
@@ -141,7 +139,7 @@ def talk(
     ended_at: float | None = None
     while True:
         over = channel.closed
-        if _drain(channel, out, err, heard):
+        if _drain(channel, out, err):
             continue
         if over:
             break
@@ -163,15 +161,12 @@ def talk(
     return Ran(channel.exit_status, bytes(out.data), bytes(err.data), out.cut or err.cut)
 
 
-def _drain(channel: Any, out: _Kept, err: _Kept, heard: Callable[[bytes], None] | None) -> bool:
+def _drain(channel: Any, out: _Kept, err: _Kept) -> bool:
     """Take what has arrived; whether there was any."""
     busy = False
     if channel.recv_ready():
         busy = True
-        data = channel.recv(_CHUNK)
-        out.take(data)
-        if heard is not None:
-            heard(data)
+        out.take(channel.recv(_CHUNK))
     if channel.recv_stderr_ready():
         busy = True
         err.take(channel.recv_stderr(_CHUNK))
