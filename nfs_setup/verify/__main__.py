@@ -17,7 +17,7 @@ from typing import Any
 
 from nfs_setup.errors import RequestRefused, SetupError
 from nfs_setup.verify.files import is_ours
-from nfs_setup.verify.probe_place import end
+from nfs_setup.verify.place import end
 from nfs_setup.verify.probes import answer
 
 _MOST_BYTES = 1 << 20
@@ -25,13 +25,13 @@ _MOST_BYTES = 1 << 20
 
 def main() -> int:
     """See above. Returns the exit code."""
-    lines: queue.Queue[bytes] = queue.Queue(maxsize=16)
+    lines: queue.Queue[bytes | None] = queue.Queue(maxsize=16)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     begun: list[tuple[str, str]] = []
     try:
-        while True:
-            reply = _answer(lines.get(), begun)
+        while (line := lines.get()) is not None:
+            reply = _answer(line, begun)
             sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -44,7 +44,7 @@ def main() -> int:
     return 0
 
 
-def _listen(lines: queue.Queue[bytes]) -> None:
+def _listen(lines: queue.Queue[bytes | None]) -> None:
     """Hand lines on; at the end, interrupt whatever is under way: a system call, too."""
     while True:
         line = sys.stdin.buffer.readline(_MOST_BYTES)
@@ -54,6 +54,10 @@ def _listen(lines: queue.Queue[bytes]) -> None:
     main_thread = threading.main_thread().ident
     assert main_thread is not None
     signal.pthread_kill(main_thread, signal.SIGINT)
+    # A signal that comes just before the main thread begins to wait for a line does not end that
+    # wait; something to take does. Where the queue is full, the main thread does not wait.
+    with contextlib.suppress(queue.Full):
+        lines.put_nowait(None)
 
 
 def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from nfs_setup.cluster import bundle
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
-from nfs_setup.verify.peer import PeerHangs, PeerLost
+from nfs_setup.verify.peers import PeerHangs, PeerLost
 
 #: Run a program with its input, for so many seconds at most (:class:`Ran`, code 124).
 Run = Callable[[Sequence[str], bytes, float], Ran]

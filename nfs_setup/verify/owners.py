@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nfs_setup.verify.facts import Begun, Failure, Published, Seen, Surroundings
-from nfs_setup.verify.finding import Finding, Level
-from nfs_setup.verify.judge_failure import failed
-from nfs_setup.verify.kinds import kind_of
-from nfs_setup.verify.surveyed import MachineFacts
+from nfs_setup.verify.facts import Begun, Failure, MachineFacts, Published, Seen, Surroundings
+from nfs_setup.verify.findings import Finding, Level, failed, meaning_of
+from nfs_setup.verify.place import kind_of
 
 #: What stands for "somebody that is not known here": of Linux, of old systems, of NFSv4.
 NOBODY = (65534, 99, 4294967294)
@@ -25,10 +23,9 @@ def judge_owner(machine: MachineFacts) -> list[Finding]:
     if not isinstance(around, Surroundings) or around.found != "folder":
         return []
     if isinstance(begun, Failure) and begun.code == "ENOENT":
-        text, change = failed(begun)
-        return [Finding("the same share", machine.name, Level.WRONG, text, change)]
+        return [failed("the same share", machine.name, begun)]
     if not isinstance(begun, Begun):
-        text, change = failed(begun) if begun else ("not asked", "")
+        text, change = meaning_of(begun) if begun else ("not asked", "")
         if begun is not None and begun.code in ("EACCES", "EPERM"):
             folder = f"uid {around.uid}, folder of {around.owner}:{around.group}"
             text = f"{text[:-1]}; {folder}, mode {around.mode:04o})"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nfs_setup.verify.facts import Begun, Surroundings
-from nfs_setup.verify.finding import Finding, Level
-from nfs_setup.verify.surveyed import Clock, MachineFacts
+from nfs_setup.verify.facts import Begun, Clock, MachineFacts, Surroundings
+from nfs_setup.verify.findings import Finding, Level
 
 _NO_ROOM_BYTES = 64 << 20
+
 _LITTLE_BYTES = 10 << 30
+
 _LITTLE_PART = 0.05
+
 _NO_INODES = 1000
 
 #: Seconds: a difference worth a word, and one that spoils something (ages of leftovers,

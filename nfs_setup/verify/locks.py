@@ -9,11 +9,21 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from nfs_setup.verify.facts import Held
+from nfs_setup.verify.facts import (
+    Failure,
+    Held,
+    Locked,
+    Probes,
+)
 from nfs_setup.verify.files import code_of, put
+from nfs_setup.verify.findings import Finding, Level, meaning_of
+from nfs_setup.verify.peers import Asked
 
 _POLL_S = 0.02
+
 _TAKEN = ("EAGAIN", "EACCES")
 
 
@@ -99,3 +109,59 @@ def _all_there(marks: list[str]) -> bool:
     folders = {os.path.dirname(mark) for mark in marks}
     there = {os.path.join(folder, name) for folder in folders for name in os.listdir(folder)}
     return there.issuperset(marks)
+
+
+PROBES: Probes = {"hold": hold, "attempt": attempt}
+
+
+def ask_locks(
+    holder: Asked, others: Sequence[Asked], hold_s: float, pool: ThreadPoolExecutor
+) -> list[Locked]:
+    """Have one machine hold a lock while the others try, until each was refused.
+
+    Args:
+        holder: the machine that holds it; nobody has to begin first.
+        others: those that try.
+        hold_s: how long at most.
+        pool: threads for all machines at once.
+    """
+    seconds = hold_s + max(map(_trip_s, (holder, *others)))
+
+    def mark(machine: Asked, other: Asked) -> str:
+        return machine.inside(holder.own, f"refused.{other.own}")
+
+    def ask(machine: Asked) -> Held | Failure:
+        path = machine.inside(holder.own, "lock")
+        if machine is holder:
+            marks = [mark(holder, other) for other in others]
+            return machine.ask(Held, "hold", seconds, path=path, marks=marks, seconds=seconds)
+        mine = mark(machine, machine)
+        return machine.ask(Held, "attempt", seconds, path=path, mark=mine, seconds=seconds)
+
+    held, *tried = pool.map(ask, (holder, *others))
+    return [Locked(holder.name, o.name, held, t) for o, t in zip(others, tried)]
+
+
+def _trip_s(machine: Asked) -> float:
+    """Seconds that a question and its answer take at least."""
+    clock = machine.facts.clock
+    return clock.ahead_most_s - clock.ahead_least_s if clock is not None else 0.0
+
+
+def judge_locks(locks: Sequence[Locked]) -> list[Finding]:
+    """Locks between machines. Nothing of bequeath on a share counts on them."""
+    lines = []
+    for one in locks:
+        where = f"{one.other} ← {one.holder}"
+        bad = next((h for h in (one.held, one.tried) if isinstance(h, Failure)), None)
+        error = next(
+            (h.error for h in (one.held, one.tried) if isinstance(h, Held) and h.error), ""
+        )
+        if isinstance(one.tried, Held) and one.tried.refused:
+            lines.append(Finding("locks", where, Level.PASSES, "one keeps the other out"))
+            continue
+        text = meaning_of(bad)[0] if bad else f"they do not work ({error})" if error else ""
+        text = text or "a lock of one does not keep the other out"
+        change = "nothing for bequeath, whose weights need none; other programs may"
+        lines.append(Finding("locks", where, Level.NOTE, text, change))
+    return lines
