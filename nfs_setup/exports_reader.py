@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nfs_setup.exports import FOLDER
-from nfs_setup.host import Files
+from nfs_setup.host import Files, Host
 
 _OCTAL = frozenset(b"01234567")
+
 _BLANK = frozenset(b" \t\n\r\v\f")
 
 
@@ -106,3 +107,8 @@ def _lines(content: bytes) -> list[tuple[int, list[bytes]]]:
         words.append(bytes(word))
     found.append((began, words))
     return found
+
+
+def exported(host: Host) -> list[str]:
+    """The folders that are exported right now."""
+    return sorted({e.path for e in read_exports(host.run(["exportfs", "-s"]).out.encode())})

@@ -22,7 +22,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """The name it is undone by, see :mod:`nfs_setup.undoing`."""
+        """The name it is undone by, see :mod:`nfs_setup.transaction`."""
 
     @property
     def shared(self) -> bool:

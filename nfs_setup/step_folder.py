@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from nfs_setup.errors import MachineRefuses
+from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
 from nfs_setup.step import Change
+
+#: What ``getent`` is asked for: no option, and nothing that a shell would read.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}\$?")
 
 
 @dataclass(frozen=True)
@@ -104,3 +108,43 @@ def _missing(host: Host, path: str) -> list[str]:
         missing.insert(0, path)
         path = posixpath.dirname(path)
     return missing
+
+
+def user_ids(host: Host, text: str) -> tuple[int, int]:
+    """A user's id and primary group, as this machine knows them (files, LDAP, …: by ``getent``);
+    a number need not be known here (then its own group).
+
+    Raises:
+        RequestRefused: if the text is no name.
+        MachineRefuses: if there is no such user.
+    """
+    fields = _entry(host, "passwd", text)
+    if fields is None:
+        return int(text), int(text)
+    return int(fields[2]), int(fields[3])
+
+
+def group_id(host: Host, text: str) -> int:
+    """A group's id.
+
+    Raises:
+        RequestRefused: if the text is no name.
+        MachineRefuses: if there is no such group.
+    """
+    fields = _entry(host, "group", text)
+    return int(text) if fields is None else int(fields[2])
+
+
+def _entry(host: Host, table: str, text: str) -> list[str] | None:
+    what = "user" if table == "passwd" else "group"
+    if not _NAME.fullmatch(text):
+        raise RequestRefused(f"is no name of a {what}", where=repr(text))
+    fields = host.run(["getent", table, text]).out.strip().split(":")
+    if len(fields) > 3:
+        return fields
+    if text.isdigit():
+        return None
+    raise MachineRefuses(
+        f"this machine knows no {what} {text!r}",
+        hint=f"create it, with the same number on all machines, or give the {what}'s number",
+    )

@@ -10,7 +10,7 @@ from nfs_setup.distro import Distro, distro_of, installed, is_busy, states
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host, Ran
 from nfs_setup.ledger import Ledger
-from nfs_setup.leftovers import missing_folders, remove_leftovers
+from nfs_setup.mount_table import mounts
 from nfs_setup.step import Change
 
 #: Seconds for a download over a slow line.
@@ -115,3 +115,39 @@ def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[lis
     rest = [name for name in came if name not in before]
     found = [[*distro.remove_keeping, *came]]
     return [*found, [*data["remove"], *rest]] if rest else found
+
+
+#: Each comes with the packages, and holds nothing of anybody else's.
+_FOLDERS = ("/var/lib/nfs",)
+
+
+def missing_folders(host: Host) -> list[str]:
+    """State folders that are not there, before packages are installed."""
+    return [folder for folder in _FOLDERS if host.stat(folder) is None]
+
+
+def remove_leftovers(host: Host, missing: list[str]) -> str:
+    """Remove the folders that were missing before, and all that is in them. No link is followed.
+
+    Returns:
+        Why one was kept; an empty text if none was.
+    """
+    for folder in missing:
+        inside = [m.point for m in mounts(host) if f"{m.point}/".startswith(f"{folder}/")]
+        if inside:
+            return f"{folder} stays: {inside[0]} is mounted in it"
+        if folder in _FOLDERS:  # a ledger that somebody edited removes nothing else
+            _remove_all(host, folder)
+    return ""
+
+
+def _remove_all(host: Host, path: str) -> None:
+    found = host.stat(path)
+    if found is None:
+        return
+    if found.kind != "folder":
+        host.remove(path)
+        return
+    for name in host.names(path):
+        _remove_all(host, f"{path}/{name}")
+    host.remove_folder(path)

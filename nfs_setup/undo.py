@@ -10,8 +10,7 @@ from nfs_setup.ledger import Ledger, Run
 from nfs_setup.report import Line, Report
 from nfs_setup.request import UndoRequest
 from nfs_setup.step_mount import refuse_used
-from nfs_setup.transaction import Watcher, clean_up, require_root
-from nfs_setup.undoing import take_back
+from nfs_setup.transaction import Watcher, clean_up, require_root, take_back
 
 
 def undo(
