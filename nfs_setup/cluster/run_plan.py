@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nfs_setup.cluster.asking import ask
-from nfs_setup.cluster.ground import Ground, look
+from nfs_setup.cluster.asking import Ground, ask, look
 from nfs_setup.cluster.members import SERVER
-from nfs_setup.cluster.outcome import (
+from nfs_setup.cluster.plan import (
     DONE,
     FAILED,
     LEFT_OUT,
@@ -18,8 +17,8 @@ from nfs_setup.cluster.outcome import (
     WAITING,
     WORKING,
     Outcome,
+    Wave,
 )
-from nfs_setup.cluster.plan import Wave
 from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError

@@ -18,7 +18,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.outcome import Outcome
+    from nfs_setup.cluster.plan import Outcome
     from nfs_setup.cluster.run_plan import RunPlan
 
 #: Seconds to wait for busy hosts after Ctrl-C: enough for a step or two, not for a download.

@@ -66,8 +66,7 @@ def _places(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
 ) -> tuple[list[Place], list[BequeathError]]:
     """Return the clients, logged in to until the end of the context, and errors of the others."""
-    from nfs_setup.cluster.as_owner import as_owner
-    from nfs_setup.cluster.ground import look
+    from nfs_setup.cluster.asking import as_owner, look
     from nfs_setup.errors import SetupError
     from nfs_setup.request import ClientRequest
     from nfs_setup.verify import Place

@@ -20,7 +20,7 @@ from dispatcher.cli.nfs.login import logins
 from dispatcher.cli.nfs.progress import MachineProgress
 from nfs_setup.cluster import plan
 from nfs_setup.cluster.members import Login, Member
-from nfs_setup.cluster.outcome import Outcome
+from nfs_setup.cluster.plan import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.errors import RequestRefused
