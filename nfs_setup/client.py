@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
 
 
 def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Step]:
-    """The steps for a request on this machine, and the reason of each option in the report.
+    """Return the steps for a request on this machine; the report gets the reason of each option.
 
     Args:
         host: the machine that mounts.
@@ -80,7 +80,7 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
 
 
 def checked_source(text: str) -> str:
-    """``server:/path``, the server by name, address or [IPv6 address].
+    """Check and return ``server:/path``: the server by name, address or [IPv6 address].
 
     Raises:
         RequestRefused: for anything else.
@@ -101,7 +101,7 @@ def _escaped_source(source: str) -> str:
 
 
 def _refuse_unknown(host: Host, source: str) -> None:
-    """mount would say 'Resource temporarily unavailable'."""
+    """Refuse a server without an address; mount would say 'Resource temporarily unavailable'."""
     server = source.partition(":/")[0]
     if not _ADDRESS.fullmatch(server) and not host.run(["getent", "ahosts", server]).ok:
         raise MachineRefuses(
@@ -156,7 +156,7 @@ def _automount(source: str, point: str, options: tuple[str, ...]) -> list[Step]:
 
 
 def _looked_at(host: Host, source: str, point: str) -> str:
-    """Look into the folder, which mounts it; what is wrong, or nothing."""
+    """Look into the folder, which mounts it. Returns what is wrong, or an empty text."""
     there = mount_at(host, point)
     if there is None and units.waits_at(host, point):
         host.run(["ls", "-d", "--", posixpath.join(point, ".")], limit_s=60.0)
@@ -192,7 +192,7 @@ WHY: dict[str, str] = {
 
 
 def mount_options(request: ClientRequest) -> tuple[str, ...]:
-    """The options for a request, in the order they are explained in.
+    """Return the options of the mount for a request, in the order they are explained in.
 
     Raises:
         RequestRefused: for a value that NFS does not have, or that costs results.
@@ -225,5 +225,5 @@ def mount_options(request: ClientRequest) -> tuple[str, ...]:
 
 
 def explained(options: tuple[str, ...]) -> dict[str, str]:
-    """Each option with its reason."""
+    """Return each option with its reason."""
     return {o: WHY[re.split("[=.]", o, maxsplit=1)[0]] for o in options}

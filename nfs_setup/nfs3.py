@@ -64,14 +64,14 @@ class Nfs3:
         return False
 
     def configuration(self) -> list[Step]:
-        """Steps that configure a server, before packages are installed, which start it."""
+        """Return the steps that configure a server; the packages that come next start it."""
         return [
             Folder("/etc/nfs.conf.d", shared=True),
             WriteFile(CONF, _CONF_TEXT, shared=True),
         ]
 
     def check(self) -> Step:
-        """A check that the installed server reads the configuration."""
+        """Return a check that the installed server reads the configuration."""
         return Check(
             "NFSv3 is turned off by our file",
             _unread,
@@ -79,7 +79,7 @@ class Nfs3:
         )
 
     def restart(self, name: str) -> Step:
-        """A restart of the service of that name, if it runs and speaks NFSv3 still."""
+        """Return a restart of the service of that name, if it runs and speaks NFSv3 still."""
         return Commands(
             f"NFSv3 is off in the server that runs ({name} is restarted)",
             lambda host: nfsd_threads(host) > 0 and versions(host).get("3", False),
@@ -88,7 +88,7 @@ class Nfs3:
         )
 
     def rpcbind_before_packages(self) -> list[Step]:
-        """Steps before packages are installed: systemd can keep rpcbind from starting."""
+        """Return the steps before packages: systemd can keep rpcbind from being started."""
         if not self._services.systemd:
             return []
         host = self._host
@@ -106,8 +106,8 @@ class Nfs3:
         ]
 
     def rpcbind_after_packages(self, *, server: bool) -> list[Step]:
-        """Steps after packages are installed. Without systemd rpcbind has to be started for a
-        ``server``, and stopped on other machines where it came along."""
+        """Return the steps after packages are installed. Without systemd rpcbind has to be started
+        for a ``server``, and stopped on other machines where it came along."""
         if self._services.systemd:
             return []
         if server:

@@ -34,7 +34,7 @@ _NETWORK = frozenset({"nfs", "nfs4"})
 
 
 def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Step]:
-    """The steps for a request on this machine, and notes on it in the report. Changes nothing.
+    """Return the steps for a request on this machine; the report gets notes. Changes nothing.
 
     Args:
         host: the machine that exports.

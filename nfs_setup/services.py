@@ -38,10 +38,10 @@ class Services(Protocol):
     systemd: bool
 
     def state(self, host: Host, name: str) -> State:
-        """State of a service; one that is not installed is neither active nor enabled."""
+        """Return the state of a service; one that is not installed is off in both."""
 
     def commands(self, verb: Verb, name: str) -> Lines:
-        """The commands that start or stop a service now, or have it start at boot or not."""
+        """Return the commands that start or stop a service now, or have it start at boot or not."""
 
 
 class Systemd:
@@ -50,13 +50,13 @@ class Systemd:
     systemd = True
 
     def state(self, host: Host, name: str) -> State:
-        """State by what systemctl prints; its exit codes differ between versions."""
+        """Read what systemctl prints; its exit codes differ between versions."""
         active = host.run(["systemctl", "is-active", name]).out.strip()
         enabled = host.run(["systemctl", "is-enabled", name]).out.strip()
         return State(active in ("active", "reloading", "activating"), enabled.startswith("enabled"))
 
     def commands(self, verb: Verb, name: str) -> Lines:
-        """One command of ``systemctl``."""
+        """Return one command of ``systemctl``."""
         return (("systemctl", verb, name),)
 
 
@@ -66,7 +66,7 @@ class SysvInit:
     systemd = False
 
     def state(self, host: Host, name: str) -> State:
-        """Active by its script; enabled by a start link of Debian's own run level, or of boot."""
+        """Ask its script whether it is active; start links of Debian's run level or boot enable it."""
         if name == NFSD:
             # Its script calls a kernel without nfsd "running" in some versions: ask nfsd.
             active = nfsd_threads(host) > 0
@@ -78,7 +78,7 @@ class SysvInit:
         return State(active, enabled)
 
     def commands(self, verb: Verb, name: str) -> Lines:
-        """Commands of ``service`` and ``update-rc.d``.
+        """Return commands of ``service`` and ``update-rc.d``.
 
         Debian's script stops nfsd by looking for it among programs, and so leaves its threads,
         which are the kernel's; those are ended as well.
@@ -92,13 +92,13 @@ class SysvInit:
 
 
 def services_of(host: Host) -> Services:
-    """The manager of this machine's services, by the test that systemd documents (sd_booted(3))."""
+    """Return the manager of this machine's services, by the test of sd_booted(3)."""
     booted = host.stat("/run/systemd/system")
     return Systemd() if booted is not None and booted.kind == "folder" else SysvInit()
 
 
 def nfsd_threads(host: Host) -> int:
-    """Number of threads of the kernel's NFS server; 0: it does not run."""
+    """Return the number of threads of the kernel's NFS server; 0: it does not run."""
     try:
         return int((host.read("/proc/fs/nfsd/threads") or b"0").strip() or b"0")
     except (OSError, ValueError):
@@ -106,7 +106,7 @@ def nfsd_threads(host: Host) -> int:
 
 
 def versions(host: Host) -> dict[str, bool]:
-    """NFS versions, and whether the running server speaks them (``{"3": False, "4.2": True}``)."""
+    """Return NFS versions, and whether the server speaks them: ``{"3": False, "4.2": True}``."""
     try:
         text = (host.read("/proc/fs/nfsd/versions") or b"").decode()
     except OSError:

@@ -18,7 +18,7 @@ from nfs_setup.units import waits_at
 
 
 def status(host: Host, report: Report) -> None:
-    """Fill in what stands. Notes name what is not as it was set up.
+    """Fill in how things stand. Notes name what is not as it was set up.
 
     Raises:
         MachineRefuses: if this is not root, which alone may read what was set up.

@@ -27,13 +27,13 @@ class Commands:
     kind: str = "command"
 
     def change(self, host: Host) -> Change | None:
-        """The commands."""
+        """Return the commands, if they are needed."""
         if not self.needed(host):
             return None
         return Change(self.title, "".join(f"$ {shlex.join(command)}\n" for command in self.do))
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """The commands back."""
+        """Return the commands that take them back."""
         return {"back": [list(command) for command in self.back]}
 
     def apply(self, host: Host) -> None:
@@ -77,11 +77,11 @@ class Check:
     kind: str = "command"
 
     def change(self, host: Host) -> Change | None:
-        """None if all is well already."""
+        """Return the check; None if all is well already."""
         return Change(f"check: {self.title}") if self.look(host) else None
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """Nothing to take back."""
+        """Return no commands: there is nothing to take back."""
         return {"back": []}
 
     def apply(self, host: Host) -> None:

@@ -31,11 +31,11 @@ class Folder:
 
     @property
     def title(self) -> str:
-        """The folder."""
+        """The path of the folder."""
         return self.path
 
     def change(self, host: Host) -> Change | None:
-        """Folders to make, or what differs."""
+        """Return the folders to make, or what differs."""
         owner = self.owner_text or f"owner {self.uid}, group {self.gid}"
         found = host.stat(self.path)
         if found is None:
@@ -51,7 +51,7 @@ class Folder:
         )
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """Folders that are to be made; owner and mode of the one that is there."""
+        """Return the folders that are to be made; owner and mode of one that is there."""
         found = host.stat(self.path)
         data: dict[str, Any] = {"path": self.path, "made": _missing(host, self.path)}
         if found is not None:
@@ -60,13 +60,13 @@ class Folder:
         return data
 
     def apply(self, host: Host) -> None:
-        """Outermost first; folders on the way are root's, 0755."""
+        """Make folders, the outermost first; those on the way are root's, 0755."""
         for folder in _missing(host, self.path):
             host.make_folder(folder, 0o755)
         host.set_owner(self.path, self.mode, self.uid, self.gid)
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
+        """Add nothing: everything was known before."""
 
 
 def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
@@ -111,8 +111,9 @@ def _missing(host: Host, path: str) -> list[str]:
 
 
 def user_ids(host: Host, text: str) -> tuple[int, int]:
-    """A user's id and primary group, as this machine knows them (files, LDAP, …: by ``getent``);
-    a number need not be known here (then its own group).
+    """Return a user's id and primary group, as this machine knows them (files, LDAP, …).
+
+    A number need not be known here; it has a group of its own then.
 
     Raises:
         RequestRefused: if the text is no name.
@@ -125,7 +126,7 @@ def user_ids(host: Host, text: str) -> tuple[int, int]:
 
 
 def group_id(host: Host, text: str) -> int:
-    """A group's id.
+    """Return a group's id.
 
     Raises:
         RequestRefused: if the text is no name.

@@ -36,7 +36,7 @@ class Packages:
         return [name for name in self.names if name not in there]
 
     def change(self, host: Host) -> Change | None:
-        """The command that installs what is missing."""
+        """Return the command that installs what is missing."""
         missing = self._missing(host)
         if not missing:
             return None
@@ -44,7 +44,7 @@ class Packages:
         return Change(f"install {', '.join(missing)}", f"$ {command}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """All that is installed, so that what comes along is known as well; which packages
+        """Return all that is installed, so that what comes along is known as well; which packages
         have left their configuration here; and which folders are not there yet."""
         found = states(host, self.distro)
         return {
@@ -55,7 +55,7 @@ class Packages:
         }
 
     def apply(self, host: Host) -> None:
-        """Install; where the lists of packages are old or missing, fetch them and try again."""
+        """Install the packages; where their lists are old or missing, fetch these and try again."""
         missing = self._missing(host)
         ran = host.run([*self.distro.install, *missing], limit_s=_INSTALL_S)
         if not ran.ok and self.distro.refresh and not is_busy(ran.err + ran.out):
@@ -108,7 +108,7 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[list[str]]:
-    """Commands that remove packages; what had left its configuration before leaves it again."""
+    """Return the commands that remove packages; what had left its configuration leaves it again."""
     before = set(data.get("configured", [])) & set(came)
     if not before:
         return [[*data["remove"], *came]] if came else []
@@ -122,7 +122,7 @@ _FOLDERS = ("/var/lib/nfs",)
 
 
 def missing_folders(host: Host) -> list[str]:
-    """State folders that are not there, before packages are installed."""
+    """Return the state folders that are not there, before packages are installed."""
     return [folder for folder in _FOLDERS if host.stat(folder) is None]
 
 

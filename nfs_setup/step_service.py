@@ -29,11 +29,11 @@ class Service:
 
     @property
     def title(self) -> str:
-        """The service."""
+        """The name of the service."""
         return f"service {self.name}" + ("" if self.on else " off")
 
     def change(self, host: Host) -> Change | None:
-        """The commands that are needed."""
+        """Return the commands that are needed."""
         commands = self._commands(host)
         if not commands:
             return None
@@ -44,7 +44,7 @@ class Service:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """State of the service, and the links of all services."""
+        """Return the state of the service, and the links of all services."""
         if self.ours:
             return {"name": self.name, "active": False, "enabled": False, "changed": {}}
         state = vars(self.services.state(host, self.name))
@@ -130,7 +130,7 @@ Links = dict[str, str]
 
 
 def boot_links(host: Host) -> Links:
-    """All links in the folders of run levels and of systemd's own settings, and the folders."""
+    """Return all links in the folders of run levels and of systemd, and these folders."""
     links: Links = {}
     for folder in (*_LEVELS, _UNITS):
         _collect(host, folder, links, deeper=folder == _UNITS)
@@ -138,14 +138,14 @@ def boot_links(host: Host) -> Links:
 
 
 def difference(before: Links, after: Links) -> dict[str, list[str | None]]:
-    """Changes, as ``path → [before, after]``; None: it is not there."""
+    """Return the changes, as ``path → [before, after]``; None: it is not there."""
     paths = sorted({*before, *after})
     pairs = {path: [before.get(path), after.get(path)] for path in paths}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def put_back(host: Host, changed: dict[str, list[str | None]]) -> None:
-    """Links as before, unless somebody has changed them since. Folders go once they are empty."""
+    """Put links back as they were, unless somebody has changed them since; remove empty folders."""
     now = boot_links(host)
     for path, (before, after) in sorted(changed.items(), reverse=True):
         if now.get(path) != after:

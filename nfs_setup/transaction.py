@@ -74,7 +74,7 @@ def carry_out(
 
 
 def require_root(host: Host, verb: str) -> None:
-    """Refuse in one sentence rather than in the middle.
+    """Refuse at once what would fail in the middle.
 
     Raises:
         MachineRefuses: if this is not root.

@@ -122,7 +122,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str, ...]:
-    """The words to put before a command there so that the owner of the share runs it.
+    """Return the beginning of a command there that has the owner of the share run the rest.
 
     Args:
         inventory: names the owner of the share.
@@ -176,12 +176,12 @@ def ask(remote: Remote, ground: Ground, member: Member, request: Request) -> Rep
 
 
 def verb_of(request: Request) -> str:
-    """The verb that a request is of."""
+    """Return the verb of a request."""
     return next(verb for verb, form in VERBS.items() if type(request) is form)
 
 
 def report_of(document: dict[str, Any]) -> Report:
-    """A report as it came over a connection.
+    """Return the report that came over a connection.
 
     Raises:
         MachineRefuses: if it is none.
@@ -196,7 +196,7 @@ def report_of(document: dict[str, Any]) -> Report:
 
 
 def error_of(document: dict[str, Any]) -> SetupError:
-    """An error as it came over a connection."""
+    """Return the error that came over a connection."""
     kind = _KINDS.get(str(document.get("kind")), MachineRefuses)
     message, hint, where = (str(document.get(key, "")) for key in ("message", "hint", "where"))
     return kind(message, hint=hint, where=where)

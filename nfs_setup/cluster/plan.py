@@ -30,7 +30,7 @@ class Wave:
 
 
 def set_up(inventory: Inventory, *, dry_run: bool = False) -> tuple[Wave, ...]:
-    """First the server, then all clients. A plan needs no order: nothing depends on it."""
+    """Return the waves of a set-up: the server before all clients. A dry run needs no order."""
     orders = [Order(m, replace(m.request, dry_run=dry_run)) for m in inventory.members]
     if dry_run:
         return (Wave(tuple(orders)),)
@@ -43,7 +43,8 @@ def set_up(inventory: Inventory, *, dry_run: bool = False) -> tuple[Wave, ...]:
 def take_back(
     inventory: Inventory, *, keep_packages: bool = False, dry_run: bool = False
 ) -> tuple[Wave, ...]:
-    """First all clients, then the server: no program is left with a mount that is gone.
+    """Return the waves of an undo: all clients before the server, so that no program is left with a
+    mount that is gone.
 
     Args:
         inventory: the machines.
@@ -65,7 +66,7 @@ def take_back(
 
 
 def status(inventory: Inventory) -> tuple[Wave, ...]:
-    """Everybody at once."""
+    """Return one wave that asks all machines how they stand."""
     return (Wave(tuple(Order(member, StatusRequest()) for member in inventory.members)),)
 
 
@@ -78,7 +79,7 @@ _OVER = frozenset({DONE, FAILED, LEFT_OUT, UNKNOWN})
 
 @dataclass
 class Outcome:
-    """One machine's part.
+    """How one machine's part of a run stands, and how it ended.
 
     Attributes:
         state: ``waiting``, ``looking`` (login, Python, root), ``waiting``, ``working``; then
@@ -95,7 +96,7 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """The machine."""
+        """The name of the machine."""
         return self.order.member.name
 
     @property
@@ -105,7 +106,7 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """The state, and of what is done, what that meant."""
+        """The state; for what is done, what was done."""
         if self.state != DONE or self.report is None or self.report.verb == "status":
             return self.state
         if not self.report.changed:

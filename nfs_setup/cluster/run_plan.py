@@ -109,7 +109,7 @@ class RunPlan:
         return grounds
 
     def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
-        """Two names of one machine are seen only once somebody has logged in at both."""
+        """Refuse two names of one machine; only a login at both shows that."""
         first: dict[str, Outcome] = {}
         # The server first, whichever wave it is in.
         for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 20
 
 
 def main() -> int:
-    """See above. Returns the exit code."""
+    """Answer requests until stdin ends. Returns the exit code."""
     lines: queue.Queue[bytes | None] = queue.Queue(maxsize=16)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _listen(lines: queue.Queue[bytes | None]) -> None:
-    """Hand lines on; at the end, interrupt whatever is under way: a system call, too."""
+    """Pass lines on; at their end, interrupt what is under way, be it a system call."""
     while True:
         line = sys.stdin.buffer.readline(_MOST_BYTES)
         if not line:
@@ -61,7 +61,7 @@ def _listen(lines: queue.Queue[bytes | None]) -> None:
 
 
 def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
-    """The answer to one line. ``begun`` follows which folders are there because of it."""
+    """Return the answer to one line. ``begun`` gets the folders that are there because of it."""
     try:
         document = json.loads(line)
     except ValueError as error:

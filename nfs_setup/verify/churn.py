@@ -32,12 +32,12 @@ _MOST_ROUNDS = 2000
 
 
 def seed(folder: str) -> None:
-    """The first of one machine's files, before anybody reads."""
+    """Write the first of one machine's files, before any machine reads."""
     replace(_file(folder), _content(0))
 
 
 def churn(own: str, others: dict[str, str], seconds: float) -> Churned:
-    """Replace and read without a pause, once at least.
+    """Replace one's own file and read the others' without a pause, once at least.
 
     Args:
         own: the folder of this machine.
@@ -79,7 +79,7 @@ def _content(number: int) -> bytes:
 
 
 def _number(content: bytes) -> int | None:
-    """The number of a content; None if it is not whole."""
+    """Return the number of a content; None if it is not whole."""
     checksum, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     with contextlib.suppress(UnicodeDecodeError):
         if checksum.decode("ascii") == digest(body):
@@ -111,7 +111,7 @@ def ask_churn(machines: Sequence[Asked], churn_s: float, pool: ThreadPoolExecuto
 
 
 def judge_churn(machines: Sequence[MachineFacts]) -> list[Finding]:
-    """Files that were replaced while they were read."""
+    """Judge files that were replaced while they were read."""
     lines: list[Finding] = []
     good: list[tuple[str, int, int]] = []
     for reader in machines:

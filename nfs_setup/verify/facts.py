@@ -90,7 +90,7 @@ class BigFile:
 
 @dataclass(frozen=True)
 class Laid:
-    """Nothing is known yet but that it went well, and how long it took."""
+    """Success of a step that tells nothing else, and its seconds."""
 
     seconds: float
 
@@ -163,7 +163,7 @@ _F = TypeVar("_F")
 
 
 def facts_of(form: type[_F], document: Any) -> _F:
-    """Facts out of JSON that came from another machine, which is not trusted with types.
+    """Read facts from JSON of another machine, which is not trusted with types.
 
     Raises:
         RequestRefused: if it is not what ``form`` holds.
@@ -220,7 +220,7 @@ class MachineFacts:
 
     @property
     def uses_it(self) -> bool:
-        """Whether it could write there."""
+        """Whether the machine could write there."""
         return isinstance(self.begun, Begun)
 
 

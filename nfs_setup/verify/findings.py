@@ -92,7 +92,7 @@ _MEANINGS["EREMOTEIO"] = _MEANINGS["EIO"]
 
 
 def failed(check: str, where: str, failure: Failure, level: Level = Level.WRONG) -> Finding:
-    """The finding that an error of the system amounts to.
+    """Return the finding that an error of the system amounts to.
 
     Args:
         check: what was looked at.
@@ -105,14 +105,14 @@ def failed(check: str, where: str, failure: Failure, level: Level = Level.WRONG)
 
 
 def meaning_of(failure: Failure) -> tuple[str, str]:
-    """The text of a finding, and what to change."""
+    """Return the text of a finding, and what to change."""
     meaning, change = _MEANINGS.get(failure.code, ("the system refuses it", ""))
     text = failure.text if failure.code in ("HANGS", "LOST", "REFUSED") else failure.code
     return f"{meaning} ({failure.doing}: {text})", change
 
 
 def pairs_text(places: list[str], of: int) -> str:
-    """The pairs of machines that a finding is about; ``of``: how many there are in all."""
+    """Return a text for pairs of machines; ``of``: how many there are in all."""
     if len(places) == of and of > 4:
         return f"all {of} pairs"
     return ", ".join(places) if len(places) <= 4 else f"{len(places)} of {of} pairs"

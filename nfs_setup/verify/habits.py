@@ -38,7 +38,7 @@ def _fsync_folder(folder: str) -> bool:
 
 
 def _exclusive(folder: str) -> bool:
-    """A second one to make the same name is refused."""
+    """Whether a second one that makes the same name is refused."""
     path = os.path.join(folder, "file")
     put(path, b"first")
     try:
@@ -49,7 +49,7 @@ def _exclusive(folder: str) -> bool:
 
 
 def _replaces_open(folder: str) -> bool:
-    """A file can be replaced while somebody reads it, who goes on with the old one."""
+    """Whether a file can be replaced under a reader, who goes on with the old one."""
     path = os.path.join(folder, "file")
     put(path, b"old")
     put(path + ".new", b"new")
@@ -59,7 +59,7 @@ def _replaces_open(folder: str) -> bool:
 
 
 def _reads_removed(folder: str) -> bool:
-    """A removed file stays for readers that have it open, and leaves nothing behind then."""
+    """Whether a removed file stays for readers that have it open, and leaves nothing behind."""
     path = os.path.join(folder, "file")
     put(path, b"content")
     with open(path, "rb") as reader:
@@ -96,7 +96,7 @@ def _modes(folder: str) -> bool:
 
 
 def _sparse(folder: str) -> bool:
-    """A hole takes no room."""
+    """Whether a hole takes no room."""
     path = os.path.join(folder, "file")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o660)
     try:
@@ -194,7 +194,7 @@ def ask_habits(machine: Asked) -> None:
 
 
 def judge_habits(machine: MachineFacts) -> list[Finding]:
-    """One line for all that is as it should be, and one for each that is not."""
+    """Return one line for all that is as it should be, and one for each habit that is not."""
     habits = machine.habits
     if habits is None:
         return []

@@ -28,7 +28,7 @@ _TAKEN = ("EAGAIN", "EACCES")
 
 
 def hold(path: str, marks: list[str], seconds: float) -> Held:
-    """Take the lock, and keep it until all marks are there, or the time is over.
+    """Take a lock, and keep it until all marks are there or the time is over.
 
     Args:
         path: the file that is locked.
@@ -47,7 +47,7 @@ def hold(path: str, marks: list[str], seconds: float) -> Held:
 
 
 def attempt(path: str, mark: str, seconds: float) -> Held:
-    """Try to get it, and let it go at once, until it is refused or the time is over.
+    """Take a lock and release it at once, again and again, until it is refused or the time is over.
 
     Args:
         path: the file that is locked.
@@ -86,7 +86,7 @@ class _Lock:
         os.close(self._descriptor)
 
     def take(self) -> None:
-        """Try once."""
+        """Try to take it, once."""
         try:
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -98,14 +98,14 @@ class _Lock:
             self.taken = True
 
     def let_go(self) -> None:
-        """Unlock it, if it is held."""
+        """Release it, if it is held."""
         if self.taken:
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
             self.taken = False
 
 
 def _all_there(marks: list[str]) -> bool:
-    """Listing a folder has a client of NFS ask its server, where looking for a name need not."""
+    """Whether all marks are there: listed, since a client of NFS asks its server for that."""
     folders = {os.path.dirname(mark) for mark in marks}
     there = {os.path.join(folder, name) for folder in folders for name in os.listdir(folder)}
     return there.issuperset(marks)
@@ -143,13 +143,13 @@ def ask_locks(
 
 
 def _trip_s(machine: Asked) -> float:
-    """Seconds that a question and its answer take at least."""
+    """Return the seconds that a question and its answer take at least."""
     clock = machine.facts.clock
     return clock.ahead_most_s - clock.ahead_least_s if clock is not None else 0.0
 
 
 def judge_locks(locks: Sequence[Locked]) -> list[Finding]:
-    """Locks between machines. Nothing of bequeath on a share counts on them."""
+    """Judge locks between machines. Nothing of bequeath on a share depends on them."""
     lines = []
     for one in locks:
         where = f"{one.other} ← {one.holder}"

@@ -18,7 +18,7 @@ _IDMAP = (
 
 
 def judge_owner(machine: MachineFacts) -> list[Finding]:
-    """Whether it could write, and as whom."""
+    """Judge whether a machine could write, and as whom."""
     around, begun = machine.surroundings, machine.begun
     if not isinstance(around, Surroundings) or around.found != "folder":
         return []
@@ -35,7 +35,7 @@ def judge_owner(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_owners_between(machines: Sequence[MachineFacts]) -> list[Finding]:
-    """Whether a file belongs to the same user on all machines."""
+    """Judge whether a file belongs to the same user on all machines."""
     found = []
     writers = {m.name: m.published for m in machines}
     for reader in machines:

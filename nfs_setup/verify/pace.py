@@ -84,7 +84,7 @@ def write_big(path: str, nbytes: int, limit_s: float) -> BigFile:
 
 
 def read_big(path: str, limit_s: float) -> BigFile:
-    """Read it, past this machine's own cache as far as that can be asked for."""
+    """Read a big file, past this machine's own cache as far as that can be asked for."""
     total, spent, nbytes = hashlib.blake2b(digest_size=32), 0.0, 0
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
@@ -173,7 +173,7 @@ _TELLING_BYTES = 4 << 20
 
 
 def judge_pace(machine: MachineFacts) -> list[Finding]:
-    """Small files, and the writing of a big one."""
+    """Judge small files, and the writing of a big one."""
     lines = []
     pace = machine.pace
     if isinstance(pace, Failure):
@@ -195,7 +195,7 @@ def judge_pace(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_rereads(survey: Survey) -> list[Finding]:
-    """The reading of big files, and whether all of them came back as they were written."""
+    """Judge the reading of big files, and whether all came back as they were written."""
     lines = []
     written = {m.name: m.written for m in survey.machines}
     for one in survey.rereads:

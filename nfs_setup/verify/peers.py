@@ -37,8 +37,8 @@ class Peer(Protocol):
     name: str
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        """The answer of :func:`nfs_setup.verify.probes.answer` there. Blocks for ``limit_s`` at
-        most.
+        """Return the answer of :func:`nfs_setup.verify.probes.answer` there. Blocks for
+        ``limit_s`` at most.
 
         Raises:
             PeerLost: if there is no answer; it is not asked again.
@@ -46,7 +46,7 @@ class Peer(Protocol):
         """
 
     def close(self) -> None:
-        """Let it go. Whatever still hangs there is not waited for."""
+        """End the connection. What still hangs there is not waited for."""
 
 
 #: Gets a line about what is done right now.
@@ -88,11 +88,11 @@ class Asked:
         self._limit_s = limit_s
 
     def inside(self, own: str, *names: str) -> str:
-        """The path here of what lies in the folder of the machine called ``own``."""
+        """Return the path here of what lies in a machine's ``own`` folder."""
         return "/".join((self._folder, own, *names))
 
     def ask(self, form: type[_F], what: str, more_s: float = 0.0, **values: Any) -> _F | Failure:
-        """Facts, or why there are none.
+        """Return facts, or why there are none.
 
         Args:
             form: the facts to make of the answer.
@@ -128,7 +128,7 @@ _END_S = 5.0
 
 
 class LocalPeer:
-    """Two of them are two processes of one machine, as two trials are.
+    """A process of this machine that is asked. Two of them are like two trials.
 
     Args:
         name: what it is called in findings.
@@ -170,7 +170,7 @@ class LocalPeer:
         return document
 
     def close(self) -> None:
-        """End it: by the end of its input, whereupon it removes what it began, else by force."""
+        """End the process: by the end of its input, so that it removes what it began, or by force."""
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None

@@ -61,7 +61,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def kind_of(name: str) -> Kind:
-    """The family of what a mount table calls it; what nobody knows counts as local.
+    """Return the family of a type of mounts; what nobody knows counts as local.
 
     >>> kind_of("fuse.sshfs").network
     True
@@ -81,7 +81,7 @@ _POLL_S = 0.05
 
 
 def look(path: str) -> Surroundings:
-    """The machine and the share. Looks at the share first: that is what mounts an automount."""
+    """Look at the machine and the share; at the share first, since that mounts an automount."""
     files = LocalHost()
     try:
         status = os.stat(path)
@@ -165,7 +165,7 @@ def end(path: str, name: str) -> Laid:
 
 
 def now() -> Moment:
-    """The time by this machine's clock."""
+    """Return the time by this machine's clock."""
     return Moment(time.time())
 
 
@@ -192,7 +192,7 @@ def _kind(status: Any) -> str:
 
 
 def exports_of(files: Files, path: str) -> tuple[str, ...]:
-    """``client(options)`` of everything that exports a folder or one above it."""
+    """Return ``client(options)`` of everything that exports a folder or one above it."""
     try:
         content = files.read(_EXPORTED) or b""
     except OSError:
@@ -206,7 +206,7 @@ def exports_of(files: Files, path: str) -> tuple[str, ...]:
 
 
 def _remove_leftovers(path: str, before: float) -> int:
-    """Folders of verifications that were killed, by the clock of the files' server."""
+    """Remove folders of verifications that were killed, by the clock of the files' server."""
     removed = 0
     for name in os.listdir(path):
         if not is_ours(name):
@@ -228,7 +228,7 @@ _TELLING = ("rw", "ro", "vers", "hard", "soft", "softerr", "sec", "proto", "ncon
 
 
 def judge_mount(machine: MachineFacts) -> list[Finding]:
-    """One line for the file system, and one for each option that costs something."""
+    """Return one line for the file system, and one for each option that costs something."""
     around = machine.surroundings
     if around is None or isinstance(around, Failure):
         text, change = meaning_of(around) if around else ("it was not looked at", "")
@@ -259,7 +259,7 @@ def _advised(where: str, level: Level, text: str) -> Finding:
 
 
 def _exported(where: str, around: Surroundings) -> list[Finding]:
-    """On the machine that exports the folder; nobody else can see these."""
+    """Judge exports, on the machine that has them; nobody else can see these."""
     lines = []
     for export in around.exports:
         client, _, rest = export.partition("(")

@@ -27,8 +27,8 @@ _ANYWHERE = place.PROBES.keys()
 
 
 def answer(document: Any) -> dict[str, Any]:
-    """``{"verb": "probe", "do": …, …}`` → ``{"facts": …}`` or ``{"failed": …}``. Blocks as
-    long as the file system does.
+    """Turn ``{"verb": "probe", "do": …, …}`` into ``{"facts": …}`` or ``{"failed": …}``. Blocks
+    as long as the file system does.
 
     Raises:
         RequestRefused: for an unknown probe, wrong values, or a path outside of a
@@ -64,7 +64,7 @@ def _stay_inside(what: str, values: Mapping[str, Any]) -> None:
 
 
 def _paths(value: Any) -> list[str]:
-    """Whatever looks like a path: alone, in a list, or as the values of an object."""
+    """Return all that looks like a path: alone, in a list, or as the values of an object."""
     found = value.values() if isinstance(value, dict) else value
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, (list, type({}.values()))):

@@ -30,7 +30,7 @@ class RemotePeer:
         self._python = python
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        """See :class:`~nfs_setup.verify.peer.Peer`."""
+        """See :class:`~nfs_setup.verify.peers.Peer`."""
         stdin = bundle.packed() + json.dumps({"verb": "probe", **request}).encode()
         ran = self._run(bundle.command(self._python), stdin, limit_s)
         if ran.code == 124:

@@ -168,7 +168,7 @@ def _has_folder(machine: Asked) -> bool:
 
 
 def _remove(machines: Sequence[Asked], name: str) -> Failure | None:
-    """Remove the folder by any machine that can: what one user made another may not remove."""
+    """Have any machine that can remove the folder: what one user made, another may not remove."""
     failed = None
     for machine in machines:
         if not isinstance(machine.facts.begun, Failure) and not machine.facts.uses_it:
@@ -181,7 +181,7 @@ def _remove(machines: Sequence[Asked], name: str) -> Failure | None:
 
 
 def judged(survey: Survey) -> list[Finding]:
-    """Findings of a survey: what passes, is slow or wrong, and what to change, as in a table."""
+    """Return the findings of a survey: what passes, is slow or wrong, and what to change."""
     found: list[Finding] = []
     alone = [machine for machine in survey.machines if not machine.again]
     for machine in alone:

@@ -73,7 +73,7 @@ def lay(folder: str) -> Laid:
 
 
 def prime(folders: list[str], limit_s: float) -> Laid:
-    """Look at everybody's cases, as a reader does who comes too early."""
+    """Look at all machines' cases, as a reader does who comes too early."""
     began = time.monotonic()
     for folder in folders:
         while not os.path.exists(_file(folder, "replaced")):
@@ -99,7 +99,7 @@ def publish(folder: str) -> Published:
 
 
 def watch(folders: dict[str, str], wanted: dict[str, str], limit_s: float) -> Seen:
-    """Open everything again and again until it is as it was published.
+    """Open all files again and again until they are as they were published.
 
     A file that is there and is neither what was there before nor what was published is torn;
     the old one is only told from that where a reader saw it, so for ``replaced`` anything but
@@ -139,7 +139,7 @@ def _file(folder: str, case: str) -> str:
 
 
 def _view(folder: str, case: str, expected: str) -> str:
-    """``fresh``, ``old``, ``torn``, or the name of an error."""
+    """Return ``fresh``, ``old``, ``torn``, or the name of an error."""
     try:
         if case == "listed":
             there = os.listdir(os.path.join(folder, "views", "listed"))
@@ -230,7 +230,7 @@ _OTHERS = "nothing for bequeath, which asks the server; for other programs: look
 
 
 def judge_views(survey: Survey) -> list[Finding]:
-    """When a reader saw what a writer had published, each case over all pairs."""
+    """Judge when readers saw what writers had published, each case over all pairs."""
     seen: dict[str, list[_Delay]] = {}
     lines = []
     for reader in survey.machines:
