@@ -66,7 +66,7 @@ class SysvInit:
     systemd = False
 
     def state(self, host: Host, name: str) -> State:
-        """Ask its script whether it is active; start links of Debian's run level or boot enable it."""
+        """Ask its script whether it runs; start links of Debian's run level or boot enable it."""
         if name == NFSD:
             # Its script calls a kernel without nfsd "running" in some versions: ask nfsd.
             active = nfsd_threads(host) > 0

@@ -170,7 +170,7 @@ class LocalPeer:
         return document
 
     def close(self) -> None:
-        """End the process: by the end of its input, so that it removes what it began, or by force."""
+        """End the process: by the end of its input, so that it cleans up behind it, or by force."""
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
