@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nfs_setup.verify.facts import Begun, Failure, Published, Seen, Surroundings
-from nfs_setup.verify.finding import Finding, Level
-from nfs_setup.verify.judge_failure import failed
-from nfs_setup.verify.kinds import kind_of
-from nfs_setup.verify.surveyed import MachineFacts
+from nfs_setup.verify.facts import Begun, Failure, MachineFacts, Published, Seen, Surroundings
+from nfs_setup.verify.findings import Finding, Level, failed, meaning_of
+from nfs_setup.verify.place import kind_of
 
 #: What stands for "somebody that is not known here": of Linux, of old systems, of NFSv4.
 NOBODY = (65534, 99, 4294967294)
@@ -20,15 +18,14 @@ _IDMAP = (
 
 
 def judge_owner(machine: MachineFacts) -> list[Finding]:
-    """Whether it could write, and as whom."""
+    """Judge whether a machine could write, and as whom."""
     around, begun = machine.surroundings, machine.begun
     if not isinstance(around, Surroundings) or around.found != "folder":
         return []
     if isinstance(begun, Failure) and begun.code == "ENOENT":
-        text, change = failed(begun)
-        return [Finding("the same share", machine.name, Level.WRONG, text, change)]
+        return [failed("the same share", machine.name, begun)]
     if not isinstance(begun, Begun):
-        text, change = failed(begun) if begun else ("not asked", "")
+        text, change = meaning_of(begun) if begun else ("not asked", "")
         if begun is not None and begun.code in ("EACCES", "EPERM"):
             folder = f"uid {around.uid}, folder of {around.owner}:{around.group}"
             text = f"{text[:-1]}; {folder}, mode {around.mode:04o})"
@@ -38,7 +35,7 @@ def judge_owner(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_owners_between(machines: Sequence[MachineFacts]) -> list[Finding]:
-    """Whether a file belongs to the same user on all machines."""
+    """Judge whether a file belongs to the same user on all machines."""
     found = []
     writers = {m.name: m.published for m in machines}
     for reader in machines:

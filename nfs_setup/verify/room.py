@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nfs_setup.verify.facts import Begun, Surroundings
-from nfs_setup.verify.finding import Finding, Level
-from nfs_setup.verify.surveyed import Clock, MachineFacts
+from nfs_setup.verify.facts import Begun, Clock, MachineFacts, Surroundings
+from nfs_setup.verify.findings import Finding, Level
 
 _NO_ROOM_BYTES = 64 << 20
+
 _LITTLE_BYTES = 10 << 30
+
 _LITTLE_PART = 0.05
+
 _NO_INODES = 1000
 
 #: Seconds: a difference worth a word, and one that spoils something (ages of leftovers,
@@ -21,7 +23,7 @@ _SET = "run chrony or ntpd on all machines: ages of files, logs and Kerberos go 
 
 
 def judge_room(machine: MachineFacts) -> list[Finding]:
-    """Bytes and inodes that this user may still take."""
+    """Judge the bytes and inodes that this user may still take."""
     around = machine.surroundings
     if not isinstance(around, Surroundings) or around.found != "folder":
         return []
@@ -40,7 +42,7 @@ def judge_room(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_clock(machine: MachineFacts) -> list[Finding]:
-    """This machine's clock against that of the files' server."""
+    """Judge this machine's clock against that of the files' server."""
     begun = machine.begun
     if not isinstance(begun, Begun):
         return []
@@ -49,7 +51,7 @@ def judge_clock(machine: MachineFacts) -> list[Finding]:
 
 
 def judge_clocks_between(machines: Sequence[MachineFacts]) -> list[Finding]:
-    """Each machine's clock against the first one's."""
+    """Judge each machine's clock against the first one's."""
     found = []
     clocks = [(m.name, m.clock) for m in machines if m.clock is not None]
     for name, clock in clocks[1:]:
@@ -64,7 +66,7 @@ def judge_clocks_between(machines: Sequence[MachineFacts]) -> list[Finding]:
 
 
 def _clock(check: str, where: str, whose: str, clock: Clock) -> Finding:
-    """The least difference that the bounds allow is what counts."""
+    """Judge two clocks by the least difference that the bounds allow."""
     if clock.ahead_least_s <= 0 <= clock.ahead_most_s:
         off = 0.0
     else:
@@ -78,7 +80,7 @@ def _clock(check: str, where: str, whose: str, clock: Clock) -> Finding:
 
 
 def size_text(nbytes: float) -> str:
-    """A size as people read it.
+    """Return a size as people read it.
 
     >>> size_text(3 << 30)
     '3.0 GiB'
