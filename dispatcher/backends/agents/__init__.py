@@ -3,7 +3,7 @@
 from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
 from dispatcher.backends.agents.driver import AgentDriver
 from dispatcher.backends.agents.identity import agent_routing_id
-from dispatcher.backends.agents.process import AgentProcess, Loss
+from dispatcher.backends.agents.process import AgentProcess, Loss, Waiting
 from dispatcher.backends.agents.self_report import Statistics
 from dispatcher.backends.agents.visit import AgentEnded, HeadGone, Visit
 from dispatcher.backends.agents.visited import VisitedProcess
@@ -20,5 +20,6 @@ __all__ = [
     "Told",
     "Visit",
     "VisitedProcess",
+    "Waiting",
     "agent_routing_id",
 ]
