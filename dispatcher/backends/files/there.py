@@ -12,7 +12,7 @@ from typing import Any
 
 from dispatcher.backends.files.shell_program import VARIABLE
 from dispatcher.backends.files.whereabouts import Whereabouts
-from dispatcher.backends.ssh import Machine
+from dispatcher.backends.ssh.machine import Machine
 from dispatcher.codec import UNREADABLE
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from dispatcher.backends.agents import AttendedVisit, Called, Told
+from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
 from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.probing import HostUnfit

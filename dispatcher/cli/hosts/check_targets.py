@@ -125,18 +125,20 @@ def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
+    from dispatcher.experiment.ssh_service import MachineConfig
     from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.platforms.ssh.from_section import machine_of, target_of
     from dispatcher.ssh.inspecting import NEEDED_MODULES
-    from dispatcher.wiring.machines import machine_of, places, target_of
+    from dispatcher.wiring.machines import places
     from dispatcher.wiring.resources import agent_resources
 
     config = with_default_folder(load_experiment(path))
     root = config.weights_root
     targets = []
     for place in places(config):
-        if place.machine is None:
+        if not isinstance(place.part, MachineConfig):
             continue
-        machine = machine_of(place.worker, place.machine)
+        machine = machine_of(place.worker, place.part)
         resources, taken = agent_resources(config, place), config.trial_needs
         needs = HostNeeds(
             python=machine.command(),
@@ -154,7 +156,7 @@ def _of_file(path: Path) -> list[CheckTarget]:
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        targets.append(CheckTarget(place.worker, target_of(place.machine), needs, here, there))
+        targets.append(CheckTarget(place.worker, target_of(place.part), needs, here, there))
     if not targets:
         raise UserError(
             "names no machines", hint="see trainingService.machineList", where=str(path)

@@ -14,7 +14,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh import Machine
+    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.backends.ssh.past import Left
 
 #: Days without a change after which a file is, as a rule, not needed any more.
@@ -82,21 +82,23 @@ def tidy(
 
 
 def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
-    from dispatcher.backends.ssh import Machine
+    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
 
     if not is_file(word):
         target = target_named(word)
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
+    from dispatcher.experiment.ssh_service import MachineConfig
     from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.wiring.machines import machine_of, places
+    from dispatcher.platforms.ssh.from_section import machine_of
+    from dispatcher.wiring.machines import places
 
     need_paramiko()
     machines = [
-        machine_of(place.worker, place.machine)
+        machine_of(place.worker, place.part)
         for place in places(with_default_folder(load_experiment(Path(word))))
-        if place.machine is not None
+        if isinstance(place.part, MachineConfig)
     ]
     if not machines:
         raise UserError("names no machines", hint="see trainingService.machineList", where=word)

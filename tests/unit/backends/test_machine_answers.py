@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents import AttendedVisit, Called, Told
+from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
 from dispatcher.backends.files.there import FileServer, SshFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.backends.ssh.machine import Machine

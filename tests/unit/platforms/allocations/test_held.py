@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.agents import Loss
+from dispatcher.backends.agents.process import Loss
 from dispatcher.platforms.allocations import held as module
 from dispatcher.platforms.allocations.allocation import (
     LONGEST_NAME,
@@ -160,8 +160,7 @@ def test_a_head_that_dies_before_its_note_orders_the_same_again(scene: Scene) ->
     name, ticket = scene.held.begin(scene.now, scene.now)
     scene.held.save()  # and dies, with the order given or not
     scene.next_head()
-    assert scene.held.name == name
-    assert scene.held.needs_order
+    assert (scene.held.name, scene.held.needs_order) == (name, True)
     assert scene.seen(None) is None, "nobody lists it: it is ordered again"
     assert scene.held.begin(scene.now, scene.now) == (name, ticket)
     scene.held.save()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import Loss, Waiting
+from dispatcher.backends.agents.process import Loss, Waiting
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.platforms.allocations import held, pool
 from dispatcher.platforms.allocations.allocation import (
