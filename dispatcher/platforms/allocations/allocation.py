@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2s
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from trial_runtime.agent.config import AgentConfig
 
@@ -93,7 +94,7 @@ class AllocationOrder:
     nodes: int = 1
 
 
-class Allocator(Protocol):
+class Allocator(ABC):
     """One service of an experiment at its scheduler. Thread: one of its own.
 
     Methods may block, and raise ``BackendError``: after a
@@ -106,28 +107,29 @@ class Allocator(Protocol):
 
     look_every_s: float
 
+    @abstractmethod
     def submit(self, order: AllocationOrder) -> None:
         """Ask for an allocation. The same name is never asked for twice: if it exists already,
         that is success, since a head may have died before it could note its own order."""
         ...
 
+    @abstractmethod
     def look(self) -> Sequence[Allocation]:
         """All allocations of this service, ended ones for as long as the scheduler knows them. One
         request, never one for each."""
         ...
 
-    def tell(self, name: str, config: AgentConfig) -> None:
+    def tell(self, name: str, config: AgentConfig) -> None:  # noqa: B027 - not all can
         """Hand an allocation the configuration with the address of the head that leads now, if its
-        file can be written anew, and is still there."""
-        ...
+        file can be written anew, and is still there. Does nothing unless overridden."""
 
+    @abstractmethod
     def cancel(self, names: Sequence[str], grace_s: float) -> None:
         """End allocations, by force after a grace; one that is not there is no error."""
         ...
 
-    def close(self) -> None:
-        """Release what this object holds; allocations go on."""
-        ...
+    def close(self) -> None:  # noqa: B027 - not all hold something
+        """Release what this object holds; allocations go on. Does nothing unless overridden."""
 
 
 class Bounds(NamedTuple):

@@ -90,6 +90,9 @@ class AllocationPool:
         self._processes.append(made)
         return made
 
+    def close(self) -> None:
+        """Nothing is left to close: its thread has ended with the last of its workers."""
+
     # -- for the processes, in the engine's thread ---------------------------------------------
 
     def wake(self) -> None:
