@@ -162,6 +162,7 @@ class SimProcess:
 
     trouble = ""
     outdated = False
+    ends_at = None
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -183,7 +184,7 @@ class SimProcess:
             return None
         return Loss("its process ended", left_by_another=not self._is_ours)
 
-    def expects(self, pid: int) -> bool | None:
+    def expects(self, pid: int, ticket: str) -> bool | None:
         return self.pid in (None, pid)
 
     def give_up(self, grace_s: float = 0.0) -> None:
@@ -193,6 +194,7 @@ class SimProcess:
         self.pid = None
         self._is_ours = False
 
+    def waiting(self) -> None: ...
     def terminate(self) -> None: ...
     def end(self, until: float) -> None: ...
     def leave(self) -> None: ...

@@ -74,6 +74,12 @@ class MessageCheck:
         self._most_messages = 2 * spec.max_metrics + BESIDE_METRICS  # as many weights as metrics
         self._heard: dict[tuple[int, int], int] = {}
         self._of_others = 0
+        self._start = ""  # of the process that has joined; empty from one of 0.1.0
+
+    def is_second(self, hello: wire.AgentHello) -> bool:
+        """Whether another process shows the ticket of the one that has joined: its scheduler has
+        started it a second time, while the first one may run."""
+        return bool(hello.ticket) and hello.start != self._start
 
     def introduces_itself(self, holds: int = 0) -> bool:
         """Count a hello; false if there are too many to be meant."""
@@ -125,8 +131,12 @@ class MessageCheck:
                 if self.refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
 
-    def joined(self, holds: Collection[tuple[int, int]]) -> None:
-        """Begin to count: the agent holds these, and repeats what was not acknowledged."""
+    def joined(self, holds: Collection[tuple[int, int]], start: str = "") -> None:
+        """Begin to count: the agent holds these, and repeats what was not acknowledged.
+
+        ``start`` is that of its hello.
+        """
+        self._start = start
         self._heard = dict.fromkeys(holds, 0)
         self._of_others = 0
 
