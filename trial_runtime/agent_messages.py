@@ -87,7 +87,7 @@ class PublishedRelayed(Message, frozen=True, tag="w"):
     nbytes: Count
 
 
-class VersionOffered(Message, frozen=True, tag="v"):
+class VersionRelayed(Message, frozen=True, tag="v"):
     """A trial offers a version to a shared store, see :class:`Offered`."""
 
     trial: Count
@@ -120,7 +120,7 @@ class Ended(Message, frozen=True, tag="e"):
     nbytes: Count = 0
 
 
-Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended, VersionOffered]
+Word = Union[Started, MetricRelayed, FinalRelayed, PublishedRelayed, Ended, VersionRelayed]
 
 _encoder = msgspec.msgpack.Encoder()
 _word: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)

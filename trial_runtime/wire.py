@@ -28,10 +28,12 @@ from trial_runtime.agent_messages import (
     MetricRelayed,
     PublishedRelayed,
     Started,
-    VersionOffered,
     Word,
     decode_word,
     encode_word,
+)
+from trial_runtime.agent_messages import (
+    VersionRelayed as VersionOffered,
 )
 from trial_runtime.resource_wire import (
     Amount,

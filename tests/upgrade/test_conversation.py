@@ -55,7 +55,11 @@ def _meaning(value: Any) -> Any:
 
 
 #: Names that are our own, since messages travel as arrays: what was recorded, and today's.
-RENAMED = {"Published": "PublishedMessage", "words": "messages"}
+RENAMED = {
+    "Published": "PublishedMessage",
+    "VersionOffered": "VersionRelayed",
+    "words": "messages",
+}
 
 
 def _missing(was: Any, now: Any, where: str) -> list[str]:
