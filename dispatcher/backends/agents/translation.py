@@ -119,7 +119,7 @@ def event_of(message: wire.Word) -> Event:
         message.exit_code,
         message.signal,
         message.text,
-        Weights(message.digest, message.kind, message.nbytes) if message.digest else None,
         message.cpu_s,
         message.wall_s,
+        Weights(message.digest, message.kind, message.nbytes) if message.digest else None,
     )
