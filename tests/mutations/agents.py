@@ -192,7 +192,8 @@ AGENTS: tuple[Mutation, ...] = (
         5,
         "a machine that was rebooted has an attempt on its books which nobody runs",
         "trial_runtime/agent/outbox.py",
-        "            self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)",
+        "            self.add(AttemptEnded(trial, attempt, EndReason.LOST, text=text), "
+        "urgent=True)",
         "            del text",
         ("tests/unit/trial_runtime/test_orphans.py",),
     ),
