@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from trial_runtime.facts import StartAttempt as StartAttempt
-from trial_runtime.facts import StopAttempt as StopAttempt
-
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import FailReason, Phase, Pinned, Verdict, Version
+from trial_runtime.facts import StartAttempt as StartAttempt
+from trial_runtime.facts import StopAttempt as StopAttempt
 
 # -- to the tuner host ---------------------------------------------------------------------
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from trial_runtime.facts import EndReason as EndReason
-from trial_runtime.facts import Pinned as Pinned
-from trial_runtime.facts import Weights as Weights
-
 from dispatcher.core.ids import AttemptId, TrialId, WorkerId
 from dispatcher.core.resources import Needs, Offer, Used
 from dispatcher.core.settings import Settings
+from trial_runtime.facts import EndReason as EndReason
+from trial_runtime.facts import Pinned as Pinned
+from trial_runtime.facts import Weights as Weights
 
 
 class TrialState(StrEnum):

@@ -4,15 +4,14 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.resources import Offer
 from trial_runtime.facts import AttemptEnded as AttemptEnded
 from trial_runtime.facts import AttemptStarted as AttemptStarted
 from trial_runtime.facts import FinalReported as FinalReported
 from trial_runtime.facts import MetricReported as MetricReported
 from trial_runtime.facts import VersionOffered as VersionOffered
 from trial_runtime.facts import WeightsPublished as WeightsPublished
-
-from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.resources import Offer
 
 
 @dataclass(frozen=True, slots=True)
