@@ -29,10 +29,25 @@ _BOUNDED: dict[Any, Any] = {
     facts.Amount: Amount,
     facts.Name: Name,
     facts.Text: trial_wire.Text,
+    facts.Kind: WeightsKind,
     facts.Unbounded: str,
     facts.EndReason: facts.EndReason,
     type(None): None,
 }
+
+
+def _bounded(hint: Any) -> Any:
+    """The type that msgspec checks a plain field by. One without a bound is a fault of ours, which
+    the first import finds."""
+    if hint in _BOUNDED:
+        return _BOUNDED[hint]
+    inner = get_args(hint)
+    if get_origin(hint) is Union:
+        return Union[tuple(_bounded(each) for each in inner)]
+    if get_origin(hint) is tuple and inner[1:] == (...,):
+        return tuple[_bounded(inner[0]), ...]  # type: ignore[misc]
+    raise TypeError(f"no bound is known for {hint!r}: a peer could send anything")
+
 
 #: The field of an order that is not sent.
 _ADDRESS = "worker"
@@ -48,14 +63,19 @@ class _Part(NamedTuple):
     read: Callable[..., Any]
 
 
+#: Weights lie flat among the other columns, and are empty there where there are none.
 _in_columns = attrgetter("digest", "kind", "nbytes")
+_EMPTY = ("", "", 0)
+_DIGEST, _KIND, _NBYTES = (
+    _bounded(hint) for hint in get_type_hints(Weights, include_extras=True).values()
+)
 _PARTS: dict[Any, _Part] = {
     Weights: _Part(
-        (("digest", Name), ("kind", WeightsKind), ("nbytes", Count)), _in_columns, Weights
+        (("digest", _DIGEST), ("kind", _KIND), ("nbytes", _NBYTES)), _in_columns, Weights
     ),
     Optional[Weights]: _Part(
-        (("digest", Name, ""), ("kind", Union[WeightsKind, Literal[""]], ""), ("nbytes", Count, 0)),
-        lambda weights: ("", "", 0) if weights is None else _in_columns(weights),
+        (("digest", _DIGEST, ""), ("kind", Union[_KIND, Literal[""]], ""), ("nbytes", _NBYTES, 0)),
+        lambda weights: _EMPTY if weights is None else _in_columns(weights),
         lambda digest, *others: Weights(digest, *others) if digest else None,
     ),
     tuple[Pinned, ...]: _Part(
@@ -114,19 +134,6 @@ def _gathered(cells: _Cells, part: _Part, at: int) -> _Cells:
         return (*values[:at], part.read(*values[at:end]), *values[end:])
 
     return fields
-
-
-def _bounded(hint: Any) -> Any:
-    """The type that msgspec checks a plain field by. One without a bound is a fault of ours, which
-    the first import finds."""
-    if hint in _BOUNDED:
-        return _BOUNDED[hint]
-    inner = get_args(hint)
-    if get_origin(hint) is Union:
-        return Union[tuple(_bounded(each) for each in inner)]
-    if get_origin(hint) is tuple and inner[1:] == (...,):
-        return tuple[_bounded(inner[0]), ...]  # type: ignore[misc]
-    raise TypeError(f"no bound is known for {hint!r}: a peer could send anything")
 
 
 _FACTS = {

@@ -112,6 +112,7 @@ def test_fields_that_a_later_agent_sends_are_passed_over() -> None:
         ["e", 17, 1, "failed", 1, None, "", float("inf")],
         ["e", 17, 1, "failed", 1, None, "", 0.0, -1.0],
         ["v", 17, 1, 1, "omega", -1, "p", "d", 9],
+        ["v", 17, 1, 1, "o" * 257, 0, "p", "d", 9],
     ],
     ids=str,
 )
