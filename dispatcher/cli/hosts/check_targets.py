@@ -107,8 +107,8 @@ def check_targets(word: str, python: str, weights: str, jump: str) -> list[Check
     """
     if is_file(word):
         return _of_file(Path(word))
-    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.platforms.ssh.hosts import SshHost
+    from dispatcher.platforms.ssh.machine import Machine
 
     needs = HostNeeds(useful=_useful(), unsafe=_UNSAFE)
     target = target_named(word, jump)
@@ -128,7 +128,7 @@ def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.platforms.registry import platform_of
-    from dispatcher.wiring.machines import places
+    from dispatcher.wiring.places import places
     from dispatcher.wiring.resources import agent_resources
 
     config = with_default_folder(load_experiment(path))

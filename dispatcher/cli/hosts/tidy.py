@@ -14,8 +14,7 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh.past import Left
-    from dispatcher.platforms.host import ReachableHost
+    from dispatcher.platforms.host import Left, ReachableHost
 
 #: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
@@ -52,7 +51,7 @@ def tidy(
     What a process there uses stays, and so does what changed lately. Of an experiment that could
     be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
-    from dispatcher.backends.ssh.past import why_it_stays
+    from dispatcher.platforms.host import why_it_stays
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")
@@ -80,9 +79,9 @@ def tidy(
 
 
 def _hosts(word: str, work_folder: str, python: str) -> list[ReachableHost]:
-    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
     from dispatcher.platforms.ssh.hosts import SshHost
+    from dispatcher.platforms.ssh.machine import Machine
 
     if not is_file(word):
         target = target_named(word)
@@ -91,7 +90,7 @@ def _hosts(word: str, work_folder: str, python: str) -> list[ReachableHost]:
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.platforms.registry import platform_of
-    from dispatcher.wiring.machines import places
+    from dispatcher.wiring.places import places
 
     need_paramiko()
     named = places(with_default_folder(load_experiment(Path(word))))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dispatcher.backends.ssh import past
-from dispatcher.backends.ssh.host_check import check_machine
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.past import Left
+from dispatcher.platforms.host import Left
+from dispatcher.platforms.ssh import leftovers
+from dispatcher.platforms.ssh.host_check import check_machine
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.findings import HostFinding, HostNeeds
 from dispatcher.ssh import connect
 
@@ -43,10 +43,10 @@ class SshHost:
         """See :meth:`ReachableHost.leftovers`."""
         with connect(self._machine.target()) as connection:
             there = self._machine.python_on(connection)
-            return past.what_is_left(there, self._machine.work_folder)
+            return leftovers.what_is_left(there, self._machine.work_folder)
 
     def remove(self, names: Sequence[str]) -> list[str]:
         """See :meth:`ReachableHost.remove`."""
         with connect(self._machine.target()) as connection:
             there = self._machine.python_on(connection)
-            return past.remove(there, self._machine.work_folder, names)
+            return leftovers.remove(there, self._machine.work_folder, names)
