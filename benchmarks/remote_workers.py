@@ -22,7 +22,8 @@ from msgspec.structs import replace
 from benchmarks.harness import _Quiet
 from benchmarks.rows import Row, row
 from benchmarks.run_experiment import TRIALS
-from dispatcher.backends.agents import AgentDriver, Loss
+from dispatcher.backends.agents.driver import AgentDriver
+from dispatcher.backends.agents.process import Loss
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a

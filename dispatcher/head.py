@@ -63,7 +63,7 @@ from dispatcher.upkeep.retention import (
     gone_when_completed,
     sweep_at_the_end,
 )
-from dispatcher.wiring.machines import secrets_of_machines
+from dispatcher.wiring.machines import secrets_of_services
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -148,7 +148,7 @@ class Head:
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
             self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
-            self._mask.learn(secrets_of_machines(self._config))
+            self._mask.learn(secrets_of_services(self._config))
             self._board.log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )

@@ -200,6 +200,8 @@ class ThreadedBackend:
         clock: monotonic seconds.
     """
 
+    judged = True
+
     def __init__(
         self,
         worker: WorkerId,
@@ -287,6 +289,17 @@ class ThreadedBackend:
             self._suspect = False
             events.append(WorkerHeard(self._worker))
         return events
+
+    def part(self, *, leave_running: bool, deadline_s: float) -> None:
+        """Do nothing: :meth:`close` says goodbye, in the backend's thread."""
+
+    def statistics(self) -> None:
+        """Nothing of ours runs there that could count."""
+
+    def waiting(self) -> str | None:
+        """Why there is no backend, in a sentence; None if there is one."""
+        failed = self._incarnation is None and self._failures
+        return f"the backend of {self._worker} has failed" if failed else None
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End it and what it runs, or leave that. Blocks at most so long and a moment."""

@@ -216,9 +216,7 @@ class Rig:
         """All events, and the ends of the logs, for a test that has failed."""
         lines = [f"  {event}" for event in self.events[-30:]]
         lines += [
-            f"  {name}: {driver.waiting()}"
-            for name, driver in self.worker_set.drivers.items()
-            if hasattr(driver, "waiting")
+            f"  {name}: {driver.waiting()}" for name, driver in self.worker_set.drivers.items()
         ]
         for log in sorted(self.folder.path.glob("**/logs/*.log")):
             lines.append(f"{log}: {log.read_text(errors='replace')[-1500:]}")

@@ -21,7 +21,7 @@ from dispatcher.experiment.needs import OfferedResources
 from dispatcher.experiment.planned import PlannedWorker, distinct_names
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.references import ENV, FILE
-from dispatcher.experiment.service import REMOTE, ServiceConfig, is_remote
+from dispatcher.experiment.service import ServiceConfig
 from dispatcher.experiment.trial_fields import VariableName, VariableText
 
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:/@\s\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
@@ -191,18 +191,20 @@ class SshServiceConfig(ServiceConfig):
     machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
     head_address: HeadAddress = None
 
-    @classmethod
-    def meant(cls, value: Any) -> type[Section] | None:
-        """This class, if the file names it."""
-        return cls if is_remote(value) else None
-
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
         """Return a worker for each machine, with its name."""
         names = distinct_names([each.name or each.host for each in self.machine_list], taken)
-        slots = self.slots or usual
-        return tuple(
-            PlannedWorker(name, each.slots or slots, self._with_address(each))
-            for name, each in zip(names, self.machine_list, strict=True)
+        machines = zip(names, map(self._with_address, self.machine_list), strict=True)
+        return tuple(self._worker(name, machine, usual) for name, machine in machines)
+
+    def _worker(self, name: str, machine: MachineConfig, usual: int) -> PlannedWorker:
+        given = machine.slots or self.slots
+        return PlannedWorker(
+            name,
+            given or usual,
+            machine,
+            slots_given=given is not None,
+            address=machine.head_address,
         )
 
     def _with_address(self, machine: MachineConfig) -> MachineConfig:
@@ -226,7 +228,7 @@ class SshServiceConfig(ServiceConfig):
         return self
 
 
-_read_word = choice_reader(*REMOTE)
+_read_word = choice_reader("ssh", "remote")
 
 
 def _read_platform(value: object) -> object:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from dispatcher.backends.ssh import Archives
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.experiment.fields import Section
-from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiment.platform_base import S
 from trial_runtime.agent.config import AgentConfig
-
-S = TypeVar("S", bound=ServiceConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +45,8 @@ class Given(Generic[S]):
     known: bool = False
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)
     tunnel: Path | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder of this worker alone."""
+        return self.folder / "agents" / self.worker

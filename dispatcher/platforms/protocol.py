@@ -7,15 +7,10 @@ work any more, and a platform of another version is refused by name.
 
 from __future__ import annotations
 
-from dispatcher.backends.agents import (
-    AgentEnded,
-    AttendedVisit,
-    Called,
-    Told,
-    Visit,
-)
+from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
+from dispatcher.backends.agents.visit import AgentEnded, Visit
 from dispatcher.backends.service import ServiceBackend
-from dispatcher.backends.ssh import Archives
+from dispatcher.backends.ssh.archive import Archives
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
     AttemptEnded,
@@ -52,13 +47,18 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import OfferedResources
+from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.planned import PlannedWorker, distinct_names
+from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.driver import Driver, Drivers
 from dispatcher.platforms.files import files_in
 from dispatcher.platforms.given import Given
+from dispatcher.platforms.host import ReachableHost
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
+from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.path_mapping import on_another_host
@@ -81,6 +81,8 @@ __all__ = [
     "Count",
     "CountOrZero",
     "Device",
+    "Driver",
+    "Drivers",
     "Duration",
     "EndReason",
     "Endpoint",
@@ -91,6 +93,8 @@ __all__ = [
     "FinalReported",
     "Given",
     "Grace",
+    "JsonPath",
+    "KeyProblem",
     "LaunchWorker",
     "MetricReported",
     "Misfit",
@@ -102,6 +106,7 @@ __all__ = [
     "Platform",
     "ProtocolError",
     "Reach",
+    "ReachableHost",
     "ResolvedPath",
     "Section",
     "ServiceBackend",
@@ -118,6 +123,7 @@ __all__ = [
     "Weights",
     "WeightsPublished",
     "WorkerAction",
+    "WorkerFiles",
     "WorkerHeard",
     "WorkerId",
     "WorkerJoined",

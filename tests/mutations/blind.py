@@ -549,7 +549,7 @@ _WIRING: tuple[Mutation, ...] = (
         "",
         (CORE, SIM),
     ),
-    # wiring, `secrets_of_machines`: the jump host's password and passphrase are not among what is
+    # wiring, `secrets_of_services`: what a jump host's section refers to is not among what is
     # kept out of logs. Scenario: a trial or a library prints its environment, or an error quotes
     # the password: head.log and the journal have it in clear.
     Mutation(
@@ -557,8 +557,8 @@ _WIRING: tuple[Mutation, ...] = (
         9,
         "the password of a jump host stands in logs",
         "dispatcher/wiring/machines.py",
-        "        for login in (place.machine, place.machine.jump):",
-        "        for login in (place.machine,):",
+        "references_in(service.model_dump())",
+        'references_in(service.model_dump(exclude={"machine_list": {"__all__": {"jump"}}}))',
         ("tests/unit/wiring", "tests/unit/leading", "tests/integration/security"),
     ),
     # experiment, `offered`: what a machine says itself counts only if it is true, or above 0.

@@ -331,16 +331,16 @@ _TUNERS: tuple[Mutation, ...] = (
 # ---- dispatcher/experiment, wiring, placement ------------------------------------------------
 
 _WIRING: tuple[Mutation, ...] = (
-    # wiring, `_follow`: a machine that says itself how many trials it takes follows
+    # experiment, `SshServiceConfig`: a machine that says itself how many trials it takes follows
     # trialConcurrency all the same where its service says nothing. Scenario: trialConcurrency 16,
     # two machines, of which the small one has "slots: 2": it gets up to sixteen at once.
     Mutation(
         "a-machines-own-slots-are-not-kept-to",
         5,
         "a machine that is to run two trials at once gets as many as the whole experiment",
-        "dispatcher/wiring/settings.py",
-        "\n        and (not isinstance(worker.part, MachineConfig) or worker.part.slots is None)",
-        "",
+        "dispatcher/experiment/ssh_service.py",
+        "            slots_given=given is not None,\n",
+        "            slots_given=self.slots is not None,\n",
         ("tests/unit/wiring", "tests/unit/experiment"),
     ),
 )

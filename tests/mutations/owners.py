@@ -130,7 +130,7 @@ OWNERS: tuple[Mutation, ...] = (
         "secrets-are-sent-with-the-code",
         9,
         "what a reference names reaches every machine as a file",
-        "dispatcher/wiring/machines.py",
+        "dispatcher/wiring/archives.py",
         "                        secrets=files_referred_to(config.model_dump()),\n",
         "",
         _PACKING,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import AgentDriver, Loss
+from dispatcher.backends.agents.driver import AgentDriver
+from dispatcher.backends.agents.process import Loss
 from dispatcher.channel import PeerMessage
 from dispatcher.channel.router import RouterLink
 from dispatcher.core import actions as a
@@ -156,7 +157,7 @@ class Host:
 
 
 class SimProcess:
-    """See :class:`dispatcher.backends.agents.AgentProcess`, on a machine of ours. What is on a
+    """Stands for an agent's process (`AgentProcess`) on a machine of ours. What is on a
     machine that is cut off can neither be seen nor killed. Trials end with their agent here."""
 
     trouble = ""

@@ -80,6 +80,8 @@ class AgentDriver:
         clock: monotonic seconds.
     """
 
+    judged = False  # our own agent reports, and its messages are checked one by one
+
     def __init__(
         self,
         link: PeerLink,

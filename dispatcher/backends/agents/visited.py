@@ -44,7 +44,7 @@ _log = logging.getLogger("bequeath.backends.visited")
 
 
 class VisitedProcess:
-    """See :class:`dispatcher.backends.agents.AgentProcess`.
+    """See :class:`dispatcher.backends.agents.process.AgentProcess`.
 
     Args:
         place: name of the place, for people.
@@ -109,7 +109,7 @@ class VisitedProcess:
             self._thread.start()
 
     def look(self, silent_s: float) -> Loss | None:
-        """See :meth:`dispatcher.backends.agents.AgentProcess.look`: the thread finds out."""
+        """See :meth:`AgentProcess.look`: the thread finds out."""
         with self._lock:
             loss, self._loss = self._loss, None
             if silent_s > DOUBT_S and self._pid is not None and not self._doubted:

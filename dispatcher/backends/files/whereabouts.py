@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -24,8 +24,8 @@ class Whereabouts:
         weights_root: the weights root there.
         runtimes: folder in which packages of ours lie by version; empty on this machine.
         paths: what an import finds there beside the code.
-        environment: variables of trials, references looked up. In no list of processes, and in
-            no file.
+        environment: gives the variables of trials, references looked up. Asked for a shell alone;
+            in no list of processes, and in no file.
     """
 
     experiment: str
@@ -39,7 +39,7 @@ class Whereabouts:
     weights_root: str = ""
     runtimes: str = ""
     paths: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Callable[[], Mapping[str, str]] = field(default=dict, repr=False)
 
     def for_files(self) -> dict[str, Any]:
         """The part that reading files takes; nothing secret."""
@@ -50,5 +50,9 @@ class Whereabouts:
         }
 
     def for_shell(self) -> dict[str, Any]:
-        """All of it, secrets included."""
-        return asdict(self)
+        """All of it, secrets included.
+
+        Raises:
+            ExperimentFileError: a reference leads nowhere.
+        """
+        return {**vars(self), "environment": dict(self.environment())}

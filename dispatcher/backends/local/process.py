@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dispatcher.backends.agents import Loss
+from dispatcher.backends.agents.process import Loss
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.launching import start_agent
 from trial_runtime.agent.record import (
@@ -38,7 +38,7 @@ _log = logging.getLogger("bequeath.backends.local")
 
 
 class LocalProcess:
-    """See :class:`dispatcher.backends.agents.AgentProcess`. Thread: the engine's.
+    """See :class:`dispatcher.backends.agents.process.AgentProcess`. Thread: the engine's.
 
     Args:
         folder: the experiment's, where the process is on record.

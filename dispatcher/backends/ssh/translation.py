@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import Told
+from dispatcher.backends.agents.attended import Told
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.provisioning import Fitted
 from trial_runtime import carried

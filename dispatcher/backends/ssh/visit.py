@@ -8,14 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from dispatcher.backends.agents import AttendedVisit, Called, Told
+from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
 from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.backends.ssh.translation import folder_there, translate
 from dispatcher.errors import PermanentBackendError
 from dispatcher.remote_python.errors import HostUnfit
-from dispatcher.ssh import ConnectionLost, connect
+from dispatcher.ssh import ConnectionLost
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 
@@ -53,13 +53,7 @@ class SshVisit(AttendedVisit):
         self._token = token
 
     def __enter__(self) -> Self:
-        try:
-            self._connection = connect(self._machine.target())
-        except ModuleNotFoundError as error:
-            raise PermanentBackendError(
-                f"machines are reached by {error.name}, which is not installed here",
-                hint="pip install 'bequeath[ssh]'",
-            ) from error
+        self._connection = self._machine.log_in()
         try:
             self._fitted = fit(self._connection, self._machine, self._archives())
             self._address = self._way_back()

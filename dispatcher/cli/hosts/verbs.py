@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -191,13 +192,15 @@ def check(
     from dispatcher.cli.hosts.check_targets import check_targets
     from dispatcher.remote_python.findings import Severity
 
-    targets = [one for word in arguments for one in check_targets(word, python, weights, jump)]
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
-        answers = list(pool.map(_inspected, targets))
+    options = {"python": python, "weights": weights, "jump": jump}
+    with ExitStack() as closing:
+        targets = [one for word in arguments for one in check_targets(word, closing, **options)]
+        with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
+            answers = list(pool.map(lambda one: one.host.check(one.needs), targets))
     bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
-            {"name": one.machine.name, "host": one.label, "ok": not wrong}
+            {"name": one.host.name, "host": one.host.label, "ok": not wrong}
             | {"findings": [asdict(finding) for finding in findings]}
             for one, findings, wrong in zip(targets, answers, bad, strict=True)
         ]
@@ -208,24 +211,17 @@ def check(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _inspected(one: CheckTarget) -> list[HostFinding]:
-    from dispatcher.backends.ssh.host_check import check_machine
-
-    with one.weights_seen() as needs:
-        return check_machine(one.machine, needs)
-
-
 def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:
     topics = list(dict.fromkeys(f.topic for findings in answers for f in findings))
     columns = [Column("machine"), *(Column(topic) for topic in topics)]
     rows = []
     for one, findings in zip(targets, answers, strict=True):
         marks = {f.topic: _MARKS[f.verdict] for f in reversed(findings)}
-        rows.append([one.machine.name, *(marks.get(topic, "-") for topic in topics)])
+        rows.append([one.host.name, *(marks.get(topic, "-") for topic in topics)])
     print_table(columns, rows)
     for one, findings in zip(targets, answers, strict=True):
         say()
-        say(heading(safe_text(f"{one.machine.name} ({one.label})")))
+        say(heading(safe_text(f"{one.host.name} ({one.host.label})")))
         for finding in findings:
             say(f"  {_MARKS[finding.verdict]} {finding.topic:<8} {safe_text(finding.text)}")
             if finding.hint:

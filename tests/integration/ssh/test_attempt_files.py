@@ -10,7 +10,7 @@ import pytest
 from dispatcher.attempt_files import fetching
 from dispatcher.backends.files.there import FileServer, SshFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
-from dispatcher.backends.ssh import Machine
+from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.ports import FileEntry
 from dispatcher.ssh import HostUnreachable

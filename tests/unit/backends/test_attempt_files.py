@@ -199,7 +199,9 @@ def test_the_environment_is_put_together_where_no_process_runs(folder: Path) -> 
     for name in (f"{tag}/wheel", "cpython-30/other"):
         (folder / "modules" / name).mkdir(parents=True)
     found, where = shell_program.surroundings(
-        told(folder, runtimes=str(runtimes), weights_root="/w", environment={"A": "b"}, pid=1)
+        told(
+            folder, runtimes=str(runtimes), weights_root="/w", environment=lambda: {"A": "b"}, pid=1
+        )
     )
     assert where == str(folder / "work")
     assert (found["A"], found["BEQUEATH_EXPERIMENT"]) == ("b", "e")

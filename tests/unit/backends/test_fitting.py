@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 import pytest
 
-from dispatcher.backends.ssh import Machine
 from dispatcher.backends.ssh.archive import Archives, pack_all
+from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.provisioning import KEPT, fit
 from dispatcher.ssh import Ran, SshTarget
 from dispatcher.wheelhouse import WheelCache

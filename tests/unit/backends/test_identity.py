@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import agent_routing_id
+from dispatcher.backends.agents.identity import agent_routing_id
 from trial_runtime.agent import record
 from trial_runtime.agent.record import AgentRecord, is_running, record_of
 

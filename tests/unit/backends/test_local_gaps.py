@@ -8,12 +8,12 @@ from typing import get_args
 import pytest
 import zmq
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
+from tests.support.local_backend import LocalBackend
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.head_link import HeadLink

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
+from tests.support.local_backend import LocalBackend
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.record import AgentRecord, record_of, write_record

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents import Loss
+from dispatcher.backends.agents.process import Loss
 from dispatcher.backends.local import process
 from dispatcher.backends.local.process import LocalProcess
 from tests.support.processes import wait_until

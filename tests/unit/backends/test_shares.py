@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dispatcher.backends.agents import AgentDriver, Loss
+from dispatcher.backends.agents.driver import AgentDriver
+from dispatcher.backends.agents.process import Loss
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from trial_runtime import wire

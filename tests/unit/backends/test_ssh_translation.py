@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.ssh import Machine, SshVisit
+from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.provisioning import Fitted
 from dispatcher.backends.ssh.translation import translate
 from dispatcher.backends.ssh.upload import ModuleFolders
+from dispatcher.backends.ssh.visit import SshVisit
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.path_mapping import PathMapping

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents import AgentEnded, Loss, VisitedProcess
 from dispatcher.backends.agents import visited as process
+from dispatcher.backends.agents.process import Loss
+from dispatcher.backends.agents.visit import AgentEnded
+from dispatcher.backends.agents.visited import VisitedProcess
 from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.ssh import ConnectionLost, HostUnreachable
 from tests.support.processes import wait_until

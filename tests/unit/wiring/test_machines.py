@@ -14,16 +14,15 @@ import pytest
 from dispatcher.errors import ExperimentFileError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.ssh_service import MachineConfig
 from dispatcher.folders import ExperimentFolder
+from dispatcher.platforms.ssh.from_section import machine_of, target_of
 from dispatcher.wiring.agents import agent_config
+from dispatcher.wiring.archives import packer
 from dispatcher.wiring.machines import (
-    LOCAL,
-    machine_of,
-    packer,
     places,
-    secrets_of_machines,
-    target_of,
+    secrets_of_services,
 )
 from dispatcher.wiring.settings import settings_of, worker_count
 from trial_runtime.endpoint import Endpoint
@@ -98,8 +97,8 @@ def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.Mon
         ssh({"host": "a", "username": "me", "passwd": "env:LAB_PASSWORD", "jump": "you@j:2200"})
     )
     (place,) = places(made)
-    assert place.machine is not None
-    machine = machine_of(place.worker, place.machine)
+    assert isinstance(place.part, MachineConfig)
+    machine = machine_of(place.worker, place.part)
     assert "geheim" not in repr(machine)
     monkeypatch.setenv("LAB_PASSWORD", "another")
     target = machine.target()
@@ -109,15 +108,15 @@ def test_secrets_are_looked_up_at_login_and_nowhere_else(monkeypatch: pytest.Mon
     assert "another" not in repr(target)
     monkeypatch.delenv("LAB_PASSWORD")
     with pytest.raises(PermanentBackendError, match="LAB_PASSWORD"):
-        target_of(place.machine)
+        target_of(place.part)
 
 
 def test_where_a_machine_has_read_roots_is_passed_on(tmp_path: Any) -> None:
     (tmp_path / "pre").mkdir()
     made = config(ssh({"host": "a", "weightsReadRoots": ["/p"]}), weightsReadRoots=["pre"])
     (place,) = places(made)
-    assert place.machine is not None
-    assert machine_of(place.worker, place.machine).read_roots == ("/p",)
+    assert isinstance(place.part, MachineConfig)
+    assert machine_of(place.worker, place.part).read_roots == ("/p",)
 
 
 def test_copies_are_kept_of_what_a_store_gives_also_on_one_machine(tmp_path: Any) -> None:
@@ -175,14 +174,14 @@ def test_agents_reach_the_head_by_themselves_where_the_file_says_so() -> None:
     machines = ({"host": "gpu1"}, {"host": "gpu2", "headAddress": "gate:7070"})
     service = ssh(*machines, headAddress="10.1.2.3")
     found = [
-        machine_of(place.worker, place.machine).head_address
+        machine_of(place.worker, place.part).head_address
         for place in places(config([{"platform": "local"}, service], channel=LISTENS))
-        if isinstance(place.machine, MachineConfig)
+        if isinstance(place.part, MachineConfig)
     ]
     assert found == ["10.1.2.3", "gate:7070"]
     (usual,) = places(config(ssh({"host": "gpu1"})))
-    assert isinstance(usual.machine, MachineConfig)
-    assert machine_of(usual.worker, usual.machine).head_address == ""
+    assert isinstance(usual.part, MachineConfig)
+    assert machine_of(usual.worker, usual.part).head_address == ""
 
 
 def test_a_head_that_listens_on_its_loopback_is_not_to_be_reached() -> None:
@@ -198,7 +197,7 @@ def test_what_is_no_address(text: str) -> None:
         config(ssh({"host": "gpu1", "headAddress": text}), channel=LISTENS)
 
 
-def test_secrets_of_machines_are_kept_out_of_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_services_are_kept_out_of_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: only those of trialEnvironment are."""
     for name in ("TOKEN", "PASS", "PHRASE", "GATE"):
         monkeypatch.setenv(name, f"secret of {name}")
@@ -209,7 +208,7 @@ def test_secrets_of_machines_are_kept_out_of_logs(monkeypatch: pytest.MonkeyPatc
         "environment": {"A": "env:TOKEN", "B": "plain"},
         "jump": {"host": "gate", "password": "env:GATE"},
     }
-    found = secrets_of_machines(config([{"platform": "local"}, ssh(machine)]))
+    found = secrets_of_services(config([{"platform": "local"}, ssh(machine)]))
     assert sorted(found) == [f"secret of {name}" for name in ("GATE", "PASS", "PHRASE", "TOKEN")]
 
 

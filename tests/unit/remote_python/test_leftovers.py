@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.ssh.past import Left, remove, what_is_left
 from dispatcher.errors import PassingBackendError
+from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.ssh.running import Ran
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dispatcher.backends.agents import AgentDriver
+from dispatcher.backends.agents.driver import AgentDriver
 from dispatcher.backends.local.process import LocalProcess
 from dispatcher.ports import PeerLink
 from trial_runtime.agent.config import AgentConfig
@@ -14,7 +14,7 @@ from trial_runtime.agent.config import AgentConfig
 
 class LocalBackend(AgentDriver):
     """The driver of an agent that is a process of this machine; for the arguments see
-    :class:`dispatcher.backends.agents.AgentDriver`."""
+    :class:`dispatcher.backends.agents.driver.AgentDriver`."""
 
     def __init__(
         self,
