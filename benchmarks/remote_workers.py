@@ -68,7 +68,7 @@ def run(*, quick: bool = False) -> list[Row]:
 class _Process:
     """Whoever asks for an agent is told that there is one; it is started when all have asked."""
 
-    place, trouble, outdated = "nowhere", "", False
+    place, trouble, outdated, ends_at = "nowhere", "", False, None
 
     def __init__(self) -> None:
         self.config: AgentConfig | None = None
@@ -80,10 +80,11 @@ class _Process:
     def look(self, silent_s: float) -> Loss | None:
         return None
 
-    def expects(self, pid: int) -> bool:
+    def expects(self, pid: int, ticket: str) -> bool:
         return True
 
-    def give_up(self) -> None: ...
+    def give_up(self, grace_s: float = 0.0) -> None: ...
+    def waiting(self) -> None: ...
     def terminate(self) -> None: ...
     def end(self, until: float) -> None: ...
     def leave(self) -> None: ...

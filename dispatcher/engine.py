@@ -64,6 +64,7 @@ _TRANSIENT = (
     e.TunerHostReady,
     e.WorkerSuspect,
     e.WorkerHeard,
+    e.WorkerWaits,
     e.WorkerOffers,
     e.DiskLow,
     e.DiskRecovered,

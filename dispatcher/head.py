@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import zmq
@@ -42,7 +43,7 @@ from dispatcher.leading.logs import head_log
 from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.user_requests import UserRequests
-from dispatcher.leading.workers import Workers, open_endpoints
+from dispatcher.leading.workers import Workers, load_of, open_endpoints
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ownership import demand_ours
 from dispatcher.past.compacted import fold_at_start, read_whole_past
@@ -251,6 +252,7 @@ class Head:
             sockets=sockets,
             known=set(state.workers),
             leads=lambda: self._leadership.holds,
+            load=partial(load_of, state),
         )
         watcher = EngineWatcher(self._board, retention, self._folder.reports)
         users = UserRequests(self._config, self._folder)

@@ -37,6 +37,15 @@ def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
     return [text for text in snapshot.get("troubles", ()) if text not in reason]
 
 
+def ends_of_workers(snapshot: dict[str, Any]) -> list[str]:
+    """Return which workers have their place until when, the first to end at first."""
+    ends = [(w["ends_in_s"], w["name"]) for w in snapshot["workers"] if w.get("ends_in_s")]
+    return [
+        f"worker {name} has its place for {formatting.duration(max(0.0, left_s))} more"
+        for left_s, name in sorted(ends)
+    ]
+
+
 def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
     from dispatcher.finding.explaining import in_one_line
 
@@ -49,6 +58,7 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     if snapshot is not None:
         facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
         facts.append(("why", snapshot["why"]["text"]))
+        facts.extend(("ends", text) for text in ends_of_workers(snapshot))
         facts.extend(("trouble", text) for text in troubles_beside(snapshot))
         refused = _refused(snapshot)
         if refused:

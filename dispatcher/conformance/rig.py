@@ -66,6 +66,7 @@ class Rig:
 
     def __init__(self, folder: ExperimentFolder, epoch: int = 1, *, known: bool = False) -> None:
         self.folder = folder
+        self.leads = True
         self.config = from_json(folder.read_config())
         self.root = weights_root(self.config, folder)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -81,7 +82,7 @@ class Rig:
             epoch=epoch,
             sockets=sockets,
             known=set(names if known else ()),
-            leads=lambda: True,
+            leads=lambda: self.leads,
         )
         self.events: list[e.Event] = []
         self.acknowledging = True

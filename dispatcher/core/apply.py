@@ -150,6 +150,8 @@ def _effect(state: State, event: e.Event, out: list[Action]) -> bool:
             counted = worker.worker_offers(state, event)
         case e.WorkerLost():
             worker.worker_lost(state, event, out)
+        case e.WorkerWaits():
+            worker.worker_waits(state, event, out)
         case e.WorkerSuspect():
             counted = worker.worker_suspect(state, event, out)
         case e.WorkerHeard():

@@ -17,6 +17,7 @@ from dispatcher.channel import Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.experiment.sections import LeasesConfig
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import C, Closable, Driver
 from trial_runtime.agent.config import AgentConfig
 
@@ -57,6 +58,7 @@ class WorkerDrivers:
         trouble_with_share: why a share that an agent reports is not that of others; see
             :class:`~dispatcher.backends.agents.driver.AgentDriver`.
         shared: what the workers of a section share.
+        load: how much there is to do.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class WorkerDrivers:
         leads: Callable[[], bool],
         trouble_with_share: Callable[[str], str],
         shared: SharedParts,
+        load: Callable[[], Load] = always_enough,
     ) -> None:
         self._worker = worker
         self._folder = folder
@@ -81,6 +84,7 @@ class WorkerDrivers:
         self._leads = leads
         self._trouble_with_share = trouble_with_share
         self._shared = shared
+        self._load = load
 
     def agent(self, process: AgentProcess) -> Driver:
         """See :meth:`Drivers.agent`; admits the worker to the ROUTER."""
@@ -105,6 +109,10 @@ class WorkerDrivers:
             patience_s=self._leases.lost,
             leads=self._leads,
         )
+
+    def load(self) -> Load:
+        """See :meth:`Drivers.load`."""
+        return self._load()
 
     def service(self, make: Callable[[], ServiceBackend]) -> Driver:
         """See :meth:`Drivers.service`."""

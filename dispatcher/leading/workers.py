@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from dispatcher.backends.agents.self_report import Statistics
 from dispatcher.channel import CurveKeys, Router
+from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
@@ -22,6 +23,7 @@ from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.leading.drivers import SharedParts, WorkerDrivers
+from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import Driver
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import Reach
@@ -136,6 +138,7 @@ class Workers:
         sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
+        load: how much there is to do for a worker; called in the engine's thread.
     """
 
     def __init__(
@@ -149,7 +152,9 @@ class Workers:
         sockets: Path,
         known: Collection[str],
         leads: Callable[[], bool],
+        load: Callable[[str], Load] = lambda worker: always_enough(),
     ) -> None:
+        self._load = load
         self._config = config
         self._folder = folder
         self._endpoints = endpoints
@@ -245,6 +250,7 @@ class Workers:
             leads=self._leads,
             trouble_with_share=partial(share.judge, place.worker),
             shared=self._shared,
+            load=partial(self._load, place.worker),
         )
         return platform.driver(given, drivers)
 
@@ -258,6 +264,12 @@ class Workers:
             self._sockets,
         )
         return replace(config, domain=share.name if share.unseen else "")
+
+
+def load_of(state: State, worker: str) -> Load:
+    """How much there is to do for a worker, as the core has it. Thread: the engine's."""
+    there = state.workers.get(WorkerId(worker))
+    return Load(len(state.queued), there is not None and bool(there.running))
 
 
 def _token_of(root: str) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dispatcher.backends.agents.self_report import Statistics
     from dispatcher.backends.agents.visit import Visit
     from dispatcher.backends.service import ServiceBackend
+    from dispatcher.platforms.allocations.process import Load
 
 
 class Driver(Backend, Protocol):
@@ -63,6 +64,10 @@ class Drivers(Protocol):
 
     def visited(self, visit: Callable[[], Visit]) -> AgentProcess:
         """Make the process of an agent that is seen by visits, in a thread of its own."""
+        ...
+
+    def load(self) -> Load:
+        """Return how much there is to do, for the worker and in all. Thread: the engine's."""
         ...
 
     def service(self, make: Callable[[], ServiceBackend]) -> Driver:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import FilePlatform, S
+from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.worker_files import FilesOneByOne, WorkerFiles
 
 if TYPE_CHECKING:
     from dispatcher.backends.agents.visit import Visit
     from dispatcher.backends.service import ServiceBackend
+    from dispatcher.platforms.allocations.allocation import Allocator
+    from dispatcher.platforms.allocations.pool import AllocationPool
     from dispatcher.platforms.driver import Driver, Drivers
-    from dispatcher.platforms.given import Given
+    from dispatcher.platforms.given import Given, ServiceGiven
     from dispatcher.platforms.host import ReachableHost
     from dispatcher.ports import AttemptFiles
+
+A = TypeVar("A", bound=AllocationService)
 
 Reach = Literal["socket", "tunnel", "tcp"]
 """How a worker reaches the head: by its socket file, which processes of this machine can open; by a
@@ -24,8 +29,8 @@ tunnel of its platform that ends at another socket file, with CURVE; or by TCP w
 
 
 class Platform(FilePlatform[S], ABC):
-    """A kind of place where trials run: an :class:`AgentPlatform`, a :class:`BackendPlatform`,
-    or one that makes its drivers itself.
+    """A kind of place where trials run: an :class:`AgentPlatform`, a :class:`BackendPlatform`, an
+    :class:`AllocationPlatform`, or one that makes its drivers itself.
 
     An object of a subclass is what an entry point of the group ``bequeath.backends`` names; the
     entry point's name is the word that is written as ``platform`` in the experiment file.
@@ -69,8 +74,8 @@ class Platform(FilePlatform[S], ABC):
 
     @abstractmethod
     def driver(self, given: Given[S], drivers: Drivers) -> Driver:
-        """Make the driver of one worker. :class:`AgentPlatform` and :class:`BackendPlatform` have
-        one, which nobody needs to override. Must not block.
+        """Make the driver of one worker. The three kinds of platforms below have one, which nobody
+        needs to override. Must not block.
 
         Args:
             given: that of the worker.
@@ -113,3 +118,31 @@ class BackendPlatform(Platform[S]):
     def driver(self, given: Given[S], drivers: Drivers) -> Driver:
         """See :meth:`Platform.driver`: the backend, in its thread."""
         return drivers.service(partial(self.backend, given))
+
+
+class AllocationPlatform(Platform[A]):
+    """A platform whose workers are allocations of somebody else's scheduler: each holds one of our
+    agents, may wait in a queue for days, and may be taken back. One thread for each service asks
+    the scheduler, for all of its workers together."""
+
+    @abstractmethod
+    def allocator(self, service: ServiceGiven[A]) -> Allocator:
+        """Make what talks with the scheduler. Called in the thread of that service alone, again
+        after it failed; an exception harms this service only."""
+        ...
+
+    def driver(self, given: Given[A], drivers: Drivers) -> Driver:
+        """See :meth:`Platform.driver`: an agent in an allocation."""
+        pool = drivers.shared(given.section, partial(self._pool, given))
+        slots = given.config.slots
+        process = pool.process(given.worker, given.home, slots=slots, load=drivers.load)
+        return drivers.agent(process)
+
+    def _pool(self, given: Given[A]) -> AllocationPool:
+        from dispatcher.platforms.allocations.pool import AllocationPool
+        from dispatcher.platforms.given import service_given
+
+        service = service_given(given)
+        make = partial(self.allocator, service)
+        bounds = given.section.allocations.bounds
+        return AllocationPool(make, service.label, bounds, leads=given.leads)

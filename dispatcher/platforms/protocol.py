@@ -24,6 +24,7 @@ from dispatcher.core.events import (
     WorkerLost,
     WorkerOffers,
     WorkerSuspect,
+    WorkerWaits,
 )
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Weights
@@ -53,15 +54,31 @@ from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.allocations.allocation import (
+    Allocation,
+    AllocationOrder,
+    AllocationState,
+    Allocator,
+    Bounds,
+    Gone,
+)
+from dispatcher.platforms.allocations.section import Allocations, AllocationService
 from dispatcher.platforms.driver import Driver, Drivers
 from dispatcher.platforms.files import files_in
-from dispatcher.platforms.given import Given
+from dispatcher.platforms.given import Given, ServiceGiven
 from dispatcher.platforms.host import ReachableHost
-from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
+from dispatcher.platforms.platform import (
+    AgentPlatform,
+    AllocationPlatform,
+    BackendPlatform,
+    Platform,
+    Reach,
+)
 from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
-from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.agent.path_mapping import on_another_host
+from trial_runtime.agent.record import write_private
 from trial_runtime.endpoint import Endpoint
 
 __all__ = [
@@ -70,6 +87,13 @@ __all__ = [
     "AgentConfig",
     "AgentEnded",
     "AgentPlatform",
+    "Allocation",
+    "AllocationOrder",
+    "AllocationPlatform",
+    "AllocationService",
+    "AllocationState",
+    "Allocations",
+    "Allocator",
     "Archives",
     "AttemptEnded",
     "AttemptFiles",
@@ -77,6 +101,7 @@ __all__ = [
     "AttendedVisit",
     "BackendError",
     "BackendPlatform",
+    "Bounds",
     "Called",
     "Count",
     "CountOrZero",
@@ -92,6 +117,7 @@ __all__ = [
     "FilePiece",
     "FinalReported",
     "Given",
+    "Gone",
     "Grace",
     "JsonPath",
     "KeyProblem",
@@ -111,6 +137,7 @@ __all__ = [
     "Section",
     "ServiceBackend",
     "ServiceConfig",
+    "ServiceGiven",
     "Size",
     "StartAttempt",
     "StopAttempt",
@@ -130,8 +157,11 @@ __all__ = [
     "WorkerLost",
     "WorkerOffers",
     "WorkerSuspect",
+    "WorkerWaits",
     "choice_reader",
     "distinct_names",
+    "encode_config",
     "files_in",
     "on_another_host",
+    "write_private",
 ]

@@ -1,4 +1,4 @@
-"""Folders that experiments have left on a machine, and which of them may go."""
+"""Folders that experiments have left on a machine."""
 
 from __future__ import annotations
 

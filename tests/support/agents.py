@@ -21,7 +21,8 @@ from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
 
@@ -162,6 +163,7 @@ class SimProcess:
 
     trouble = ""
     outdated = False
+    ends_at = None
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -183,7 +185,7 @@ class SimProcess:
             return None
         return Loss("its process ended", left_by_another=not self._is_ours)
 
-    def expects(self, pid: int) -> bool | None:
+    def expects(self, pid: int, ticket: str) -> bool | None:
         return self.pid in (None, pid)
 
     def give_up(self, grace_s: float = 0.0) -> None:
@@ -193,6 +195,7 @@ class SimProcess:
         self.pid = None
         self._is_ours = False
 
+    def waiting(self) -> None: ...
     def terminate(self) -> None: ...
     def end(self, until: float) -> None: ...
     def leave(self) -> None: ...
@@ -249,6 +252,6 @@ class SimBackend(AgentDriver):
             return
         orders: list[wire.FromHead] = [wire.Ack(agent.outbox.newest)]
         for trial, attempt in list(agent.processes):
-            orders.append(wire.Stop(trial, attempt, EndReason.KILLED.value, 0.0))
-            orders.append(wire.Start(trial, attempt + 1, "{}", f"t/{trial}"))
+            orders.append(facts.StopAttempt(LOCAL, trial, attempt, EndReason.KILLED, 0.0))
+            orders.append(facts.StartAttempt(LOCAL, trial, attempt + 1, "{}", f"t/{trial}"))
         self._outbox.send(orders)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import zmq
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.outbox import Outbox
 from trial_runtime.agent.probing import looks_at_root
@@ -71,6 +71,7 @@ class HeadLink:
         self._outbox = outbox
         self._holds = holds
         self.incarnation = secrets.token_hex(8)
+        self._start = secrets.token_hex(8)  # unlike the incarnation, the same for this process
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
@@ -143,7 +144,7 @@ class HeadLink:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
                 if self._hands_in:  # the head repeats a start when we have joined anew
-                    orders = [each for each in orders if not isinstance(each, wire.Start)]
+                    orders = [each for each in orders if not isinstance(each, facts.StartAttempt)]
                 if missed:
                     # Orders behind a gap count as lost, too: the hello names the attempts we
                     # hold now, and the head gives its orders by that. All but a shutdown.
@@ -154,6 +155,7 @@ class HeadLink:
                 return orders
             try:
                 frame = wire.from_head(payload)
+                messages = wire.decode_orders(frame, self._config.worker)
             except wire.WireError as error:
                 _log.error("dropped a frame of the head: %s", error)
                 continue
@@ -175,7 +177,7 @@ class HeadLink:
                 _log.info("dropped a frame for the agent before this one")
                 continue
             known = len(orders)
-            for message in frame.messages:
+            for message in messages:
                 if type(message) is wire.Welcome:
                     welcomed = True
                 elif type(message) is wire.Ack:
@@ -226,6 +228,8 @@ class HeadLink:
             bool(self._hopeless),
             self._share,
             hands_in,
+            config.ticket,
+            self._start,
         )
         self._greeted = self._send([hello]) and (hands_in or not trouble)
         if self._greeted:

@@ -15,7 +15,7 @@ from dispatcher.backends.agents.message_check import MessageCheck
 from dispatcher.backends.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
-from dispatcher.backends.agents.translation import answer_order, offer_of, start_order, stop_order
+from dispatcher.backends.agents.translation import answer_order
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -114,7 +114,7 @@ class AgentDriver:
         self._received = 0  # number of the newest message taken from this incarnation
         self._acknowledged = 0
         self._holding = Holding()
-        self._report = SelfReport()
+        self._report = SelfReport(self._worker, process, clock)
         self._check = MessageCheck(config.worker, config.trial, clock)
         self._outbox = AgentOutbox(link, routing_id, config.epoch, clock)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
@@ -128,14 +128,14 @@ class AgentDriver:
         if isinstance(action, StartAttempt):
             self._start(action)
         elif isinstance(action, StopAttempt):
-            self._outbox.add(stop_order(action))
+            self._outbox.add(action)
         elif isinstance(action, AnswerOffer):
             self._outbox.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 
     def _start(self, action: StartAttempt) -> None:
-        if self._outbox.add(start_order(action)):
+        if self._outbox.add(action):
             self._holding.given(action)
             self._check.given(action.trial, action.attempt)
             return
@@ -230,6 +230,7 @@ class AgentDriver:
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
+            events += self._report.of_its_place(joined=self._joined)
         outbox = self._outbox
         if self._joined and now - outbox.spoke_at >= PING_S:
             if not (outbox.waiting or outbox.owes(self._acknowledged)):
@@ -264,6 +265,9 @@ class AgentDriver:
     def waiting(self) -> str | None:
         """Why this backend runs nothing at the moment, in a sentence, or None."""
         silence, place = self._silence.seconds, self._process.place
+        wait = self._process.waiting()
+        if wait is not None:
+            return f"{place} waits: {wait.reason or 'nothing is to run there'}"
         if self._process.pid is None:
             return self._process.trouble or f"the agent of {place} is not running"
         if not self._joined:
@@ -325,10 +329,10 @@ class AgentDriver:
             self._received = max(self._received, hello.first - 1)
             events += self._news(hello.offer)
             return
-        expected = self._process.expects(hello.pid)
+        expected = self._process.expects(hello.pid, hello.ticket)
         if expected is None:
             return  # it will be heard again when we know which process to believe
-        if not expected:
+        if not expected or (self._joined and self._check.is_second(hello)):
             # Given up, and back all the same. What it runs is not believed any more.
             _log.warning("agent %s (pid %d) was given up: it must leave", hello.worker, hello.pid)
             self._outbox.dismiss(hello.life)
@@ -350,7 +354,7 @@ class AgentDriver:
         self._outbox.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
         self._holding.joined(held)
-        self._check.joined(held)
+        self._check.joined(held, hello.start)
         slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
         if self._process.outdated or hello.trouble:
             _log.info("%s gets nothing new: %s", self._worker, hello.trouble or "another version")
@@ -360,16 +364,15 @@ class AgentDriver:
                 self._worker,
                 slots,
                 tuple((TrialId(trial), attempt) for trial, attempt in sorted(held)),
-                offer_of(None if hello.trouble else hello.offer),
+                self._report.joined(hello),
             )
         )
-        self._report.joined(hello)
 
     def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
         """The event of an offer of resources that differs from the last one, or nothing."""
         if not (self._report.is_news(offer) and self._check.takes_news()):
             return []
-        return self._report.offers(self._worker, offer)
+        return self._report.offers(offer)
 
     def _exclude(self, hello: wire.AgentHello, events: list[Event]) -> None:
         """Exclude an agent that is there, and repeats at each heartbeat why it can take nothing."""
@@ -395,14 +398,14 @@ class AgentDriver:
             return
         if known:
             new = new[known:]
-        events += self._check.events_of(new)
+        events += self._check.facts_of(new)
         self._received += len(new)
         self._holding.ended(events)
 
     def _lose(self, loss: Loss, grace_s: float = 0.0) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)
         self._give_up(grace_s)
-        return WorkerLost(self._worker, loss.reason, loss.hopeless)
+        return WorkerLost(self._worker, loss.reason, loss.hopeless, planned=loss.planned)
 
     def _give_up(self, grace_s: float = 0.0) -> None:
         self._process.give_up(grace_s)

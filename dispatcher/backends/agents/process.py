@@ -12,11 +12,26 @@ from trial_runtime.agent.config import AgentConfig
 class Loss:
     """The loss of an agent that is gone, or cannot be had. ``hopeless``: trying again soon mends
     nothing, since somebody has to change something first (a key, a user, what is installed).
-    ``left_by_another``: the process has ended, and a head before this one had started it."""
+    ``left_by_another``: the process has ended, and a head before this one had started it.
+    ``planned``: whoever lent its place took it back, such as for something more urgent or since its
+    time was over; the agent is not to blame."""
 
     reason: str
     hopeless: bool = False
     left_by_another: bool = False
+    planned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The wait for a place where the agent can run: nothing of it runs anywhere.
+
+    ``reason``: in the words of whoever lends the place; empty if none is asked for, since there
+    is nothing to run. ``waited_s``: for how long.
+    """
+
+    reason: str
+    waited_s: float
 
 
 class AgentProcess(Protocol):
@@ -45,6 +60,16 @@ class AgentProcess(Protocol):
         """Process id there; None if there is no process, or it is not known (yet)."""
         ...
 
+    @property
+    def ends_at(self) -> float | None:
+        """The moment at which its place is taken back (seconds since the epoch); None if that is
+        not known, or never."""
+        ...
+
+    def waiting(self) -> Waiting | None:
+        """Whether it waits for a place. That is no loss, however long it takes."""
+        ...
+
     def ensure(self, config: AgentConfig) -> None:
         """Take up the one that a head before us has left, or start one.
 
@@ -61,8 +86,13 @@ class AgentProcess(Protocol):
         """
         ...
 
-    def expects(self, pid: int) -> bool | None:
-        """Whether the process that sent a hello is the right one; None while that is not known."""
+    def expects(self, pid: int, ticket: str) -> bool | None:
+        """Whether the process that sent a hello is the right one; None while that is not known.
+
+        Args:
+            pid: its number, where it runs.
+            ticket: the one that it was started with; empty if it has none.
+        """
         ...
 
     def give_up(self, grace_s: float = 0.0) -> None:

@@ -66,6 +66,7 @@ class VisitedProcess:
         self.place = place
         self.trouble = ""
         self.outdated = False
+        self.ends_at = None
         self._known = known
         self._patience_s = patience_s
         self._leads = leads
@@ -95,6 +96,9 @@ class VisitedProcess:
 
     # -- the engine's thread -----------------------------------------------------------------
 
+    def waiting(self) -> None:
+        """Never: the place is there, and is ours."""
+
     @property
     def pid(self) -> int | None:
         """The agent's process id there."""
@@ -117,7 +121,7 @@ class VisitedProcess:
                 self._lock.notify_all()
         return loss
 
-    def expects(self, pid: int) -> bool | None:
+    def expects(self, pid: int, ticket: str = "") -> bool | None:
         """Whether this is the one that we have launched or taken up."""
         with self._lock:
             if pid in self._condemned:

@@ -48,6 +48,7 @@ class LocalProcess:
     """
 
     place = "this machine"
+    ends_at = None
     outdated = False  # what is installed here changes under its feet, whatever is done about it
 
     def __init__(
@@ -72,6 +73,9 @@ class LocalProcess:
         self._had_at = float("-inf")  # when the one on record was started or taken up
         self._short_lives = 0  # in a row
         self._not_before = float("-inf")  # when the next one may be started
+
+    def waiting(self) -> None:
+        """Never: this machine is there."""
 
     @property
     def pid(self) -> int | None:
@@ -133,7 +137,7 @@ class LocalProcess:
             return Loss("its process ended", left_by_another=not self._is_our_child)
         return failure
 
-    def expects(self, pid: int) -> bool | None:
+    def expects(self, pid: int, ticket: str = "") -> bool | None:
         """Whether it is the one on record, if there is one."""
         if self._dying is not None and self._dying.pid == pid:
             return False

@@ -53,6 +53,7 @@ from dispatcher.core.events.workers import WorkerJoined as WorkerJoined
 from dispatcher.core.events.workers import WorkerLost as WorkerLost
 from dispatcher.core.events.workers import WorkerOffers as WorkerOffers
 from dispatcher.core.events.workers import WorkerSuspect as WorkerSuspect
+from dispatcher.core.events.workers import WorkerWaits as WorkerWaits
 
 Event: TypeAlias = ExperimentEvent | HostEvent | TunerHostLost | WorkerEvent | Wish
 

@@ -19,16 +19,17 @@ GPU = WorkerId("gpu")
 class Process:
     """One that is there."""
 
-    place, trouble, pid, outdated = "gpu", "", 7, False
+    place, trouble, pid, outdated, ends_at = "gpu", "", 7, False, None
 
     def __init__(self) -> None:
         self.given_up = 0
 
     def ensure(self, config: AgentConfig) -> None: ...
+    def waiting(self) -> None: ...
     def look(self, silent_s: float) -> Loss | None:
         return None
 
-    def expects(self, pid: int) -> bool | None:
+    def expects(self, pid: int, ticket: str) -> bool | None:
         return True
 
     def give_up(self, grace_s: float = 0.0) -> None:
