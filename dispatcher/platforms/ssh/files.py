@@ -16,7 +16,7 @@ from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.ports import FileEntry, FileList, FilePiece
 from dispatcher.remote_python.on_host.shell import VARIABLE
 from dispatcher.remote_python.runner import RemotePython, too_old
-from dispatcher.ssh import SshConnection, TransferFailed, connect
+from dispatcher.ssh import SshConnection, TransferFailed
 from dispatcher.ssh.started import Started
 from dispatcher.ssh.terminal import hand_over
 
@@ -45,13 +45,7 @@ class FileServer:
         if self._connection is not None and not self._connection.is_alive():
             self.close()
         if self._connection is None:
-            try:
-                self._connection = self._open.enter_context(connect(self.machine.target()))
-            except ModuleNotFoundError as error:
-                raise PermanentBackendError(
-                    f"machines are reached by {error.name}, which is not installed here",
-                    hint="pip install 'bequeath[ssh]'",
-                ) from error
+            self._connection = self._open.enter_context(self.machine.log_in())
         return self._connection
 
     def python(self) -> RemotePython:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dispatcher.errors import PermanentBackendError
 from dispatcher.remote_python.runner import RemotePython, Runner
-from dispatcher.ssh import SshTarget
+from dispatcher.ssh import SshConnection, SshTarget, connect
+from dispatcher.ssh.login import Dial
 
 #: Runs the user's prolog and then the command. Output of the prolog must not mix with the answer,
 #: nor may it read what the command is to read. Both are arguments: nothing is pasted into the text.
@@ -41,6 +43,20 @@ class Machine:
     read_roots: tuple[str, ...] = ()
     work_folder: str = "~/.bequeath"
     head_address: str = ""
+
+    def log_in(self, dial: Dial | None = None) -> SshConnection:
+        """Log in, with secrets looked up now. Blocks.
+
+        Raises:
+            BackendError: see :func:`~dispatcher.ssh.connect`; or what that needs is not installed.
+        """
+        try:
+            return connect(self.target(), dial=dial)
+        except ModuleNotFoundError as error:
+            raise PermanentBackendError(
+                f"machines are reached by {error.name}, which is not installed here",
+                hint="pip install 'bequeath[ssh]'",
+            ) from error
 
     def command(self, *arguments: str) -> list[str]:
         """The command line that calls its Python with these arguments, behind the prolog."""

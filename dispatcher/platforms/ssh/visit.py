@@ -15,7 +15,7 @@ from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.platforms.ssh.provisioning import fit
 from dispatcher.platforms.ssh.translation import folder_there, translate
 from dispatcher.remote_python.errors import HostUnfit
-from dispatcher.ssh import ConnectionLost, connect
+from dispatcher.ssh import ConnectionLost
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 
@@ -53,13 +53,7 @@ class SshVisit(AttendedVisit):
         self._token = token
 
     def __enter__(self) -> Self:
-        try:
-            self._connection = connect(self._machine.target())
-        except ModuleNotFoundError as error:
-            raise PermanentBackendError(
-                f"machines are reached by {error.name}, which is not installed here",
-                hint="pip install 'bequeath[ssh]'",
-            ) from error
+        self._connection = self._machine.log_in()
         try:
             self._fitted = fit(self._connection, self._machine, self._archives())
             self._address = self._way_back()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.platforms.ssh.host_check import check_machine
+from dispatcher.platforms.ssh.hosts import SshHost
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.findings import HostNeeds, Severity
 from dispatcher.ssh import (
@@ -175,7 +175,7 @@ def test_a_full_disk(h1: SshConnection) -> None:
 def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     def look(needs: HostNeeds, **named: str) -> dict[str, tuple[Severity, str]]:
         machine = Machine("h1", hosts["h1"].target, **named)  # type: ignore[arg-type]
-        found = check_machine(machine, needs, dial=hosts.dial)
+        found = SshHost(machine, "h1", dial=hosts.dial).check(needs)
         return {one.topic: (one.verdict, one.text + one.hint) for one in found}
 
     seen = look(HostNeeds(modules=("json", "no_such_module"), folders={"/weights": "token"}))
@@ -201,20 +201,20 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     assert look(HostNeeds(folders={"/nowhere": ""}))["weights"][0] is Severity.PROBLEM
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         assert made.run(["mkdir", "-m", "777", "/tmp/open"], limit_s=60).ok
-        seen = look(HostNeeds(work_folder="/tmp/open"))
+        seen = look(HostNeeds(), work_folder="/tmp/open")
         assert made.run(["rmdir", "/tmp/open"], limit_s=60).ok
     assert seen["disk"][0] is Severity.PROBLEM
     assert "/tmp/open can be changed by other users (mode 777)" in seen["disk"][1]
-    seen = look(HostNeeds(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
+    seen = look(HostNeeds(), work_folder=f"{ssh_hosts.SMALL_DISK}/x")
     assert seen["disk"][0] is Severity.NOTE
     assert "little room" in seen["disk"][1]
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         made.put(f"{ssh_hosts.SMALL_DISK}/fill", b"x" * (ssh_hosts.SMALL_BYTES - (1 << 20)))
-        seen = look(HostNeeds(work_folder=f"{ssh_hosts.SMALL_DISK}/x"))
+        seen = look(HostNeeds(), work_folder=f"{ssh_hosts.SMALL_DISK}/x")
         assert made.run(["rm", f"{ssh_hosts.SMALL_DISK}/fill"], limit_s=60).ok
     assert seen["disk"][0] is Severity.PROBLEM
     assert "no room" in seen["disk"][1]
-    refused = check_machine(Machine("h2", hosts["h2"].target), HostNeeds(), dial=hosts.dial)
+    refused = SshHost(Machine("h2", hosts["h2"].target), "h2", dial=hosts.dial).check(HostNeeds())
     assert [(one.topic, one.verdict) for one in refused] == [("login", Severity.PROBLEM)]
 
 

@@ -11,12 +11,13 @@ import pytest
 from dispatcher.errors import BackendError, PassingBackendError
 from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
 from dispatcher.platforms.files.whereabouts import Whereabouts
-from dispatcher.platforms.ssh import host_check
+from dispatcher.platforms.ssh import machine
 from dispatcher.platforms.ssh.files import FileServer, SshFiles
-from dispatcher.platforms.ssh.leftovers import what_is_left
+from dispatcher.platforms.ssh.hosts import SshHost
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.remote_python.findings import HostNeeds, Severity
+from dispatcher.remote_python.leftovers import what_is_left
 from dispatcher.remote_python.probed import Probe, probe
 from dispatcher.ssh import SshTarget, TransferFailed
 from dispatcher.ssh.running import Ran
@@ -112,8 +113,8 @@ def test_odd_answers_are_said_when_a_machine_is_looked_over(
         def exists(self, path: str) -> bool:
             return path == "."
 
-    monkeypatch.setattr(host_check, "connect", lambda *_, **__: Open())
-    login, python, sftp = host_check.check_machine(MACHINE, HostNeeds())
+    monkeypatch.setattr(machine, "connect", lambda *_, **__: Open())
+    login, python, sftp = SshHost(MACHINE, "far").check(HostNeeds())
     assert (login.topic, sftp.topic) == ("login", "sftp")
     assert (python.topic, python.verdict) == ("python", Severity.PROBLEM)
     assert "answers what it should not" in python.text
