@@ -20,7 +20,7 @@ from dispatcher.core.model import EndReason
 from dispatcher.errors import BackendError
 from dispatcher.experiment.platform_base import S
 from dispatcher.platforms.registry import platform_of
-from dispatcher.ssh.inspecting import HostNeeds
+from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.wiring.machines import places
 from dispatcher.wiring.needs import worker_rules
 

@@ -1,4 +1,4 @@
-"""A machine of an experiment file that commands of ours can visit without a trial there."""
+"""A machine that commands of ours can visit without a trial there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from dispatcher.backends.ssh.past import Left
-    from dispatcher.ssh.inspecting import HostFinding, HostNeeds
+    from dispatcher.remote_python.findings import HostFinding, HostNeeds
 
 
 class ReachableHost(Protocol):

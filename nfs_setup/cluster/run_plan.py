@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nfs_setup.cluster.asking import ask
-from nfs_setup.cluster.ground import Ground, look
+from nfs_setup.cluster.asking import Ground, ask, look
 from nfs_setup.cluster.members import SERVER
-from nfs_setup.cluster.outcome import (
+from nfs_setup.cluster.plan import (
     DONE,
     FAILED,
     LEFT_OUT,
@@ -18,8 +17,8 @@ from nfs_setup.cluster.outcome import (
     WAITING,
     WORKING,
     Outcome,
+    Wave,
 )
-from nfs_setup.cluster.plan import Wave
 from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
@@ -110,7 +109,7 @@ class RunPlan:
         return grounds
 
     def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
-        """Two names of one machine are seen only once somebody has logged in at both."""
+        """Refuse two names of one machine; only a login at both shows that."""
         first: dict[str, Outcome] = {}
         # The server first, whichever wave it is in.
         for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):

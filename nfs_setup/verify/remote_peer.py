@@ -9,7 +9,7 @@ from typing import Any
 from nfs_setup.cluster import bundle
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
-from nfs_setup.verify.peer import PeerHangs, PeerLost
+from nfs_setup.verify.peers import PeerHangs, PeerLost
 
 #: Run a program with its input, for so many seconds at most (:class:`Ran`, code 124).
 Run = Callable[[Sequence[str], bytes, float], Ran]
@@ -30,7 +30,7 @@ class RemotePeer:
         self._python = python
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
-        """See :class:`~nfs_setup.verify.peer.Peer`."""
+        """See :class:`~nfs_setup.verify.peers.Peer`."""
         stdin = bundle.packed() + json.dumps({"verb": "probe", **request}).encode()
         ran = self._run(bundle.command(self._python), stdin, limit_s)
         if ran.code == 124:

@@ -36,7 +36,7 @@ SHARES: tuple[Mutation, ...] = (
         "torn-reads-of-a-share-pass",
         7,
         "a share on which half a file shows under its name is called good",
-        "nfs_setup/verify/probe_churn.py",
+        "nfs_setup/verify/churn.py",
         '        if checksum.decode("ascii") == digest(body):',
         '        if checksum.decode("ascii"):',
         ("tests/unit/nfs_setup/verify/test_probes.py",),

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.remote_weights import version_of, view_of
 from trial_runtime.checkpoints import folder_of, make_folder
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
-from trial_runtime.session_file import SESSION_VERSION, SessionFile
+from trial_runtime.session_file import SESSION_VERSION, PinnedVersion, SessionFile
 from trial_runtime.weights.paths import STORES_NAME
 from trial_runtime.weights.patience import bound_for, revalidate_shared
 
@@ -27,7 +27,7 @@ class Unpreparable(Exception):
     """Raised when an attempt cannot start; its text goes to the user."""
 
 
-def session_for(config: AgentConfig, start: wire.Start, address: str) -> SessionFile:
+def session_for(config: AgentConfig, start: facts.StartAttempt, address: str) -> SessionFile:
     """The session of an attempt without its paths, see :func:`located`. Touches no disk.
 
     Args:
@@ -61,7 +61,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         folder_of(config.weights_root, config.experiment, start.trial),
         f"{folder}/work" if spec.own_folders else "",
         stores=stores_folder(config, root),
-        versions=start.versions,
+        versions=tuple(PinnedVersion(v.store, v.number, v.path, v.digest) for v in start.versions),
     )
 
 
@@ -78,7 +78,7 @@ def stores_folder(config: AgentConfig, weights_root: str) -> str:
     return os.path.join(weights_root, STORES_NAME, config.experiment)
 
 
-def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:
+def located(config: AgentConfig, start: facts.StartAttempt, session: SessionFile) -> SessionFile:
     """A session with absolute paths, which are checked once more on this host.
 
     Waits for the server where the weights root is shared.
@@ -99,7 +99,7 @@ def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> Ses
 
 
 def _paths(
-    config: AgentConfig, start: wire.Start, weights_root: str
+    config: AgentConfig, start: facts.StartAttempt, weights_root: str
 ) -> tuple[str | None, str | None]:
     from trial_runtime.weights.paths import resolve_in_root
 
@@ -136,7 +136,7 @@ def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str |
     return _encode(parameters).decode()
 
 
-def session_path(config: AgentConfig, start: wire.Start) -> str:
+def session_path(config: AgentConfig, start: facts.StartAttempt) -> str:
     """The path of an attempt's session file while it runs.
 
     It is in the private run folder, so that a trial which prints nothing leaves no trace in the

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.platforms.host import ReachableHost
+from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.ssh import SshTarget
-from dispatcher.ssh.inspecting import HostNeeds
 from trial_runtime.torch_version import why_unsafe
 
 _UNSAFE = {"torch": why_unsafe}
@@ -23,14 +24,13 @@ _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(
 
 @dataclass(frozen=True)
 class CheckTarget:
-    """A machine, its name in the output, and what is needed there.
+    """A machine, and what is needed there.
 
-    ``weights_here`` is this machine's weights root, ``weights_there`` the folder there that must be
-    the same; empty where that is unknown.
+    ``weights_here`` is this machine's weights root, ``weights_there`` the folder that must be the
+    same there, unless the machine has another one; empty where that is unknown.
     """
 
-    name: str
-    target: SshTarget
+    host: ReachableHost
     needs: HostNeeds
     weights_here: Path | None = None
     weights_there: str = ""
@@ -107,10 +107,13 @@ def check_targets(word: str, python: str, weights: str, jump: str) -> list[Check
     """
     if is_file(word):
         return _of_file(Path(word))
-    from dispatcher.cli.hosts.supply import supply
+    from dispatcher.backends.ssh.machine import Machine
+    from dispatcher.platforms.ssh.hosts import SshHost
 
-    needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
-    return [CheckTarget(word, target_named(word, jump), needs, weights_there=weights)]
+    needs = HostNeeds(useful=_useful(), unsafe=_UNSAFE)
+    target = target_named(word, jump)
+    host = SshHost(Machine(word, lambda: target, python=python), target.label)
+    return [CheckTarget(host, needs, weights_there=weights)]
 
 
 def _useful(*, cache: bool = True) -> dict[str, str]:
@@ -122,13 +125,9 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
 
 
 def _of_file(path: Path) -> list[CheckTarget]:
-    from dispatcher.backends.ssh.provisioning import OLDEST
-    from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
-    from dispatcher.experiment.ssh_service import MachineConfig
     from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.platforms.ssh.from_section import machine_of, target_of
-    from dispatcher.ssh.inspecting import NEEDED_MODULES
+    from dispatcher.platforms.registry import platform_of
     from dispatcher.wiring.machines import places
     from dispatcher.wiring.resources import agent_resources
 
@@ -136,27 +135,23 @@ def _of_file(path: Path) -> list[CheckTarget]:
     root = config.weights_root
     targets = []
     for place in places(config):
-        if not isinstance(place.part, MachineConfig):
+        host = platform_of(place.service).host(place.worker, place.part)
+        if host is None:
             continue
-        machine = machine_of(place.worker, place.part)
         resources, taken = agent_resources(config, place), config.trial_needs
         needs = HostNeeds(
-            python=machine.command(),
-            oldest=OLDEST,
             unsafe=_UNSAFE,
             useful=_useful(cache=config.weights_cache.when != "off"),
-            supply=supply,
-            work_folder=machine.work_folder,
-            read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            modules=(*NEEDED_MODULES, "pynvml") if resources.must_have_gpus else NEEDED_MODULES,
+            read_folders=tuple(map(str, config.weights_read_roots)),
+            modules=("pynvml",) if resources.must_have_gpus else (),
             cpus=taken.trial_cpu_number or 0.0,
             gpus=taken.trial_gpu_number or 0.0,
             gpu_memory=config.min_gpu_memory or 0,
             gpu_indices=resources.gpu_indices or (),
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
-        there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        targets.append(CheckTarget(place.worker, target_of(place.part), needs, here, there))
+        there = str(root) if isinstance(root, Path) else ""
+        targets.append(CheckTarget(host, needs, here, there))
     if not targets:
         raise UserError(
             "names no machines", hint="see trainingService.machineList", where=str(path)

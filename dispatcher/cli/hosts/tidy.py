@@ -14,8 +14,8 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.backends.ssh.past import Left
+    from dispatcher.platforms.host import ReachableHost
 
 #: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
@@ -52,57 +52,54 @@ def tidy(
     What a process there uses stays, and so does what changed lately. Of an experiment that could
     be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
-    from dispatcher.backends.ssh.past import remove, what_is_left, why_it_stays
-    from dispatcher.ssh import connect
+    from dispatcher.backends.ssh.past import why_it_stays
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")
     reports = []
     for word in targets:
-        for machine in _machines(word, work_folder, python):
-            with connect(machine.target()) as connection:
-                left = what_is_left(connection, machine)
-                stays = {
-                    name: why_it_stays(name, one, days=older_than, experiment=experiment)
-                    for name, one in left.items()
-                }
-                goes = [name for name, why in stays.items() if not why]
+        for host in _hosts(word, work_folder, python):
+            left = host.leftovers()
+            stays = {
+                name: why_it_stays(name, one, days=older_than, experiment=experiment)
+                for name, one in left.items()
+            }
+            goes = [name for name, why in stays.items() if not why]
+            if not as_json:
+                _show(host.name, left, stays)
+            gone: list[str] = []
+            if goes and not dry_run:
+                confirmed(f"Remove {len(goes)} folders of {host.name}?", yes)
+                gone = host.remove(goes)
+                freed = size(sum(left[name].bytes for name in gone))
                 if not as_json:
-                    _show(machine.name, left, stays)
-                gone: list[str] = []
-                if goes and not dry_run:
-                    confirmed(f"Remove {len(goes)} folders of {machine.name}?", yes)
-                    gone = remove(connection, machine, goes)
-                    freed = size(sum(left[name].bytes for name in gone))
-                    if not as_json:
-                        say(f"{safe_text(machine.name)}: {len(gone)} removed, {freed}")
-            reports.append({"machine": machine.name, "left": left, "stays": stays, "removed": gone})
+                    say(f"{safe_text(host.name)}: {len(gone)} removed, {freed}")
+            reports.append({"machine": host.name, "left": left, "stays": stays, "removed": gone})
     if as_json:
         print_json({"machines": reports})
 
 
-def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
+def _hosts(word: str, work_folder: str, python: str) -> list[ReachableHost]:
     from dispatcher.backends.ssh.machine import Machine
     from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
+    from dispatcher.platforms.ssh.hosts import SshHost
 
     if not is_file(word):
         target = target_named(word)
-        return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
+        machine = Machine(word, lambda: target, python=python, work_folder=work_folder)
+        return [SshHost(machine, target.label)]
     from dispatcher.experiment import load_experiment
-    from dispatcher.experiment.ssh_service import MachineConfig
     from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.platforms.ssh.from_section import machine_of
+    from dispatcher.platforms.registry import platform_of
     from dispatcher.wiring.machines import places
 
     need_paramiko()
-    machines = [
-        machine_of(place.worker, place.part)
-        for place in places(with_default_folder(load_experiment(Path(word))))
-        if isinstance(place.part, MachineConfig)
-    ]
-    if not machines:
+    named = places(with_default_folder(load_experiment(Path(word))))
+    hosts = [platform_of(place.service).host(place.worker, place.part) for place in named]
+    reachable = [host for host in hosts if host is not None]
+    if not reachable:
         raise UserError("names no machines", hint="see trainingService.machineList", where=word)
-    return machines
+    return reachable
 
 
 def _show(machine: str, left: dict[str, Left], stays: dict[str, str]) -> None:

@@ -26,6 +26,11 @@ def machine_of(worker: str, machine: MachineConfig) -> Machine:
     )
 
 
+def label_of(login: LoginConfig) -> str:
+    """The address of a machine, for people; no secret is looked up."""
+    return SshTarget(login.host, login.port or 0, login.user or "").label
+
+
 def target_of(login: LoginConfig) -> SshTarget:
     """The target of a login, with secrets looked up now. Raises ``PermanentBackendError``."""
     jump = login.jump if isinstance(login, MachineConfig) else None

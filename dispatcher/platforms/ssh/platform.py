@@ -41,10 +41,11 @@ class SshPlatform(AgentPlatform[SshServiceConfig]):
 
     def host(self, worker: str, part: Section) -> ReachableHost:
         """See :meth:`Platform.host`: every worker has a machine."""
+        from dispatcher.platforms.ssh.from_section import label_of, machine_of
         from dispatcher.platforms.ssh.hosts import SshHost
 
         assert isinstance(part, MachineConfig)
-        return SshHost(worker, part)
+        return SshHost(machine_of(worker, part), label_of(part))
 
     def worker_files(self, given: Given[SshServiceConfig]) -> WorkerFiles:
         """See :meth:`Platform.worker_files`: one login for all attempts."""

@@ -15,7 +15,7 @@ from dispatcher.backends.agents import visited as process
 from dispatcher.backends.agents.process import Loss
 from dispatcher.backends.agents.visit import AgentEnded
 from dispatcher.backends.agents.visited import VisitedProcess
-from dispatcher.backends.ssh.probing import HostUnfit
+from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.ssh import ConnectionLost, HostUnreachable
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,12 @@ from rich.console import Console
 
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs.inventory import read_inventory
-from dispatcher.cli.nfs.login import logins
+from dispatcher.cli.nfs.login import OverSsh, logins
 from dispatcher.cli.nfs.progress import MachineProgress
+from dispatcher.errors import PassingBackendError
 from nfs_setup.cluster import plan
 from nfs_setup.cluster.members import Login, Member
-from nfs_setup.cluster.outcome import Outcome
+from nfs_setup.cluster.plan import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.errors import RequestRefused
@@ -314,6 +315,33 @@ def test_the_share_is_measured_from_all_clients(
     assert [machine["name"] for machine in document["facts"]["machines"]] == ["one"]
     assert document["facts"]["machines"][0]["begun"]["uid"] == os.getuid()
     assert os.listdir(tmp_path / "w") == [], "nothing is left there"
+
+
+def test_a_client_that_is_lost_after_its_login_is_named_and_the_others_are_measured(
+    bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "w").mkdir()
+    file = tmp_path / "inventory.yml"
+    text = INVENTORY.replace('  owner: "1000"\n', "").replace("/mnt/w", str(tmp_path / "w"))
+    file.write_text(text)
+
+    @contextlib.contextmanager
+    def two_breaks(member: Member) -> Iterator[Remote]:
+        yield OverSsh(Broken()) if member.name == "two" else LocalHost()  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dispatcher.cli.nfs.login.logins", lambda *_: two_breaks)
+    said = bequeath("nfs", "cluster", file, "--verify", "--quick", "--json")
+    document = json.loads(said.out)
+    assert document["unasked"] == [{"host": "two", "message": "the line is cut", "hint": ""}]
+    assert [machine["name"] for machine in document["facts"]["machines"]] == ["one"]
+    assert os.listdir(tmp_path / "w") == [], "nothing is left there"
+
+
+class Broken:
+    """A connection that has ended by the time it is used."""
+
+    def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> object:
+        raise PassingBackendError("the line is cut")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nfs_setup.cluster import plan
-from nfs_setup.cluster.outcome import Outcome
+from nfs_setup.cluster.plan import Outcome
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.host import Ran
 from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster, inventory

@@ -23,7 +23,6 @@ from nfs_setup.verify import (
     Plan,
     facts,
     judged,
-    local_peer,
     survey,
 )
 from nfs_setup.verify.files import new_name
@@ -37,7 +36,7 @@ PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0,
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is to end in order gets the time to, however busy the machine."""
-    monkeypatch.setattr(local_peer, "_END_S", 120.0)
+    monkeypatch.setattr("nfs_setup.verify.peers._END_S", 120.0)
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_a_process_ends_with_who_asked_it_and_removes_what_it_began(tmp_path: Pa
 
 def test_a_process_that_dies_is_lost() -> None:
     peer = LocalPeer("here")
-    os.kill(peer._process.pid, 9)
+    os.kill(peer.process.pid, 9)
     with pytest.raises(PeerLost, match="died"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
@@ -109,7 +108,7 @@ def test_a_process_that_takes_too_long_is_interrupted_and_cleans_up(tmp_path: Pa
     with pytest.raises(PeerLost, match="something else"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
-    assert peer._process.returncode == 0
+    assert peer.process.returncode == 0
     assert os.listdir(tmp_path) == []
 
 
