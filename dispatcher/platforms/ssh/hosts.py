@@ -12,7 +12,6 @@ from dispatcher.errors import BackendError, UserError
 from dispatcher.remote_python.findings import HostFinding, HostNeeds, Severity, inspect
 from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
-from dispatcher.ssh import SessionRefused, SshConnection
 from dispatcher.ssh.login import Dial
 
 
@@ -48,7 +47,7 @@ class SshHost:
             with machine.log_in(self._dial) as connection:
                 text = f"as {connection.user} in {time.monotonic() - started:.1f} s"
                 login = HostFinding("login", Severity.OK, text)
-                return [login, *inspect(machine.python_on(connection), own), _sftp(connection)]
+                return [login, *inspect(machine.python_on(connection), own)]
         except (BackendError, UserError) as error:
             return [HostFinding("login", Severity.PROBLEM, error.message, error.hint)]
 
@@ -66,13 +65,3 @@ class SshHost:
     def _python(self) -> Iterator[RemotePython]:
         with self._machine.log_in(self._dial) as connection:
             yield self._machine.python_on(connection)
-
-
-def _sftp(connection: SshConnection) -> HostFinding:
-    try:
-        connection.exists(".")
-    except SessionRefused as error:
-        return HostFinding("sftp", Severity.NOTE, error.message, error.hint)
-    except BackendError as error:
-        return HostFinding("sftp", Severity.NOTE, error.message)
-    return HostFinding("sftp", Severity.OK, "files can be sent and fetched")
