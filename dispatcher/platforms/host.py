@@ -1,13 +1,26 @@
-"""A machine of an experiment file that commands of ours can visit without a trial there."""
+"""A machine that commands of ours can visit without a trial there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from dispatcher.remote_python.findings import HostFinding, HostNeeds
-    from dispatcher.remote_python.leftovers import Left
+
+_DAY_S = 86400.0
+
+
+class Left(msgspec.Struct, frozen=True):
+    """The folder of one worker of an experiment. ``age_s``: since something in it has changed;
+    ``used``: a process there uses it; ``unfinished``: its agent has not ended of itself."""
+
+    bytes: int
+    age_s: float
+    used: bool
+    unfinished: bool = msgspec.field(name="told")
 
 
 class ReachableHost(Protocol):
@@ -24,7 +37,8 @@ class ReachableHost(Protocol):
     def check(self, needs: HostNeeds) -> list[HostFinding]:
         """Look whether trials can run there; what cannot be looked at is a finding, too.
 
-        What its own section says (its folders) is put in the place of that of ``needs``.
+        What its own section says (its Python, its folders) is put in the place of that of
+        ``needs``.
         """
         ...
 
@@ -37,3 +51,21 @@ class ReachableHost(Protocol):
         """Remove folders, but for those in use by now; returns the names of those that are gone.
         Raises ``BackendError``."""
         ...
+
+
+def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
+    """Why a folder is not removed, or nothing. Pure.
+
+    Args:
+        name: as ``ID/WORKER``.
+        left: the facts of it.
+        days: how long nothing may have changed there.
+        experiment: the id of the only one to remove, whatever its age; empty for all.
+    """
+    if experiment and name.partition("/")[0] != experiment:
+        return "another experiment"
+    if left.used:
+        return "in use"
+    if experiment:
+        return "its agent has not ended" if left.unfinished else ""
+    return "" if left.age_s >= days * _DAY_S else "not old enough"

@@ -10,7 +10,7 @@ from pathlib import Path
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.wheelhouse import USEFUL
-from dispatcher.wiring.machines import Place
+from dispatcher.wiring.places import Place
 from dispatcher.wiring.resources import agent_resources
 from trial_runtime.torch_version import why_unsafe
 

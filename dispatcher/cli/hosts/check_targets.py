@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dispatcher.platforms.host import ReachableHost
     from dispatcher.remote_python.findings import HostNeeds
     from dispatcher.ssh import SshTarget
-    from dispatcher.wiring.machines import Place
+    from dispatcher.wiring.places import Place
 
 _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(?P<port>\d{1,5}))?")
 
@@ -62,8 +62,8 @@ def host_named(
     Raises:
         UserError: the text names no machine.
     """
-    from dispatcher.backends.ssh.machine import Machine
     from dispatcher.platforms.ssh.hosts import SshHost
+    from dispatcher.platforms.ssh.machine import Machine
 
     target = target_named(text, jump)
     machine = Machine(text, lambda: target, python=python, work_folder=work_folder)
@@ -80,7 +80,7 @@ def hosts_of_file(path: Path) -> tuple[ExperimentConfig, list[tuple[Place, Reach
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
     from dispatcher.platforms.registry import platform_of
-    from dispatcher.wiring.machines import places
+    from dispatcher.wiring.places import places
 
     config = with_default_folder(load_experiment(path))
     named = [(x, platform_of(x.service).host(x.worker, x.part)) for x in places(config)]

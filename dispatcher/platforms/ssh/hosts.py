@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import BackendError, UserError
+from dispatcher.platforms.host import Left
+from dispatcher.platforms.ssh.leftovers import remove, what_is_left
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.findings import HostFinding, HostNeeds, Severity, inspect
-from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.ssh.login import Dial
 

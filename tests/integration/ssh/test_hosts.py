@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.ssh.machine import Machine
 from dispatcher.platforms.ssh.hosts import SshHost
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.findings import HostNeeds, Severity
 from dispatcher.ssh import (
     ConnectionLost,
