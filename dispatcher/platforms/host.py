@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 if TYPE_CHECKING:
     from dispatcher.remote_python.findings import HostFinding, HostNeeds
-
-_DAY_S = 86400.0
-
-
-class Left(msgspec.Struct, frozen=True):
-    """The folder of one worker of an experiment. ``age_s``: since something in it has changed;
-    ``used``: a process there uses it; ``unfinished``: its agent has not ended of itself."""
-
-    bytes: int
-    age_s: float
-    used: bool
-    unfinished: bool = msgspec.field(name="told")
+    from dispatcher.remote_python.leftovers import Left
 
 
 class ReachableHost(Protocol):
@@ -51,21 +38,3 @@ class ReachableHost(Protocol):
         """Remove folders, but for those in use by now; returns the names of those that are gone.
         Raises ``BackendError``."""
         ...
-
-
-def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
-    """Why a folder is not removed, or nothing. Pure.
-
-    Args:
-        name: as ``ID/WORKER``.
-        left: the facts of it.
-        days: how long nothing may have changed there.
-        experiment: the id of the only one to remove, whatever its age; empty for all.
-    """
-    if experiment and name.partition("/")[0] != experiment:
-        return "another experiment"
-    if left.used:
-        return "in use"
-    if experiment:
-        return "its agent has not ended" if left.unfinished else ""
-    return "" if left.age_s >= days * _DAY_S else "not old enough"

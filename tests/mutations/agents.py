@@ -453,7 +453,7 @@ AGENTS: tuple[Mutation, ...] = (
         "what-runs-is-tidied-away",
         4,
         "hosts tidy removes what a process there still writes",
-        "dispatcher/platforms/host.py",
+        "dispatcher/remote_python/leftovers.py",
         "    if left.used:",
         "    if not left:",
         ("tests/integration/ssh/test_command_line.py",),

@@ -14,7 +14,8 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.platforms.host import Left, ReachableHost
+    from dispatcher.platforms.host import ReachableHost
+    from dispatcher.remote_python.leftovers import Left
 
 #: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
@@ -51,7 +52,7 @@ def tidy(
     What a process there uses stays, and so does what changed lately. Of an experiment that could
     be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
-    from dispatcher.platforms.host import why_it_stays
+    from dispatcher.remote_python.leftovers import why_it_stays
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")

@@ -106,8 +106,7 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     if event.hopeless:
         worker.losses = max(worker.losses, WORKER_LOSSES_IN_A_ROW)
     worker.trouble = event.reason
-    for trial_id in sorted(worker.running):
-        attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
+    _end_attempts(state, worker, EndReason.PREEMPTED if event.planned else EndReason.LOST, out)
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
         return
     if event.kept_out:
@@ -142,9 +141,16 @@ def worker_waits(state: State, event: e.WorkerWaits, out: list[Action]) -> None:
     worker.suspect_since = None
     worker.waiting = event.reason
     worker.waits_since = state.now - event.waited_s
-    for trial_id in sorted(worker.running):
-        attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
+    _end_attempts(state, worker, EndReason.PREEMPTED, out)
     out.append(ReportWorker(worker.id, waits_text(worker, state.now)))
+
+
+def _end_attempts(state: State, worker: Worker, reason: EndReason, out: list[Action]) -> None:
+    """End all that ran on a worker that is gone; what was to end has ended as it was to."""
+    for trial_id in sorted(worker.running):
+        trial = state.trials[trial_id]
+        was_to_end = trial.kill_reason is not None
+        attempt_over(state, trial, EndReason.LOST if was_to_end else reason, out)
 
 
 def _waits_no_more(worker: Worker) -> None:

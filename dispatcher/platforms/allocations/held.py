@@ -55,6 +55,11 @@ _HOW = {
     None: "its allocation has ended",
 }
 
+#: Reasons for a wait while the scheduler has not given its own.
+SUBMITTED, UNLISTED = "it was submitted", "its scheduler does not list it yet"
+PREPARED = "its place is being prepared"
+OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED)
+
 _COMING = (AllocationState.WAITING, AllocationState.STARTING)
 
 
@@ -113,6 +118,11 @@ class Held:
         if self._newest is None or not self.is_there:
             return None
         return allocation_name(self._label, self._worker, self._newest.number)
+
+    @property
+    def ticket(self) -> str:
+        """The secret of its agent; empty if there is none."""
+        return "" if self._newest is None else self._newest.ticket
 
     @property
     def number(self) -> int | None:
@@ -217,7 +227,7 @@ class Held:
         """Judge one that is not listed: lists lag behind orders, and forget what has ended."""
         lags = now < self._unseen_until or 0 <= age_s < UNSEEN_S
         if self.state is None and lags and not self.condemned:
-            self.reason = self.reason or "its scheduler does not list it yet"
+            self.reason = self.reason or UNLISTED
             return None
         loss = Loss("its scheduler does not know its allocation any more")
         return self._gone(now, loss)
@@ -236,7 +246,7 @@ class Held:
         self.state = allocation.state
         self.reason = allocation.reason
         if self.state is AllocationState.STARTING:
-            self.reason = self.reason or "its place is being prepared"
+            self.reason = self.reason or PREPARED
             return None
         self.waiting_since = min(self.waiting_since, now - allocation.waiting_s)
         if self.heard or now - self.waiting_since <= self._limit_s:

@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from dispatcher.platforms.agents.process import Loss, Waiting
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationOrder, Bounds
 from dispatcher.platforms.allocations.decide import Seat
-from dispatcher.platforms.allocations.held import UNSEEN_S, Held
+from dispatcher.platforms.allocations.held import SUBMITTED, UNSEEN_S, Held
 from dispatcher.platforms.allocations.order import order_of
 from trial_runtime.agent.config import AgentConfig
 
@@ -145,7 +145,7 @@ class AllocationProcess:
             if held.condemned:
                 reason = "its last allocation has not ended yet"
             elif held.is_there:
-                reason = self.trouble or held.reason or "it was submitted"
+                reason = self.trouble or held.reason or SUBMITTED
             elif now < held.not_before:
                 reason = "the one before ended soon: the next is asked for later"
             else:
@@ -263,7 +263,7 @@ class AllocationProcess:
         if self._untold is None or self._held.state is None or self._held.condemned:
             return None
         config, self._untold = self._untold, None
-        return config
+        return order_of("", replace(config, ticket=self._held.ticket), self._home).config
 
     def grace_to_cancel(self, now: float) -> float | None:
         """The grace with which its allocation is to be cancelled now; None if it is not."""

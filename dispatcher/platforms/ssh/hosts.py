@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from dispatcher.errors import BackendError, UserError
-from dispatcher.platforms.host import Left
-from dispatcher.platforms.ssh.leftovers import remove, what_is_left
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.findings import HostFinding, HostNeeds, Severity, inspect
+from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.ssh.login import Dial
 

@@ -58,6 +58,16 @@ def test_a_place_that_is_taken_back_costs_nobody_anything() -> None:
     scene.assert_replays()
 
 
+def test_the_file_says_how_often_a_place_may_be_taken_from_a_trial() -> None:
+    scene = Scene(lost_retries=0, retries={EndReason.PREEMPTED: 1})
+    scene.propose(0)
+    scene.say(e.WorkerLost(HOST, "wall time", planned=True))
+    assert scene.state.trials[0].outcome is None
+    scene.wait_until(scene.state.now + 600.0)
+    scene.say(e.WorkerJoined(HOST, 1), e.WorkerLost(HOST, "wall time", planned=True))
+    assert scene.state.trials[0].outcome is Outcome.LOST
+
+
 def test_whoever_was_lost_before_is_not_forgiven_by_a_planned_loss() -> None:
     scene = Scene()
     scene.say(e.WorkerLost(HOST, "its process ended"))

@@ -225,8 +225,9 @@ def test_a_head_that_dies_between_order_and_join_leaves_one_allocation(
     assert [order.name for order in scheduler.orders] == ["lab-q-1-1"]
     assert [(name, config.epoch) for name, config in scheduler.given] == [("lab-q-1-1", 2)]
     assert scheduler.cancelled == []
-    ticket = scheduler.orders[0].config.ticket
-    assert second.processes[0].expects(1, ticket) is True
+    ordered, given = scheduler.orders[0].config, scheduler.given[0][1]
+    assert given == replace(ordered, epoch=2), "the same, but for its head"
+    assert second.processes[0].expects(1, given.ticket) is True
     assert second.processes[0].expects(1, "") is False
 
 

@@ -14,10 +14,10 @@ from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.ssh import machine
 from dispatcher.platforms.ssh.files import FileServer, SshFiles
 from dispatcher.platforms.ssh.hosts import SshHost
-from dispatcher.platforms.ssh.leftovers import what_is_left
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.errors import HostUnfit, TransferFailed
 from dispatcher.remote_python.findings import HostNeeds, Severity
+from dispatcher.remote_python.leftovers import what_is_left
 from dispatcher.remote_python.probed import Probe, probe
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.running import Ran

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PassingBackendError
-from dispatcher.platforms.host import Left
-from dispatcher.platforms.ssh.leftovers import remove, what_is_left
+from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.ssh.running import Ran
 
