@@ -1,4 +1,4 @@
-"""A machine of an experiment file that commands of ours can visit without a trial there."""
+"""A machine that commands of ours can visit without a trial there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class ReachableHost(Protocol):
     def check(self, needs: HostNeeds) -> list[HostFinding]:
         """Look whether trials can run there; what cannot be looked at is a finding, too.
 
-        What its own section says (its folders) is put in the place of that of ``needs``.
+        What its own section says (its Python, its folders) is put in the place of that of
+        ``needs``.
         """
         ...
 

@@ -184,7 +184,7 @@ def check(
 ) -> None:
     """Log in to each machine and look whether trials can run there. Starts nothing.
 
-    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, SFTP, and whether
+    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, and whether
     the weights root is there, can be written and is the same folder as here. Modules that will be
     brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
     a problem.

@@ -14,9 +14,10 @@ from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.ports import FileEntry, FileList, FilePiece
+from dispatcher.remote_python.errors import TransferFailed
 from dispatcher.remote_python.on_host.shell import VARIABLE
 from dispatcher.remote_python.runner import RemotePython, too_old
-from dispatcher.ssh import SshConnection, TransferFailed
+from dispatcher.ssh import SshConnection
 from dispatcher.ssh.started import Started
 from dispatcher.ssh.terminal import hand_over
 
@@ -128,15 +129,16 @@ class SshFiles:
 
     def shell(self, command: Sequence[str], *, terminal: bool) -> int:
         """See :meth:`dispatcher.ports.AttemptFiles.shell`."""
-        connection = self._server.connection()
         folder = self._whereabouts.folder
-        if not connection.exists(folder):
+        head, _ = self._server.ask({"ask": "there", "folder": folder}, 0)
+        if not head.get("there"):
             attempt = f"{self._whereabouts.trial}.{self._whereabouts.attempt}"
             raise PermanentBackendError(
                 f"nothing is left of attempt {attempt}: no {folder}", where=self.place
             )
         order = json.dumps({**self._whereabouts.for_shell(), "command": list(command)})
         argv = self._server.python().argv_for_terminal("shell")
+        connection = self._server.connection()
         return hand_over(connection, argv, environment={VARIABLE: order}, terminal=terminal)
 
     def close(self) -> None:

@@ -15,11 +15,11 @@ from dispatcher.platforms.ssh import machine
 from dispatcher.platforms.ssh.files import FileServer, SshFiles
 from dispatcher.platforms.ssh.hosts import SshHost
 from dispatcher.platforms.ssh.machine import Machine
-from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.errors import HostUnfit, TransferFailed
 from dispatcher.remote_python.findings import HostNeeds, Severity
 from dispatcher.remote_python.leftovers import what_is_left
 from dispatcher.remote_python.probed import Probe, probe
-from dispatcher.ssh import SshTarget, TransferFailed
+from dispatcher.ssh import SshTarget
 from dispatcher.ssh.running import Ran
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
@@ -110,11 +110,8 @@ def test_odd_answers_are_said_when_a_machine_is_looked_over(
 
         def __exit__(self, *_: object) -> None: ...
 
-        def exists(self, path: str) -> bool:
-            return path == "."
-
     monkeypatch.setattr(machine, "connect", lambda *_, **__: Open())
-    login, python, sftp = SshHost(MACHINE, "far").check(HostNeeds())
-    assert (login.topic, sftp.topic) == ("login", "sftp")
+    login, python = SshHost(MACHINE, "far").check(HostNeeds())
+    assert (login.topic, login.verdict) == ("login", Severity.OK)
     assert (python.topic, python.verdict) == ("python", Severity.PROBLEM)
     assert "answers what it should not" in python.text
