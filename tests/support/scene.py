@@ -146,7 +146,7 @@ class Scene:
         """The state that a new head would find: metrics are not in its journal."""
         state = core.new_state(self.settings)
         for _, at, event in self.rows:
-            if not isinstance(event, e.NOT_JOURNALLED):
+            if e.is_journalled(event):
                 core.apply(state, event, at)
         return state
 
