@@ -22,8 +22,6 @@ from msgspec.structs import replace
 from benchmarks.harness import _Quiet
 from benchmarks.rows import Row, row
 from benchmarks.run_experiment import TRIALS
-from dispatcher.backends.agents.driver import AgentDriver
-from dispatcher.backends.agents.process import Loss
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
@@ -32,6 +30,8 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.process import Loss
 from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig

@@ -64,7 +64,7 @@ from dispatcher.upkeep.retention import (
     gone_when_completed,
     sweep_at_the_end,
 )
-from dispatcher.wiring.machines import secrets_of_services
+from dispatcher.wiring.places import secrets_of_services
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config

@@ -25,7 +25,7 @@ from dispatcher.experiment.planned import LOCAL
 from dispatcher.folders import ExperimentFolder
 from dispatcher.queries import ExperimentReader
 from dispatcher.upkeep.disk_watch import Watermark
-from dispatcher.wiring.machines import Place, places
+from dispatcher.wiring.places import Place, places
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.
 EVERY_S = 2.0

@@ -19,7 +19,7 @@ from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles
 from dispatcher.wiring.agents import worker_config
 from dispatcher.wiring.archives import packer
-from dispatcher.wiring.machines import Place, places
+from dispatcher.wiring.places import Place, places
 from trial_runtime.endpoint import Endpoint
 
 

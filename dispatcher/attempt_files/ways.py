@@ -6,11 +6,11 @@ from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.attempt_files.fetching import kind_of
 from dispatcher.attempt_files.gathered import Gathered
-from dispatcher.backends.files.here import LocalFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import BequeathError
 from dispatcher.folders import ExperimentFolder
 from dispatcher.ownership import demand_ours
+from dispatcher.platforms.files.here import LocalFiles
+from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.ports import AttemptFiles
 
 

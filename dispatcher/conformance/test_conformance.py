@@ -21,8 +21,8 @@ from dispatcher.errors import BackendError
 from dispatcher.experiment.platform_base import S
 from dispatcher.platforms.registry import platform_of
 from dispatcher.remote_python.findings import HostNeeds
-from dispatcher.wiring.machines import places
 from dispatcher.wiring.needs import worker_rules
+from dispatcher.wiring.places import places
 
 REFERENCE = re.compile(r"(env|file):.")
 

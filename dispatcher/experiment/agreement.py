@@ -48,7 +48,7 @@ def _trial_is_one_thing(config: AllKeys) -> None:
             )
 
 
-def _one_local_service(config: AllKeys) -> None:
+def _this_machine_once(config: AllKeys) -> None:
     if [worker.name for _, worker in config.workers].count(LOCAL) > 1:
         raise Misfit(
             "'trainingService' names this machine twice",
@@ -93,7 +93,7 @@ def _search_space_fits(config: AllKeys) -> None:
 
 _RULES = (
     _trial_is_one_thing,
-    _one_local_service,
+    _this_machine_once,
     _workers_can_be_told_apart,
     _head_listens_where_agents_look,
     _memory_is_one_agents,

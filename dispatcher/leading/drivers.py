@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dispatcher.backends.agents.driver import AgentDriver
-from dispatcher.backends.agents.process import AgentProcess
-from dispatcher.backends.agents.visit import Visit
-from dispatcher.backends.agents.visited import VisitedProcess
-from dispatcher.backends.service import ServiceBackend
-from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.channel import Router
 from dispatcher.core.ids import WorkerId
 from dispatcher.experiment.sections import LeasesConfig
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.process import AgentProcess
+from dispatcher.platforms.agents.visit import Visit
+from dispatcher.platforms.agents.visited import VisitedProcess
 from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import C, Closable, Driver
+from dispatcher.platforms.services.protocol import ServiceBackend
+from dispatcher.platforms.services.threaded import ThreadedBackend
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -56,7 +56,7 @@ class WorkerDrivers:
         known: whether a head before this one may have left something there.
         leads: whether this head still leads.
         trouble_with_share: why a share that an agent reports is not that of others; see
-            :class:`~dispatcher.backends.agents.driver.AgentDriver`.
+            :class:`~dispatcher.platforms.agents.driver.AgentDriver`.
         shared: what the workers of a section share.
         load: how much there is to do.
     """

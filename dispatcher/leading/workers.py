@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents.self_report import Statistics
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
@@ -23,6 +22,7 @@ from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders import ExperimentFolder
 from dispatcher.leading.drivers import SharedParts, WorkerDrivers
+from dispatcher.platforms.agents.self_report import Statistics
 from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import Driver
 from dispatcher.platforms.given import Given
@@ -30,7 +30,7 @@ from dispatcher.platforms.platform import Reach
 from dispatcher.platforms.registry import platform_of
 from dispatcher.wiring.agents import demand_references, worker_config
 from dispatcher.wiring.archives import packer
-from dispatcher.wiring.machines import Place, places
+from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig

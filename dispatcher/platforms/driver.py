@@ -9,11 +9,11 @@ from dispatcher.experiment.service import ServiceConfig
 from dispatcher.ports import Backend
 
 if TYPE_CHECKING:
-    from dispatcher.backends.agents.process import AgentProcess
-    from dispatcher.backends.agents.self_report import Statistics
-    from dispatcher.backends.agents.visit import Visit
-    from dispatcher.backends.service import ServiceBackend
+    from dispatcher.platforms.agents.process import AgentProcess
+    from dispatcher.platforms.agents.self_report import Statistics
+    from dispatcher.platforms.agents.visit import Visit
     from dispatcher.platforms.allocations.process import Load
+    from dispatcher.platforms.services.protocol import ServiceBackend
 
 
 class Driver(Backend, Protocol):

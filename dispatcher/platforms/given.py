@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic
 
-from dispatcher.backends.ssh.archive import Archives
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import S
 from dispatcher.platforms.allocations.allocation import service_label
+from dispatcher.platforms.archives import Archives
 from trial_runtime.agent.config import AgentConfig
 
 

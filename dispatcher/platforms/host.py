@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh.past import Left
     from dispatcher.remote_python.findings import HostFinding, HostNeeds
+    from dispatcher.remote_python.leftovers import Left
 
 
 class ReachableHost(Protocol):

@@ -12,13 +12,13 @@ from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.worker_files import FilesOneByOne, WorkerFiles
 
 if TYPE_CHECKING:
-    from dispatcher.backends.agents.visit import Visit
-    from dispatcher.backends.service import ServiceBackend
+    from dispatcher.platforms.agents.visit import Visit
     from dispatcher.platforms.allocations.allocation import Allocator
     from dispatcher.platforms.allocations.pool import AllocationPool
     from dispatcher.platforms.driver import Driver, Drivers
     from dispatcher.platforms.given import Given, ServiceGiven
     from dispatcher.platforms.host import ReachableHost
+    from dispatcher.platforms.services.protocol import ServiceBackend
     from dispatcher.ports import AttemptFiles
 
 A = TypeVar("A", bound=AllocationService)
@@ -87,7 +87,7 @@ class Platform(FilePlatform[S], ABC):
 class AgentPlatform(Platform[S]):
     """A platform whose trials run below our agent: it gets an agent's process somewhere and sees
     that it is gone, and no more. All visits are made in a thread of their own, one for each worker
-    (:class:`~dispatcher.backends.agents.visited.VisitedProcess`)."""
+    (:class:`~dispatcher.platforms.agents.visited.VisitedProcess`)."""
 
     @abstractmethod
     def visit(self, given: Given[S]) -> Visit:

@@ -7,10 +7,6 @@ work any more, and a platform of another version is refused by name.
 
 from __future__ import annotations
 
-from dispatcher.backends.agents.attended import AttendedVisit, Called, Told
-from dispatcher.backends.agents.visit import AgentEnded, Visit
-from dispatcher.backends.service import ServiceBackend
-from dispatcher.backends.ssh.archive import Archives
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
     AttemptEnded,
@@ -54,6 +50,8 @@ from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
+from dispatcher.platforms.agents.visit import AgentEnded, Visit
 from dispatcher.platforms.allocations.allocation import (
     Allocation,
     AllocationOrder,
@@ -63,8 +61,9 @@ from dispatcher.platforms.allocations.allocation import (
     Gone,
 )
 from dispatcher.platforms.allocations.section import Allocations, AllocationService
+from dispatcher.platforms.archives import Archives
 from dispatcher.platforms.driver import Driver, Drivers
-from dispatcher.platforms.files import files_in
+from dispatcher.platforms.files.files_in import files_in
 from dispatcher.platforms.given import Given, ServiceGiven
 from dispatcher.platforms.host import ReachableHost
 from dispatcher.platforms.platform import (
@@ -74,6 +73,7 @@ from dispatcher.platforms.platform import (
     Platform,
     Reach,
 )
+from dispatcher.platforms.services.protocol import ServiceBackend
 from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config

@@ -15,3 +15,11 @@ class NoPython(HostUnfit):
 
 class ProgramFailed(PassingBackendError):
     """Raised when a program of ours fails there, or when its answer is none that it gives."""
+
+
+class TransferFailed(PermanentBackendError):
+    """Raised when a file cannot be read or written there: no such folder, no permission."""
+
+
+class HostDiskFull(PassingBackendError):
+    """Raised when the machine has no room for what is sent to it."""

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from dispatcher.remote_python.errors import HostDiskFull, TransferFailed
 from dispatcher.remote_python.runner import RemotePython
-from dispatcher.ssh.errors import HostDiskFull, TransferFailed
 
 UNPACK_S = 3600.0
 

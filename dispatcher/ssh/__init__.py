@@ -1,4 +1,4 @@
-"""Machines reached over SSH: logging in, running commands, files, ports.
+"""Machines reached over SSH: logging in, running commands, ports.
 
 ``connect(SshTarget("gpu1"))`` gives a connection that many threads may use. Unknown and
 changed machines are refused. Errors say whether trying again helps: passing ones are
@@ -11,13 +11,11 @@ from dispatcher.ssh.errors import (
     CommandTimedOut,
     ConnectionLost,
     ForwardRefused,
-    HostDiskFull,
     HostKeyChanged,
     HostKeyUnknown,
     HostUnreachable,
     LoginRefused,
     SessionRefused,
-    TransferFailed,
 )
 from dispatcher.ssh.host_key import HostKey
 from dispatcher.ssh.running import Ran
@@ -27,7 +25,6 @@ __all__ = [
     "CommandTimedOut",
     "ConnectionLost",
     "ForwardRefused",
-    "HostDiskFull",
     "HostKey",
     "HostKeyChanged",
     "HostKeyUnknown",
@@ -37,6 +34,5 @@ __all__ = [
     "SessionRefused",
     "SshConnection",
     "SshTarget",
-    "TransferFailed",
     "connect",
 ]

@@ -1,4 +1,4 @@
-"""A machine one is logged in to: commands, files and ports, from many threads at once."""
+"""A machine one is logged in to: commands and ports, from many threads at once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from dispatcher.errors import BackendError
-from dispatcher.ssh import files, running
+from dispatcher.ssh import running
 from dispatcher.ssh.command import LAUNCHER, Launch, launch, launch_kill
 from dispatcher.ssh.errors import (
     CommandTimedOut,
     ConnectionLost,
     SessionRefused,
-    TransferFailed,
 )
 from dispatcher.ssh.forwarding import ReverseForwards
 from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
@@ -27,10 +26,8 @@ from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
-#: Bytes that are kept of each output of a command, and of a file.
+#: Bytes that are kept of each output of a command.
 MOST_OUTPUT_BYTES = 1 << 20
-MOST_FILE_BYTES = 64 << 20
-_FULL_KIB = 1024
 
 
 def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
@@ -188,51 +185,6 @@ class SshConnection:
         except BackendError:
             return False
 
-    def put(
-        self, path: str, data: bytes | BinaryIO | Path, mode: int = 0o600, *, limit_s: float = 3600
-    ) -> int:
-        """Write a file there, whole or not at all; returns its size in bytes.
-
-        It takes the place of one that is there. It has its mode before it has content, and is
-        not synced to the disk.
-
-        Args:
-            path: A relative one, or one with ``~/``, begins in the home folder.
-            data: The content, or a file to read it from.
-            mode: Its permissions.
-            limit_s: Seconds for all.
-
-        Raises:
-            TransferFailed, HostDiskFull, CommandTimedOut, ConnectionLost, SessionRefused: see
-                there.
-        """
-        path = files.from_home(path)
-        with self._sftp(path, "written", limit_s) as sftp:
-            return files.put(sftp, path, data, mode, self._is_full)
-
-    def get(self, path: str, *, most_bytes: int = MOST_FILE_BYTES, limit_s: float = 3600) -> bytes:
-        """Read a file.
-
-        Args:
-            path: As for :meth:`put`.
-            most_bytes: A longer one is refused (``TransferFailed``).
-            limit_s: Seconds for all.
-
-        Raises:
-            TransferFailed, CommandTimedOut, ConnectionLost, SessionRefused: see there.
-        """
-        with self._sftp(path, "read", limit_s) as sftp:
-            return files.get(sftp, files.from_home(path), most_bytes)
-
-    def stat(self, path: str) -> files.Stat | None:
-        """Size, mode and time of a file or folder, links followed; None for nothing."""
-        with self._sftp(path, "looked at", 60) as sftp:
-            return files.stat(sftp, files.from_home(path))
-
-    def exists(self, path: str) -> bool:
-        """Whether there is anything."""
-        return self.stat(path) is not None
-
     def reverse_forward(self, local_host: str, local_port: int) -> int:
         """Let the machine listen on its 127.0.0.1 and carry connections to an address here.
 
@@ -271,34 +223,6 @@ class SshConnection:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    @contextlib.contextmanager
-    def _sftp(self, path: str, doing: str, limit_s: float) -> Iterator[Any]:
-        deadline = time.monotonic() + limit_s
-        with self._session(deadline, "a file transfer") as (link, channel):
-            ending = threading.Timer(max(0.0, deadline - time.monotonic()), channel.close)
-            ending.daemon = True
-            ending.start()
-            try:
-                sftp = files.begin(link, channel)
-                with files.translated_errors(link, path, doing):
-                    yield sftp
-            except (TransferFailed, SessionRefused) as error:
-                if time.monotonic() < deadline:
-                    raise
-                text = f"{path} was not {doing} in {limit_s:g} s"
-                raise CommandTimedOut(text, where=link.label) from error
-            finally:
-                ending.cancel()
-
-    def _is_full(self, folder: str) -> bool:
-        try:
-            ran = self.run(["df", "-Pk", folder], limit_s=30)
-        except BackendError:
-            return False
-        last = ran.out.decode(errors="replace").splitlines()[-1:]
-        columns = last[0].split() if last else []
-        return len(columns) > 3 and columns[3].isdecimal() and int(columns[3]) < _FULL_KIB
 
     @contextlib.contextmanager
     def _session(self, deadline: float, name: str) -> Iterator[tuple[Link, Any]]:

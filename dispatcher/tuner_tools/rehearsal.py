@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import msgspec
 import zmq
 
-from dispatcher.backends.testing import FAILS, Script, ScriptedBackend
 from dispatcher.channel import Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, outstanding
@@ -36,6 +35,7 @@ from dispatcher.errors import BequeathError
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
+from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal

@@ -11,7 +11,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.folders import ExperimentFolder
-from dispatcher.wiring.machines import Place
+from dispatcher.wiring.places import Place
 from dispatcher.wiring.remote_roots import check_references, remote_root
 from dispatcher.wiring.resources import agent_resources
 from dispatcher.wiring.settings import worker_count

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from dispatcher.backends.ssh.archive import Archives, pack_all
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import files_referred_to
 from dispatcher.folders import ExperimentFolder
+from dispatcher.platforms.archives import Archives, pack_all
 
 
 def packer(config: ExperimentConfig, folder: ExperimentFolder) -> Callable[[], Archives]:

@@ -6,7 +6,7 @@ from dispatcher.core.resources import Needs, WorkerRules
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
 from dispatcher.experiment.plugged import file_platform_of
-from dispatcher.wiring.machines import Place, places
+from dispatcher.wiring.places import Place, places
 
 
 def needs_of(config: ExperimentConfig) -> Needs:

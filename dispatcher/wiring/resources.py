@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.wiring.machines import Place
 from dispatcher.wiring.needs import offered_at
+from dispatcher.wiring.places import Place
 from trial_runtime.agent.config import ResourcesTold
 
 

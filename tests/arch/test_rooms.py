@@ -18,13 +18,22 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec", "ownership"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
-    "backends": {"trial_runtime", "ssh", "remote_python", "code_archive", "wheelhouse"},  # tools
     "channel": {"trial_runtime"},
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
     "control": {"trial_runtime"},
     # How a root is spelled, what built-in ones take, and what of a folder is code.
     "experiment": {"trial_runtime", "tuners", "code_archive"},
+    # Sections of the file, and the tools of those that are elsewhere.
+    "platforms": {
+        "experiment",
+        "trial_runtime",
+        "code_archive",
+        "wheelhouse",
+        "ssh",
+        "remote_python",
+        "folders",
+    },
     "queries": set[str](),
     "remote_python": {"trial_runtime", "ssh", "wheelhouse"},
     "ssh": {"trial_runtime"},  # pauses, and where known hosts are recorded
@@ -48,7 +57,6 @@ JOINERS = {
     "notebook",
     "past",
     "leading",
-    "platforms",
     "tuner_tools",
     "upkeep",
     "wiring",

@@ -111,6 +111,6 @@ REACHING: tuple[Mutation, ...] = (
         "dispatcher/remote_python/supply.py",
         "        if len(needed) == len(wheels):\n",
         "        if needed or wheels:\n",
-        ("tests/unit/backends/test_bringing.py",),
+        ("tests/unit/platforms/ssh/test_bringing.py",),
     ),
 )

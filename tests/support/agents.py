@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents.driver import AgentDriver
-from dispatcher.backends.agents.process import Loss, Waiting
 from dispatcher.channel import PeerMessage
 from dispatcher.channel.router import RouterLink
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.process import Loss, Waiting
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
 from tests.support.workers import LOCAL

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dispatcher.backends.agents.driver import AgentDriver
-from dispatcher.backends.local.process import LocalProcess
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.local.process import LocalProcess
 from dispatcher.ports import PeerLink
 from trial_runtime.agent.config import AgentConfig
 
 
 class LocalBackend(AgentDriver):
     """The driver of an agent that is a process of this machine; for the arguments see
-    :class:`dispatcher.backends.agents.driver.AgentDriver`."""
+    :class:`dispatcher.platforms.agents.driver.AgentDriver`."""
 
     def __init__(
         self,

@@ -14,8 +14,8 @@ from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh.past import Left
     from dispatcher.platforms.host import ReachableHost
+    from dispatcher.remote_python.leftovers import Left
 
 #: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
@@ -52,7 +52,7 @@ def tidy(
     What a process there uses stays, and so does what changed lately. Of an experiment that could
     be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
-    from dispatcher.backends.ssh.past import why_it_stays
+    from dispatcher.remote_python.leftovers import why_it_stays
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")
@@ -80,26 +80,11 @@ def tidy(
 
 
 def _hosts(word: str, work_folder: str, python: str) -> list[ReachableHost]:
-    from dispatcher.backends.ssh.machine import Machine
-    from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
-    from dispatcher.platforms.ssh.hosts import SshHost
+    from dispatcher.cli.hosts.check_targets import host_named, hosts_of_file, is_file
 
     if not is_file(word):
-        target = target_named(word)
-        machine = Machine(word, lambda: target, python=python, work_folder=work_folder)
-        return [SshHost(machine, target.label)]
-    from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.platforms.registry import platform_of
-    from dispatcher.wiring.machines import places
-
-    need_paramiko()
-    named = places(with_default_folder(load_experiment(Path(word))))
-    hosts = [platform_of(place.service).host(place.worker, place.part) for place in named]
-    reachable = [host for host in hosts if host is not None]
-    if not reachable:
-        raise UserError("names no machines", hint="see trainingService.machineList", where=word)
-    return reachable
+        return [host_named(word, python=python, work_folder=work_folder)]
+    return [host for _, host in hosts_of_file(Path(word))[1]]
 
 
 def _show(machine: str, left: dict[str, Left], stays: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -183,7 +184,7 @@ def check(
 ) -> None:
     """Log in to each machine and look whether trials can run there. Starts nothing.
 
-    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, SFTP, and whether
+    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, and whether
     the weights root is there, can be written and is the same folder as here. Modules that will be
     brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
     a problem.
@@ -191,9 +192,11 @@ def check(
     from dispatcher.cli.hosts.check_targets import check_targets
     from dispatcher.remote_python.findings import Severity
 
-    targets = [one for word in arguments for one in check_targets(word, python, weights, jump)]
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
-        answers = list(pool.map(_inspected, targets))
+    options = {"python": python, "weights": weights, "jump": jump}
+    with ExitStack() as closing:
+        targets = [one for word in arguments for one in check_targets(word, closing, **options)]
+        with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
+            answers = list(pool.map(lambda one: one.host.check(one.needs), targets))
     bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
@@ -206,11 +209,6 @@ def check(
         _show_answers(targets, answers)
     if any(bad):
         raise typer.Exit(ExitCode.GENERAL)
-
-
-def _inspected(one: CheckTarget) -> list[HostFinding]:
-    with one.weights_seen() as needs:
-        return one.host.check(needs)
 
 
 def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:

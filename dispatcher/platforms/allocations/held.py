@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents.process import Loss
+from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations.allocation import (
     TAKEN_BACK,
     Allocation,

@@ -30,7 +30,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents.process import Loss, Waiting
+from dispatcher.platforms.agents.process import Loss, Waiting
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationOrder, Bounds
 from dispatcher.platforms.allocations.decide import Seat
 from dispatcher.platforms.allocations.held import SUBMITTED, UNSEEN_S, Held
@@ -66,7 +66,7 @@ class Pool(Protocol):
 
 
 class AllocationProcess:
-    """See :class:`dispatcher.backends.agents.AgentProcess`.
+    """See :class:`dispatcher.platforms.agents.AgentProcess`.
 
     Args:
         pool: of its service.
@@ -135,7 +135,7 @@ class AllocationProcess:
         return self._held.ends_at
 
     def waiting(self) -> Waiting | None:
-        """See :meth:`dispatcher.backends.agents.AgentProcess.waiting`."""
+        """See :meth:`dispatcher.platforms.agents.AgentProcess.waiting`."""
         with self._pool.lock:
             if self._wanted is None or self.pid is not None:
                 return None
@@ -164,7 +164,7 @@ class AllocationProcess:
             self._pool.wake()
 
     def look(self, silent_s: float) -> Loss | None:
-        """See :meth:`dispatcher.backends.agents.AgentProcess.look`: the pool's thread finds out."""
+        """See :meth:`AgentProcess.look`: the pool's thread finds out."""
         load = self._load()
         with self._pool.lock:
             self._queued = load.queued

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.platforms.local.section import LocalServiceConfig
 from dispatcher.platforms.platform import Platform, Reach
 
 if TYPE_CHECKING:
@@ -29,6 +29,6 @@ class LocalPlatform(Platform[LocalServiceConfig]):
 
     def driver(self, given: Given[LocalServiceConfig], drivers: Drivers) -> Driver:
         """See :meth:`Platform.driver`: the agent's process is found by its record, or started."""
-        from dispatcher.backends.local.process import LocalProcess
+        from dispatcher.platforms.local.process import LocalProcess
 
         return drivers.agent(LocalProcess(given.folder, given.worker, given.config.run_folder))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.references import resolve_reference
-from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig, SshServiceConfig
+from dispatcher.platforms.ssh.section import LoginConfig, MachineConfig, SshServiceConfig
 
 
 def check_machines(

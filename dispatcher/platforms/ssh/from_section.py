@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.references import resolve_reference
-from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
+from dispatcher.platforms.ssh.machine import Machine
+from dispatcher.platforms.ssh.section import LoginConfig, MachineConfig
 from dispatcher.ssh import SshTarget
 
 

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
-from dispatcher.backends.ssh import past
-from dispatcher.backends.ssh.host_check import check_machine
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.past import Left
-from dispatcher.remote_python.findings import HostFinding, HostNeeds
-from dispatcher.ssh import connect
+from dispatcher.errors import BackendError, UserError
+from dispatcher.platforms.ssh.machine import Machine
+from dispatcher.remote_python.findings import HostFinding, HostNeeds, Severity, inspect
+from dispatcher.remote_python.leftovers import Left, remove, what_is_left
+from dispatcher.remote_python.runner import RemotePython
+from dispatcher.ssh.login import Dial
 
 
 class SshHost:
     """See :class:`dispatcher.platforms.host.ReachableHost`; each question is a login.
 
     Args:
-        machine: the one to visit.
+        machine: how to log in, and how its Python is called; secrets are looked up at a login.
         label: its address, for people.
+        dial: as for :func:`~dispatcher.ssh.connect`.
     """
 
-    def __init__(self, machine: Machine, label: str) -> None:
+    def __init__(self, machine: Machine, label: str, *, dial: Dial | None = None) -> None:
         self.name = machine.name
         self.label = label
         self._machine = machine
+        self._dial = dial
 
     def check(self, needs: HostNeeds) -> list[HostFinding]:
-        """See :meth:`ReachableHost.check`."""
-        machine, folders = self._machine, needs.folders
+        """See :meth:`ReachableHost.check`. Blocks for minutes at most."""
+        machine = self._machine
+        folders = needs.folders
         if machine.weights_root:
             folders = {machine.weights_root: next(iter(folders.values()), "")}
         own = replace(
@@ -37,16 +42,26 @@ class SshHost:
             read_folders=machine.read_roots or needs.read_folders,
             folders=folders,
         )
-        return check_machine(machine, own)
+        started = time.monotonic()
+        try:
+            with machine.log_in(self._dial) as connection:
+                text = f"as {connection.user} in {time.monotonic() - started:.1f} s"
+                login = HostFinding("login", Severity.OK, text)
+                return [login, *inspect(machine.python_on(connection), own)]
+        except (BackendError, UserError) as error:
+            return [HostFinding("login", Severity.PROBLEM, error.message, error.hint)]
 
     def leftovers(self) -> dict[str, Left]:
         """See :meth:`ReachableHost.leftovers`."""
-        with connect(self._machine.target()) as connection:
-            there = self._machine.python_on(connection)
-            return past.what_is_left(there, self._machine.work_folder)
+        with self._python() as python:
+            return what_is_left(python, self._machine.work_folder)
 
     def remove(self, names: Sequence[str]) -> list[str]:
         """See :meth:`ReachableHost.remove`."""
-        with connect(self._machine.target()) as connection:
-            there = self._machine.python_on(connection)
-            return past.remove(there, self._machine.work_folder, names)
+        with self._python() as python:
+            return remove(python, self._machine.work_folder, names)
+
+    @contextmanager
+    def _python(self) -> Iterator[RemotePython]:
+        with self._machine.log_in(self._dial) as connection:
+            yield self._machine.python_on(connection)

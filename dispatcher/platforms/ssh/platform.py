@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.platforms.platform import AgentPlatform, Reach
+from dispatcher.platforms.ssh.section import MachineConfig, SshServiceConfig
 
 if TYPE_CHECKING:
-    from dispatcher.backends.agents.visit import Visit
     from dispatcher.experiment.all_keys import AllKeys
+    from dispatcher.platforms.agents.visit import Visit
     from dispatcher.platforms.given import Given
     from dispatcher.platforms.host import ReachableHost
     from dispatcher.platforms.worker_files import WorkerFiles
@@ -57,8 +57,8 @@ class SshPlatform(AgentPlatform[SshServiceConfig]):
 
     def visit(self, given: Given[SshServiceConfig]) -> Visit:
         """A visit that is not logged in yet."""
-        from dispatcher.backends.ssh.visit import SshVisit
         from dispatcher.platforms.ssh.from_section import machine_of
+        from dispatcher.platforms.ssh.visit import SshVisit
 
         assert isinstance(given.part, MachineConfig)
         way = given.tunnel or given.door

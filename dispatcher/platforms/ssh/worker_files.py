@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dispatcher.backends.files.there import FileServer, SshFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.translation import experiment_folder
 from dispatcher.experiment.references import resolve_environment
+from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.ssh.files import FileServer, SshFiles
+from dispatcher.platforms.ssh.machine import Machine
+from dispatcher.platforms.ssh.translation import experiment_folder
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.checkpoints import folder_of
 

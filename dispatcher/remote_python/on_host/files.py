@@ -169,6 +169,8 @@ def answer(question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if question["ask"] == "list":
             body = json.dumps(listed(question["folders"], question["below"], question["most"]))
             return {}, body.encode()
+        if question["ask"] == "there":
+            return {"there": os.path.isdir(os.path.expanduser(question["folder"]))}, b""
         part = (question["path"], question["offset"], question["limit"])
         return piece(question["folders"], *part)
     except OSError as error:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dispatcher.attempt_files import fetching
-from dispatcher.backends.files.there import FileServer, SshFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
-from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import BackendError, PermanentBackendError
+from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.ssh.files import FileServer, SshFiles
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.ports import FileEntry
 from dispatcher.ssh import HostUnreachable
 from tests.support import sshd

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.backends.agents.visit import Visit
-from dispatcher.backends.service import ServiceBackend
 from dispatcher.experiment.service import ServiceConfig
 from dispatcher.leading.drivers import SharedParts
+from dispatcher.platforms.agents.visit import Visit
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform
+from dispatcher.platforms.services.protocol import ServiceBackend
 
 
 class Part:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.ssh.upload import upload_modules
+from dispatcher.platforms.ssh.upload import upload_modules
 from dispatcher.remote_python.bundle import OLDEST
 from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.ssh.machine import Machine
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.bundle import OLDEST
 from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.remote_python.probed import FolderFacts, Probe, probe, problem_with

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def test_an_unsafe_torch_there_is_a_note(has: str, named: bool) -> None:
 
 
 def test_hosts_check_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    (machine,) = check_targets.check_targets("somewhere", "python3", "", "")
+    with ExitStack() as closing:
+        (machine,) = check_targets.check_targets("somewhere", closing)
     assert machine.needs.unsafe["torch"]("2.9.1")
 
 

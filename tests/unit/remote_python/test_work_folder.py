@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.past import what_is_left
-from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.errors import PassingBackendError
+from dispatcher.platforms.ssh.machine import Machine
+from dispatcher.platforms.ssh.provisioning import fit
 from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.leftovers import what_is_left
 from dispatcher.remote_python.probed import Probe, Probed, probe, problem_with
 from dispatcher.ssh import SshTarget
 from tests.support.remote_python import Here

@@ -9,7 +9,7 @@ import pytest
 
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.needs import OfferedResources
-from dispatcher.wiring.machines import Place, places
+from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.resources import agent_resources
 from trial_runtime.agent.config import ResourcesTold
 

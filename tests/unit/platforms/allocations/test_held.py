@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.agents.process import Loss
+from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations import held as module
 from dispatcher.platforms.allocations.allocation import (
     LONGEST_NAME,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.backends.agents.process import Loss, Waiting
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.platforms.agents.process import Loss, Waiting
 from dispatcher.platforms.allocations import held, pool
 from dispatcher.platforms.allocations.allocation import (
     Allocation,

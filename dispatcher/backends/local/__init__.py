@@ -1,1 +1,0 @@
-"""One agent on this machine, and its trials as processes."""
