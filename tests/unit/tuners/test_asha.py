@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, TunerArgumentError, WaitCancelled, WaitNotAllowed
+from tuners import NoMoreTrialError, TunerArgumentError, WaitCancelled
 from tuners.asha import ASHATuner
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}}
 
@@ -93,11 +93,9 @@ def test_weights_that_are_missing_give_way_to_the_next():
 
 
 def test_a_wait_that_is_cancelled_promotes_nobody():
-    class Cancelling(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitCancelled
-
-    tuner = asha(Cancelling())
+    gate = ScriptedGate()
+    gate.cancel()
+    tuner = asha(gate)
     for n in range(3):
         finish(tuner, n, {"lr": 0.1, "budget": 1}, float(n))
     with pytest.raises(WaitCancelled):
@@ -107,14 +105,14 @@ def test_a_wait_that_is_cancelled_promotes_nobody():
 
 
 def test_a_state_that_is_taken_while_a_request_waits_leaves_its_promotion_to_it():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = asha(gate)
     for n in range(3):
         tuner.receive_trial_result(n, {"lr": 0.1, "budget": 1}, float(n))
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(2)
     other = asha()
     other.restore(json.loads(json.dumps(tuner.state())))
     gate.open(2)
@@ -142,11 +140,7 @@ def test_a_promotion_since_the_state_is_not_made_again():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = asha(Refusing())
+    tuner = asha(RefusingGate())
     for n in range(3):
         tuner.receive_trial_result(n, {"lr": 0.1, "budget": 1}, float(n))
     with pytest.raises(NoMoreTrialError, match="the end of trial 2 is under way"):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.unit.tuners.gates import with_gate
 from tuners import RegularizedEvolutionTuner, TunerArgumentError
+from tuners.testing import with_gate
 
 SPACE = {"width": {"_type": "randint", "_value": [1, 101]}}
 OBJECTIVES = {"default": "maximize", "size": "minimize"}

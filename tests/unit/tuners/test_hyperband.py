@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.hyperband import HyperbandTuner, bracket, halvings
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}}
 
@@ -79,13 +79,13 @@ def test_minimize_and_from_scratch():
 
 
 def test_a_rung_waits_for_the_one_before_and_the_next_bracket_does_not():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = hyperband(gate)
     rung = {n: tuner.generate_parameters(n) for n in range(9)}
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(9)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     assert tuner.generate_parameters(13)["budget"] == 1
     for n in reversed(rung):
         assert not answer
@@ -120,11 +120,7 @@ def test_a_trial_by_hand_is_not_promoted():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = hyperband(Refusing())
+    tuner = hyperband(RefusingGate())
     run(tuner, range(8))
     late = tuner.generate_parameters(8)
     with pytest.raises(NoMoreTrialError, match="trial 8 of the rung before"):
@@ -147,13 +143,13 @@ def test_restored_anywhere_it_goes_on_as_if_never_stopped():
 
 
 def test_a_round_is_kept_as_long_as_one_of_its_requests_waits():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = hyperband(gate, max_budget=3, bracket=1)  # rounds of four trials
     first = {n: tuner.generate_parameters(n) for n in range(3)}
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     finish(tuner, 1, first[1], 5.0)
     for n in (0, 1):
         tuner.trial_end(n, n == 1)

@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, ParentFailed, SPOSTuner, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, ParentFailed, SPOSTuner, TunerArgumentError
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 OPTIONS = ["conv3", "conv5", "skip"]
 NAMES = ["a", "b", "c", "d"]
@@ -155,7 +155,7 @@ def test_the_supernet_trains_and_paths_only_restore():
 
 
 def test_paths_wait_for_the_supernet_and_generations_for_one_another():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = spos(gate, population_size=2)
     supernet = tuner.generate_parameters(0)
     answers = {}
@@ -165,7 +165,7 @@ def test_paths_wait_for_the_supernet_and_generations_for_one_another():
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(1, 5)]
     [thread.start() for thread in threads]
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0, threads=4)
     assert not answers
     finish(tuner, 0, supernet, 0.3)
     gate.open(0)
@@ -251,11 +251,7 @@ def test_a_trial_that_a_user_proposed_is_neither_supernet_nor_path():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = spos(Refusing(), population_size=2)
+    tuner = spos(RefusingGate(), population_size=2)
     supernet = tuner.generate_parameters(0)
     with pytest.raises(NoMoreTrialError, match="trial 0 has not ended"):
         tuner.generate_parameters(1)
