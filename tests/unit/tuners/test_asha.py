@@ -59,7 +59,7 @@ def test_run_one_by_one_it_is_algorithm_2_of_the_paper():
     tuner = asha(max_budget=27)
     history = run(tuner, range(300), lambda n, p: p["lr"] * (1 + [1, 3, 9, 27].index(p["budget"])))
     drawn = asha()
-    expected = algorithm_2(300, 3, [1, 3, 9, 27], lambda n: drawn._drawn(n)["lr"])
+    expected = algorithm_2(300, 3, [1, 3, 9, 27], lambda n: drawn.generate_parameters(n)["lr"])
     assert [(p["budget"], p["lr"]) for p in history.values()] == expected
     assert {budget for budget, _ in expected} == {1, 3, 9, 27}
 
@@ -198,11 +198,11 @@ def test_beyond_a_bound_the_worst_that_wait_are_counted_and_not_kept(monkeypatch
     whole, proposals = search(1000)
     short, same = search(12)
     assert same == proposals
-    assert all(len(rung.waiting) <= 12 for rung in short._rungs)
-    assert all(len(rung.configurations) <= 12 for rung in short._rungs)
-    assert len(short._ended) <= 12 * len(short._rungs)
-    assert len(whole._rungs[0].waiting) > 100
+    kept = short.state()
+    assert all(len(rung["waiting"]) <= 12 for rung in kept["rungs"])
+    assert len(kept["ended"]) <= 12 * len(kept["rungs"])
+    assert len(whole.state()["rungs"][0]["waiting"]) > 100
     again = asha(eta=3)
-    again.restore(json.loads(json.dumps(short.state())))
-    assert [rung.forgotten for rung in again._rungs] == [rung.forgotten for rung in short._rungs]
+    again.restore(json.loads(json.dumps(kept)))
+    assert again.state() == kept
     assert again.generate_parameters(300) == whole.generate_parameters(300)

@@ -224,7 +224,7 @@ def test_the_controller_learns_in_order_and_only_from_what_counts():
         tuner.receive_trial_result(3, told[2], 7.0, customized=True)
     assert one.generate_parameters(4) == other.generate_parameters(4)
     assert one.state() == other.state()
-    assert one._rule.updates == 1
+    assert one.state()["rule"]["updates"] == 1
 
 
 def test_a_restored_tuner_goes_on_to_the_letter():

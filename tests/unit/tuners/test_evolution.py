@@ -26,6 +26,10 @@ SPACE = {
 }
 
 
+def population(tuner):
+    return [one["parameter_id"] for one in tuner.state()["population"]]
+
+
 def evolution(gate=None, **arguments):
     arguments = {"population_size": 5, "sample_size": 2, "seed": 7, **arguments}
     tuner = with_gate(RegularizedEvolutionTuner(**arguments), gate)
@@ -85,10 +89,9 @@ def test_a_worked_example_the_oldest_dies_however_good():
     for parameter_id, depth in enumerate([8, 1, 2]):
         tuner.generate_parameters(parameter_id)
         finish(tuner, parameter_id, {"depth": depth, "width": 8, "lr": 0.01}, depth)
-    best = [one.parameter_id for one in tuner._population]
-    assert best == [0, 1, 2]
+    assert population(tuner) == [0, 1, 2]
     finish(tuner, 3, {"depth": 3, "width": 8, "lr": 0.01}, 3)
-    assert [one.parameter_id for one in tuner._population] == [1, 2, 3]  # 0 was the best of all
+    assert population(tuner) == [1, 2, 3]  # 0 was the best of all
     children = [tuner.generate_parameters(parameter_id) for parameter_id in range(4, 40)]
     parents = {(3, 8, 0.01), (2, 8, 0.01), (1, 8, 0.01)}
     for child in children:
@@ -205,7 +208,7 @@ def test_a_cancelled_wait_leaves_nothing_behind():
     tuner.generate_parameters(0)
     with pytest.raises(WaitCancelled):
         tuner.generate_parameters(1)
-    assert set(tuner._pending) == {0}
+    assert [number for number, _ in tuner.state()["pending"]] == [0]
 
 
 def test_asking_again_gives_the_same_answer():
@@ -307,7 +310,7 @@ def test_sixty_four_requests_at_once():
         [thread.join(120) for thread in threads]
         assert not errors
         assert sum("restore_path" not in parameters for parameters in answers.values()) == 16
-        assert not tuner._pending
+        assert tuner.state()["pending"] == []
     finally:
         sys.setswitchinterval(interval)
 
@@ -318,8 +321,8 @@ def test_five_thousand_trials_leave_no_trace_but_the_population():
     early = len(json.dumps(tuner.state()))
     run(tuner, 4900, first=100)
     assert len(json.dumps(tuner.state())) < early * 1.1
-    assert len(tuner._population) == 20
-    assert not tuner._pending
+    assert len(population(tuner)) == 20
+    assert tuner.state()["pending"] == []
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ SPACE = {name: {"_type": "choice", "_value": OPTIONS} for name in NAMES}
 WORTH = {"conv3": 0.0, "conv5": 1.0, "skip": 0.4}
 
 
+def best_of(tuner, generation):
+    return dict(tuner.state()["best"])[generation]
+
+
 def spos(gate=None, **arguments):
     arguments = {"population_size": 8, "generations": 5, "top": 3, "seed": 7, **arguments}
     tuner = with_gate(SPOSTuner(**arguments), gate)
@@ -132,7 +136,7 @@ def test_the_best_of_all_generations_are_bred_from_however_old():
     values = iter([0.9, 0.5, 0.6, 0.1])
     history = run(tuner, range(1, 5), lambda n, _: next(values))
     tuner.generate_parameters(5)
-    best = [tuple(own.values()) for own, _ in tuner._best[2]]
+    best = [tuple(own.values()) for own, _ in best_of(tuner, 2)]
     assert best == [tuple(history[n][name] for name in NAMES) for n in (1, 3)]
 
 
@@ -217,7 +221,7 @@ def test_what_failed_is_not_bred_from_and_a_space_of_few_paths_repeats_them():
     history |= run(tuner, [4], lambda n, _: 1.0)
     assert {history[n]["a"] for n in range(1, 5)} == set(OPTIONS)
     tuner.generate_parameters(5)
-    assert all(own["a"] != history[2]["a"] for own, _ in tuner._best[1])
+    assert all(own["a"] != history[2]["a"] for own, _ in best_of(tuner, 1))
 
 
 def test_a_supernet_that_failed_is_trained_again_and_then_given_up():
@@ -247,7 +251,7 @@ def test_a_trial_that_a_user_proposed_is_neither_supernet_nor_path():
     assert tuner.generate_parameters(2)["restore_path"] == "trials/1"
     tuner.receive_trial_result(3, dict.fromkeys(NAMES, "conv5"), 99.0, customized=True)
     tuner.generate_parameters(4)
-    assert tuner._best[1] == []
+    assert best_of(tuner, 1) == []
 
 
 def test_without_threads_it_asks_to_be_asked_again():
