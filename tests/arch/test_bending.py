@@ -1,4 +1,4 @@
-"""Tests bend with the code: they use few private names of it, and few sleeps. Both numbers only fall.
+"""Tests bend with the code: few private names of it, and few sleeps. Both numbers only fall.
 
 ``python -m tests.arch.test_bending`` says where they are.
 """
