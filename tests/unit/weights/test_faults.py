@@ -242,7 +242,6 @@ def test_by_failpoints(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trial_runtime import failpoints
 
     for code, kind in (("EROFS", StorageReadOnly), ("EACCES", StorageDenied)):
-        plan = failpoints._Plan(f"weights.data.written=raise:{code}")
-        monkeypatch.setattr(failpoints, "_plan", plan)
-        with pytest.raises(kind):
+        plan = f"weights.data.written=raise:{code}"
+        with failpoints.planned(plan), pytest.raises(kind):
             save({"w": np.ones(3)}, root / "1")
