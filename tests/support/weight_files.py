@@ -30,7 +30,7 @@ from tests.support.witnesses import Contents, Loaded, Mark
 from trial_runtime import wire
 from trial_runtime.agent.left_weights import weights_left_by
 from trial_runtime.agent.preparing import Unpreparable, make_room
-from trial_runtime.agent.readying import _verify_parent
+from trial_runtime.agent.readying import verify_parent
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights import hashing, load, publishing, save, saving
 from trial_runtime.weights.manifest import MANIFEST_NAME
@@ -244,7 +244,7 @@ class WeightFiles:
             told = SimpleNamespace(
                 restore_kind=kind, restore_path=path, restore_digest=digest, stale_timeout_s=0.0
             )
-            _verify_parent(told)  # type: ignore[arg-type]
+            verify_parent(told)  # type: ignore[arg-type]
             return self._plain(path)
         arrays = load(path, digest=digest, root=root, stale_timeout_s=0.0, framework="numpy")
         return {tensor: _mark(array) for tensor, array in arrays.items()}
