@@ -23,8 +23,8 @@ Proposal = tuple[int, dict[str, Any]]
 class _Gate(OpenGate):
     """Knows what has ended, and which requests came to nothing; lets nobody wait."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, versions: dict[str, int] | None) -> None:
+        super().__init__(versions=versions)
         self.ended: set[int] = set()
 
     def wait(self, parents: tuple[int, ...], mode: WaitMode, timeout: float | None) -> list[int]:
@@ -42,10 +42,13 @@ class Led:
     Args:
         tuner: has its search space already.
         lookahead: how many requests may wait at once, beyond those that find a worker free.
+        versions: the newest version of each shared store, which its trials add to.
     """
 
-    def __init__(self, tuner: Tuner, lookahead: int) -> None:
-        self.gate = _Gate()
+    def __init__(
+        self, tuner: Tuner, lookahead: int, versions: dict[str, int] | None = None
+    ) -> None:
+        self.gate = _Gate(versions)
         self.tuner, self.lookahead = with_gate(tuner, self.gate), lookahead
         self.asked = 0
         self.waiting: deque[int] = deque()

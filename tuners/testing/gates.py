@@ -50,7 +50,7 @@ class OpenGate:
 
     Args:
         failed: trials that cannot bequeath, with a reason for each if it is a mapping.
-        versions: the newest version of each shared store.
+        versions: the newest version of each shared store; whoever made it may add to it.
 
     Attributes:
         failed: the same, as a mapping; it may be changed at any time.
@@ -63,11 +63,11 @@ class OpenGate:
     def __init__(
         self,
         failed: Mapping[int, str] | Collection[int] = (),
-        versions: Mapping[str, int] | None = None,
+        versions: dict[str, int] | None = None,
     ) -> None:
         reasons = failed if isinstance(failed, Mapping) else dict.fromkeys(failed, "exit code 1")
         self.failed: dict[int, str] = dict(reasons)
-        self.versions: dict[str, int] = dict(versions or {})
+        self.versions = {} if versions is None else versions
         self.waited: list[tuple[int, ...]] = []
         self.waited_for_versions: list[tuple[str, int, int | None]] = []
         self.held: dict[str, tuple[int, ...]] = {}
