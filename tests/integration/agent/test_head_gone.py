@@ -10,14 +10,14 @@ from pathlib import Path
 from trial_runtime import wire
 
 COUNTING = """
-import time
+from tests.support import hold
 import trial_runtime as t
 def main(p):
     step = 0
     while not t.should_stop():
         t.report_intermediate(step)
         step += 1
-        time.sleep(0.005)
+        hold.pace(0.005)
 """
 
 
