@@ -11,7 +11,7 @@ from dispatcher.core.actions import Action, AnswerWait, OpenGate
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
-from dispatcher.store.early_stops import put_back
+from dispatcher.store.early_stops import recall, rows_as_judged
 
 
 class Past(NamedTuple):
@@ -55,10 +55,10 @@ def read_past(
     number = 0
     if base is not None:
         number, state = base.number, _state_of(base)
-        put_back(journal, state)  # what they have reported since is in no row
+        recall(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
     refusals = _Refusals()
-    for row in journal.rows(number):
+    for row in rows_as_judged(journal, number):
         if upto is not None and row.number > upto:
             break
         if state is None:
@@ -77,7 +77,7 @@ def read_past(
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
-    put_back(journal, state)
+    recall(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
 

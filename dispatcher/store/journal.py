@@ -23,7 +23,6 @@ from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_reader, connect_writer, raw_of
-from dispatcher.store.early_stops import judged_by
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
@@ -160,12 +159,7 @@ class SqliteJournal:
         return number
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
-        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time.
-
-        Of an older journal also metrics by which attempts were judged that were stopped early,
-        which leave no rows (:mod:`dispatcher.store.early_stops`): each under the number of the
-        row that it comes before.
-        """
+        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time."""
         number = after
         try:
             cursor = self._raw.execute(
@@ -176,11 +170,7 @@ class SqliteJournal:
                 for number, at, kind, payload, crc in batch:
                     if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
-                    event = codec.decode(kind, payload)
-                    metric = judged_by(self.query, event)
-                    if metric is not None:
-                        yield JournalRow(number, at, metric)
-                    yield JournalRow(number, at, event)
+                    yield JournalRow(number, at, codec.decode(kind, payload))
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
         except ProtocolError as error:
