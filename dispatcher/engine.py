@@ -21,8 +21,21 @@ from dispatcher.core import State, apply, check, judged_by, next_deadline
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
-from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
-from dispatcher.ports import Backend, Compactor, Journal, JournalEntry, Snapshot, TunerPort
+from dispatcher.errors import (
+    BrokenInvariant,
+    InvalidTransition,
+    PassingBackendError,
+    ProtocolError,
+)
+from dispatcher.ports import (
+    Backend,
+    Compactor,
+    Journal,
+    JournalEntry,
+    RefusedEvent,
+    Snapshot,
+    TunerPort,
+)
 from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -99,10 +112,16 @@ class Watcher(Protocol):
         """Note that a peer sent what it may not send; the message was dropped."""
         ...
 
+    def refused(self, refused: RefusedEvent) -> None:
+        """Note that the core refused an event: a peer's was dropped, one of ours ends the engine
+        with the error, which may be given a hint."""
+        ...
+
 
 class _Fact(NamedTuple):
     owner: str  # the peer that sent it; empty: ours
     event: e.Event
+    frame: tuple[int, int, int] = (0, 0, 0)  # its message's number, its place there, of how many
 
 
 class Engine(threading.Thread):
@@ -149,6 +168,7 @@ class Engine(threading.Thread):
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()  # backends whose messages are being applied
         self._of_tuner: deque[_Fact] = deque()
+        self._frames: dict[str, int] = {}  # messages of each peer so far
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
@@ -226,14 +246,20 @@ class Engine(threading.Thread):
                     continue
                 if owner == "tuner":
                     events = self._tuner.receive(payload)
-                    self._of_tuner.extend(_Fact(owner, event) for event in events)
+                    self._of_tuner.extend(self._framed(owner, events))
                     continue
                 events = self._backends[owner].receive(payload)
-                facts.extend(_Fact(owner, event) for event in events)
+                facts.extend(self._framed(owner, events))
                 self._heard.add(owner)
             except ProtocolError as error:
                 self._watcher.peer_fault(owner, error)
         return facts
+
+    def _framed(self, owner: str, events: list[e.Event]) -> Iterator[_Fact]:
+        """The facts of a peer's next message."""
+        number = self._frames[owner] = self._frames.get(owner, 0) + 1
+        for place, event in enumerate(events, 1):
+            yield _Fact(owner, event, (number, place, len(events)))
 
     def _check_peers(self) -> list[_Fact]:
         if self._compactor is not None:
@@ -259,7 +285,7 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event in _with_what_judges(state, facts):
+        for owner, event, frame in _with_what_judges(state, facts):
             worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
             if owner in self._backends and not self._is_its_own(event, owner):
                 text = f"it speaks of an attempt that is not its own: {_named(event)}"
@@ -267,10 +293,15 @@ class Engine(threading.Thread):
                 continue
             try:
                 step = apply(state, event, at)
-            except InvalidTransition as error:
-                if not owner:
+                if self._debug:
+                    check(state)
+            except (InvalidTransition, BrokenInvariant) as error:
+                entry = JournalEntry(at, event, worker=worker)
+                batch = tuple(entries)
+                refused = RefusedEvent(error, owner, frame, entry, self._row, batch, state)
+                self._watcher.refused(refused)
+                if not refused.is_peers_fault:
                     raise
-                self._watcher.peer_fault(owner, error)
                 continue
             if isinstance(event, e.StacksReported):
                 self._watcher.stacks(event.stacks)
@@ -281,8 +312,6 @@ class Engine(threading.Thread):
             entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or not isinstance(event, _TRANSIENT) or _binds(step.actions)
-            if self._debug:
-                check(state)
         before = self._row
         failpoint("engine.batch.applied")
         self._commit(entries, durable=durable)

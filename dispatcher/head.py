@@ -41,6 +41,7 @@ from dispatcher.leading.lead import open_journal, take_the_lead
 from dispatcher.leading.logs import head_log
 from dispatcher.leading.nested import refuse_nested
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.leading.story import RefusalStory
 from dispatcher.leading.user_requests import UserRequests
 from dispatcher.leading.workers import Workers, open_endpoints
 from dispatcher.notices import Notice, NoticeKind
@@ -252,7 +253,8 @@ class Head:
             known=set(state.workers),
             leads=lambda: self._leadership.holds,
         )
-        watcher = EngineWatcher(self._board, retention, self._folder.reports)
+        story = RefusalStory(self._folder, self._mask)
+        watcher = EngineWatcher(self._board, retention, self._folder.reports, story)
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:

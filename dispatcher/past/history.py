@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dispatcher.core import State, apply, new_state
+from dispatcher.core import State, Step, apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, AnswerWait, OpenGate
-from dispatcher.errors import ProtocolError, StoreError
+from dispatcher.errors import BrokenInvariant, InvalidTransition, ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
 from dispatcher.store.early_stops import recall, rows_as_judged
@@ -64,10 +64,10 @@ def read_past(
         if state is None:
             state = _begin(row)
         if calls_after is None or row.number <= calls_after:
-            apply(state, row.event, row.at)
+            _apply(state, row)
         else:
             call = _call_before(state, row.event)
-            step = apply(state, row.event, row.at)
+            step = _apply(state, row)
             if step.counted and call is not None:
                 if call[0] == "generate":
                     calls.extend(refusals.of(call[1]))
@@ -80,6 +80,20 @@ def read_past(
     recall(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
+
+
+def _apply(state: State, row: JournalRow) -> Step:
+    try:
+        return apply(state, row.event, row.at)
+    except (InvalidTransition, BrokenInvariant) as error:
+        trial = getattr(row.event, "trial", None)
+        about = "" if trial is None else f" --trial {trial}"
+        error.where = f"row {row.number} of the journal"
+        error.hint = (
+            "see what led to it with: bequeath experiment replay EXPERIMENT "
+            f"--until {row.number}{about}"
+        )
+        raise
 
 
 class _Refusals:

@@ -42,6 +42,10 @@ _ROWS_AT_ONCE: Final = 512
 
 _EPOCH: Final = "SELECT value FROM meta WHERE key = 'epoch'"
 
+_ROWS_OF: Final = """
+    SELECT n, at, kind, payload FROM journal WHERE trial = ? ORDER BY n DESC LIMIT ?
+"""
+
 # Final metrics are left out: they are in the journal, and are no intermediate results.
 _LAST_METRIC: Final = """
     SELECT seq, value FROM metrics WHERE trial = ? AND attempt = ? AND counted AND NOT final
@@ -177,6 +181,24 @@ class SqliteJournal:
             raise DamagedStore(
                 f"journal row {number} cannot be read: {error.message}",
                 hint="it was damaged, or written by a newer bequeath",
+                where=str(self._path),
+            ) from error
+
+    def rows_of(self, trial: int, most: int) -> list[JournalRow]:
+        """Read the newest rows that name a trial, the newest first.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        try:
+            return [
+                JournalRow(number, at, codec.decode(kind, payload))
+                for number, at, kind, payload in self.query(_ROWS_OF, (trial, most))
+            ]
+        except ProtocolError as error:
+            raise DamagedStore(
+                f"rows of trial {trial} cannot be read: {error.message}",
+                hint="they were damaged, or written by a newer bequeath",
                 where=str(self._path),
             ) from error
 

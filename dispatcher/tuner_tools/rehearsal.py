@@ -36,7 +36,7 @@ from dispatcher.errors import BequeathError
 from dispatcher.past.compacted import read_whole_past
 from dispatcher.past.restoring import RestoringTuner
 from dispatcher.past.showing import ShownFile
-from dispatcher.ports import JournalEntry, JournalRow
+from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver
@@ -132,6 +132,10 @@ class _Watcher:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self._rehearsed.notes.append(f"{owner}: {error}")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        if refused.is_peers_fault:
+            self.peer_fault(refused.owner, refused.error)
 
 
 def rehearse(

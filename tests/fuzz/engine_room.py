@@ -25,7 +25,7 @@ from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
 from dispatcher.past.history import replay
-from dispatcher.ports import JournalEntry
+from dispatcher.ports import JournalEntry, RefusedEvent
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host import messages as tuner_wire
 from dispatcher.tuner_host.config import TunerHostConfig
@@ -178,6 +178,9 @@ class EngineRoom:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self.faults.count(owner or "user")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        self.faults.count(refused.owner or "user")
 
     # -- what honest peers would say --------------------------------------------------------
 

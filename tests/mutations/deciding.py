@@ -299,7 +299,7 @@ DECIDING: tuple[Mutation, ...] = (
         9,
         "one impossible word of a tuner host or an agent ends the experiment",
         "dispatcher/engine.py",
-        "                if not owner:\n                    raise\n",
+        "                if not refused.is_peers_fault:\n                    raise\n",
         "                raise\n",
         ("tests/fuzz",),
     ),

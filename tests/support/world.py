@@ -34,7 +34,7 @@ from dispatcher.leading.clock import SteadyClock
 from dispatcher.past.compacted import fold_at_start, read_whole_past
 from dispatcher.past.history import Past
 from dispatcher.past.restoring import RestoringTuner
-from dispatcher.ports import Journal, JournalEntry
+from dispatcher.ports import Journal, JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
 from tests.support.agents import Host, SimBackend
@@ -326,6 +326,11 @@ class World:
         """No peer of this world says what it may not say, but for one that follows a later
         head; and there is one head at a time here."""
         self.faults.append(f"{owner}: {error}")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        """As little; what is refused of the head's own ends it, and is found so."""
+        if refused.is_peers_fault:
+            self.peer_fault(refused.owner, refused.error)
 
     # -- what users ask ----------------------------------------------------------------------
 

@@ -46,6 +46,9 @@ EXPERIMENT: Table = {
         "experiment.verbs:delete", "Delete an experiment with logs and weights."
     ),
     "verify": CommandEntry("experiment.verbs:verify", "Check the store against its own journal."),
+    "replay": CommandEntry(
+        "experiment.replay:replay", "Show row by row what led a trial to where it stands."
+    ),
     "backup": CommandEntry("experiment.store:backup", "Copy an experiment, also while it runs."),
     "compact": CommandEntry("experiment.store:compact", "Make an experiment's journal shorter."),
 }
