@@ -16,7 +16,7 @@ import msgspec
 
 import dispatcher
 from dispatcher import codec
-from dispatcher.core.events import NOT_JOURNALLED, Event
+from dispatcher.core.events import Event, is_journalled
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import UserError
 from dispatcher.past.describing import plain
@@ -63,7 +63,7 @@ def place_of(refusal: RefusedEvent) -> str:
 
 def rows_to_come(refusal: RefusedEvent) -> list[JournalRow]:
     """Return the rows that the events before the refused one would have had."""
-    kept = [one for one in refusal.batch if not isinstance(one.event, NOT_JOURNALLED)]
+    kept = [one for one in refusal.batch if is_journalled(one.event)]
     return [
         JournalRow(number, entry.at, entry.event)
         for number, entry in enumerate(kept, refusal.row + 1)

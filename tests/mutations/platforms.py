@@ -19,7 +19,7 @@ PLATFORMS: tuple[Mutation, ...] = (
         9,
         "somebody else's backend stops the experiment",
         "dispatcher/backends/threaded.py",
-        '            raise ProtocolError(f"it says {type(event).__name__}")\n',
+        '            raise ProtocolError(f"it says {kind.__name__}")\n',
         "            return\n",
         ("tests/unit/backends/test_threaded.py",),
     ),

@@ -152,7 +152,7 @@ class Scene:
         attempt that runs is beside it."""
         state = core.new_state(self.settings)
         for _, at, event in self.rows:
-            if not isinstance(event, e.NOT_JOURNALLED):
+            if e.is_journalled(event):
                 core.apply(state, event, at)
         recall(self._metrics, state)
         return state

@@ -2,6 +2,7 @@
 go."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from dispatcher.core import events as e
 from dispatcher.core import stores, waits
@@ -15,6 +16,7 @@ from dispatcher.core.actions import (
 from dispatcher.core.model import State, Trial, Version
 from dispatcher.core.moves import let_go
 from dispatcher.core.resource_match import domain_of
+from dispatcher.core.transitions import Effects
 
 
 def version_offered(state: State, event: e.VersionOffered, out: list[Action]) -> bool:
@@ -144,3 +146,10 @@ def awaited_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
         if store == event.store:
             return AnswerWait(event.trial, event.ticket, "granted", version=number)
     return None
+
+
+EFFECTS: Final[Effects] = {
+    e.VersionOffered: version_offered,
+    e.VersionsHeld: versions_held,
+    e.StoresReviewed: stores_reviewed,
+}

@@ -22,7 +22,8 @@ from dispatcher.folders import ExperimentFolder
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.story import RefusalStory
 from dispatcher.notices import Notice, NoticeKind
-from dispatcher.past.refused import REPORTS_KEPT, read_report
+from dispatcher.past.refused import REPORTS_KEPT, read_report, write_report
+from dispatcher.ports import JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life
@@ -148,10 +149,14 @@ def test_a_flood_of_a_peers_events_makes_few_reports(led: Led) -> None:
 
 def test_the_newest_reports_are_kept(led: Led) -> None:
     for count in range(REPORTS_KEPT + 5):
-        led.turn(_Fact(f"tuner {count}", e.ResultDelivered(T0), (count, 1, 1)))
+        entry = JournalEntry(5.0, e.ResultDelivered(T0))
+        error, frame = InvalidTransition("no"), (count, 1, 1)
+        led.watcher.refused(
+            RefusedEvent(error, f"peer {count}", frame, entry, led.row, (), led.state)
+        )
     assert len(led.reports()) == REPORTS_KEPT
     last = [json.loads(one.read_text())["peer"] for one in led.reports()]
-    assert f"tuner {REPORTS_KEPT + 4}" in last
+    assert f"peer {REPORTS_KEPT + 4}" in last
 
 
 def test_a_state_that_contradicts_itself_is_nobodys_fault_but_ours(tmp_path: Path) -> None:
@@ -191,9 +196,6 @@ def every_event() -> list[e.Event]:
 def test_events_come_out_of_a_report_as_they_went_in(led: Led) -> None:
     events = every_event()
     assert len(events) > 10
-    from dispatcher.past.refused import write_report
-    from dispatcher.ports import JournalEntry, RefusedEvent
-
     path = led.folder.path / "report.json"
     entries = tuple(JournalEntry(5.0, event) for event in events)
     error = InvalidTransition("no")
