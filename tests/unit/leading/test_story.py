@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dispatcher.channel import PeerMessage
 from dispatcher.cli.main import app
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
@@ -137,6 +138,18 @@ def test_a_peers_event_is_dropped_and_told_with_its_place_in_its_message(led: Le
     ran = CliRunner().invoke(app, command_of(notice.text))
     assert ran.exit_code == 1
     assert "the event is refused: trial 0 cannot take ResultDelivered" in ran.output
+
+
+def test_each_event_knows_its_message_and_its_place_there(led: Led) -> None:
+    ends: list[e.Event] = [e.ResultDelivered(T0), e.EndDelivered(T0)]
+    led.engine._tuner = type("Tuner", (), {"receive": lambda *_: ends})()  # type: ignore[assignment]
+    led.engine._collect([PeerMessage("tuner", b"peer", b"")] * 2)
+    assert [fact.frame for fact in led.engine._of_tuner] == [
+        (1, 1, 2),
+        (1, 2, 2),
+        (2, 1, 2),
+        (2, 2, 2),
+    ]
 
 
 def test_a_flood_of_a_peers_events_makes_few_reports(led: Led) -> None:
