@@ -17,7 +17,15 @@ from typing import NamedTuple, Protocol
 
 from dispatcher.channel import PeerMessage, Router
 from dispatcher.control.server import ControlServer, Handled
-from dispatcher.core import State, apply, check, judged_by, next_deadline, worker_of
+from dispatcher.core import (
+    ENDS_OF_ATTEMPTS,
+    State,
+    apply,
+    check,
+    judged_by,
+    next_deadline,
+    worker_of,
+)
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
@@ -30,6 +38,7 @@ from dispatcher.errors import (
 from dispatcher.ports import (
     Backend,
     Compactor,
+    Frame,
     Journal,
     JournalEntry,
     RefusedEvent,
@@ -92,10 +101,19 @@ class Watcher(Protocol):
         ...
 
 
+class _Message(NamedTuple):
+    number: int  # of those that its peer has sent to this head
+    events: list[e.Event]
+
+    def frame(self, event: e.Event) -> Frame:
+        place = next(at for at, one in enumerate(self.events, 1) if one is event)
+        return Frame(self.number, place, len(self.events))
+
+
 class _Fact(NamedTuple):
     owner: str  # the peer that sent it; empty: ours
     event: e.Event
-    frame: tuple[int, int, int] = (0, 0, 0)  # its message's number, its place there, of how many
+    message: _Message | None = None  # that it came in
 
 
 class Engine(threading.Thread):
@@ -142,7 +160,7 @@ class Engine(threading.Thread):
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()  # backends whose messages are being applied
         self._of_tuner: deque[_Fact] = deque()
-        self._frames: dict[str, int] = {}  # messages of each peer so far
+        self._messages: dict[str, int] = {}  # of each peer so far
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
@@ -229,11 +247,11 @@ class Engine(threading.Thread):
                 self._watcher.peer_fault(owner, error)
         return facts
 
-    def _framed(self, owner: str, events: list[e.Event]) -> Iterator[_Fact]:
+    def _framed(self, owner: str, events: list[e.Event]) -> list[_Fact]:
         """The facts of a peer's next message."""
-        number = self._frames[owner] = self._frames.get(owner, 0) + 1
-        for place, event in enumerate(events, 1):
-            yield _Fact(owner, event, (number, place, len(events)))
+        number = self._messages[owner] = self._messages.get(owner, 0) + 1
+        message = _Message(number, events)
+        return [_Fact(owner, event, message) for event in events]
 
     def _check_peers(self) -> list[_Fact]:
         if self._compactor is not None:
@@ -259,7 +277,7 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event, frame in _with_what_judges(state, facts):
+        for owner, event, message in _with_what_judges(state, facts):
             row = e.CATALOGUE[type(event)]
             worker = worker_of(state.trials, event)
             if owner and _origin_of(owner) not in row.by:
@@ -277,6 +295,7 @@ class Engine(threading.Thread):
             except (InvalidTransition, BrokenInvariant) as error:
                 entry = JournalEntry(at, event, worker=worker)
                 batch = tuple(entries)
+                frame = None if message is None else message.frame(event)
                 refused = RefusedEvent(error, owner, frame, entry, self._row, batch, state)
                 self._watcher.refused(refused)
                 if not refused.is_peers_fault:
@@ -381,8 +400,9 @@ def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
     """The facts, and before each that ends an attempt the metrics that it is judged by and that are
     in no row. Lazy: the metrics are asked for when the facts before them are applied."""
     for fact in facts:
-        for metric in judged_by(state, fact.event):
-            yield _Fact("", metric)
+        if type(fact.event) in ENDS_OF_ATTEMPTS:
+            for metric in judged_by(state, fact.event):
+                yield _Fact("", metric)
         yield fact
 
 

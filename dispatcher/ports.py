@@ -33,12 +33,20 @@ class JournalRow(NamedTuple):
     event: Event
 
 
+class Frame(NamedTuple):
+    """The place of an event: in which message of its peer, and which one of how many there."""
+
+    message: int
+    place: int
+    many: int
+
+
 class RefusedEvent(NamedTuple):
     """An event that the core has refused, with what came before it."""
 
     error: InternalError
     owner: str  # the peer that sent it; empty: this head
-    frame: tuple[int, int, int]  # its message's number, its place there, of how many; or zeros
+    frame: Frame | None  # None: it came in no message
     entry: JournalEntry
     row: int  # the newest row that is committed
     batch: tuple[JournalEntry, ...]  # applied behind that row, and in no row yet

@@ -57,8 +57,10 @@ def trial_of(refusal: RefusedEvent) -> TrialId | None:
 def place_of(refusal: RefusedEvent) -> str:
     """Return where an event was read: ``the tuner host, frame 391, message 3 of 5``."""
     peer = {"": "this head", "tuner": "the tuner host"}.get(refusal.owner, refusal.owner)
+    if refusal.frame is None:
+        return peer
     number, place, many = refusal.frame
-    return f"{peer}, frame {number}, message {place} of {many}" if number else peer
+    return f"{peer}, frame {number}, message {place} of {many}"
 
 
 def rows_to_come(refusal: RefusedEvent) -> list[JournalRow]:

@@ -493,8 +493,8 @@ DECIDING: tuple[Mutation, ...] = (
         2,
         "a trial that was stopped early and lost with its agent has no result after a restart",
         "dispatcher/engine.py",
-        "        for metric in judged_by(state, fact.event):",
-        "        for metric in ():",
+        "            for metric in judged_by(state, fact.event):",
+        "            for metric in ():",
         ("tests/unit/store/test_early_stops.py",),
     ),
     Mutation(

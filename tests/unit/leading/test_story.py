@@ -17,14 +17,14 @@ from dispatcher.cli.main import app
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, TrialState
-from dispatcher.engine import Engine, _Fact
+from dispatcher.engine import Engine, _Fact, _Message
 from dispatcher.errors import BrokenInvariant, InvalidTransition
 from dispatcher.folders import ExperimentFolder
 from dispatcher.leading.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.leading.story import RefusalStory
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.past.refused import REPORTS_KEPT, read_report, write_report
-from dispatcher.ports import JournalEntry, RefusedEvent
+from dispatcher.ports import Frame, JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life
@@ -126,13 +126,17 @@ def test_an_event_of_our_own_that_is_refused_is_refused_again_by_the_command_it_
 
 
 def test_a_peers_event_is_dropped_and_told_with_its_place_in_its_message(led: Led) -> None:
-    late = _Fact("tuner", e.ResultDelivered(T0), (391, 3, 5))
-    led.turn(late, _Fact("local", e.AttemptEnded(T0, 1, EndReason.FINISHED)))
+    late = e.ResultDelivered(T0)
+    batch: list[e.Event] = [e.ImportDelivered(7), e.ImportDelivered(8), late]
+    led.turn(
+        _Fact("tuner", late, _Message(391, batch)),
+        _Fact("local", e.AttemptEnded(T0, 1, EndReason.FINISHED)),
+    )
     led.read_out()
     (notice,) = led.notices
     assert notice.kind is NoticeKind.PEER_FAULT
     assert "tuner (1 so far): trial 0 cannot take ResultDelivered while RUNNING" in notice.text
-    assert "from: the tuner host, frame 391, message 3 of 5" in notice.text
+    assert "from: the tuner host, frame 391, message 3 of 3" in notice.text
     assert f"last: {led.row} AttemptStarted attempt=1 pid=7 · " in notice.text
     assert led.state.trials[T0].state is TrialState.DELIVERING, "and the batch went on"
     ran = CliRunner().invoke(app, command_of(notice.text))
@@ -144,17 +148,13 @@ def test_each_event_knows_its_message_and_its_place_there(led: Led) -> None:
     ends: list[e.Event] = [e.ResultDelivered(T0), e.EndDelivered(T0)]
     led.engine._tuner = type("Tuner", (), {"receive": lambda *_: ends})()  # type: ignore[assignment]
     led.engine._collect([PeerMessage("tuner", b"peer", b"")] * 2)
-    assert [fact.frame for fact in led.engine._of_tuner] == [
-        (1, 1, 2),
-        (1, 2, 2),
-        (2, 1, 2),
-        (2, 2, 2),
-    ]
+    frames = [fact.message and fact.message.frame(fact.event) for fact in led.engine._of_tuner]
+    assert frames == [(1, 1, 2), (1, 2, 2), (2, 1, 2), (2, 2, 2)]
 
 
 def test_a_flood_of_a_peers_events_makes_few_reports(led: Led) -> None:
     for _ in range(100):
-        led.turn(_Fact("tuner", e.ResultDelivered(T0), (1, 1, 1)))
+        led.turn(_Fact("tuner", e.ResultDelivered(T0)))
     led.read_out()
     assert len(led.notices) == len(led.reports()) == 7, "the first, second, fourth, …"
     assert led.watcher.faults.counts == {"tuner": 100}
@@ -163,7 +163,7 @@ def test_a_flood_of_a_peers_events_makes_few_reports(led: Led) -> None:
 def test_the_newest_reports_are_kept(led: Led) -> None:
     for count in range(REPORTS_KEPT + 5):
         entry = JournalEntry(5.0, e.ResultDelivered(T0))
-        error, frame = InvalidTransition("no"), (count, 1, 1)
+        error, frame = InvalidTransition("no"), Frame(count, 1, 1)
         led.watcher.refused(
             RefusedEvent(error, f"peer {count}", frame, entry, led.row, (), led.state)
         )
@@ -175,8 +175,9 @@ def test_the_newest_reports_are_kept(led: Led) -> None:
 def test_a_state_that_contradicts_itself_is_nobodys_fault_but_ours(tmp_path: Path) -> None:
     led = Led(tmp_path, debug=True)
     led.state.queued[T0] = None  # which runs
+    event = e.WorkerSuspect(WorkerId("local"), 9.0)
     with pytest.raises(BrokenInvariant) as caught:
-        led.turn(_Fact("local", e.WorkerSuspect(WorkerId("local"), 9.0), (4, 1, 1)))
+        led.turn(_Fact("local", event, _Message(4, [event])))
     assert "from: local, frame 4, message 1 of 1" in str(caught.value)
     assert led.watcher.faults.counts == {}
     assert len(led.reports()) == 1
@@ -212,7 +213,7 @@ def test_events_come_out_of_a_report_as_they_went_in(led: Led) -> None:
     path = led.folder.path / "report.json"
     entries = tuple(JournalEntry(5.0, event) for event in events)
     error = InvalidTransition("no")
-    refusal = RefusedEvent(error, "", (0, 0, 0), entries[0], 3, entries[1:], led.state)
+    refusal = RefusedEvent(error, "", None, entries[0], 3, entries[1:], led.state)
     write_report(path, refusal, [], "", str)
     assert read_report(path).events == [(5.0, event) for event in (*events[1:], events[0])]
 
