@@ -18,10 +18,11 @@ trial and NNI's ``parameter_id`` are one number:
   to the tuner, in this order; then waits end and held children move (``gates``).
 
 All that holds for a kind of event is its row in one catalogue (``events``): who may report it, in
-which states of its trial it is legal or late, whether it is journalled. Effects are in
-``transitions`` by event family, and what follows from the state as a whole (placing, opening
-requests, finishing, stalls) is in ``coupling``. How an attempt's end is translated for the tuner
-and the children is one function, ``endings.conclude``.
+which states of its trial it is legal, where it leads, where it is late, whether it is journalled.
+Effects are in ``transitions`` by event family, and what follows from the state as a whole (placing,
+opening requests, finishing, stalls) is in ``coupling``. A move that neither the catalogue nor a
+joint rule has (``arrows``) is refused by ``moves``. How an attempt's end is translated for the
+tuner and the children is one function, ``endings.conclude``.
 
 Failures are a policy: which attempt is followed by another is ``endings.retries``; when a worker is
 left out, ``quarantine``; when the experiment ends since everything fails, ``failures``; and nothing

@@ -65,6 +65,7 @@ def apply(state: State, event: e.Event, at: float) -> Step:
     if row.frees:
         state.all_wait = False
     out: list[Action] = []
+    state.trigger = type(event)
     counted = EFFECTS[type(event)](state, event, out)
     settle(state, out)
     return Step(out, counted is not False)

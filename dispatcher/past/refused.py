@@ -50,8 +50,9 @@ class _Report(msgspec.Struct):
 
 
 def trial_of(refusal: RefusedEvent) -> TrialId | None:
-    """Return the trial that a refused event names; None if it names none."""
-    return getattr(refusal.entry.event, "trial", None)
+    """Return the trial that an error or its event names; None if neither does."""
+    named: TrialId | None = getattr(refusal.error, "trial", None)
+    return getattr(refusal.entry.event, "trial", None) if named is None else named
 
 
 def place_of(refusal: RefusedEvent) -> str:

@@ -10,20 +10,12 @@ from typing import NamedTuple
 from dispatcher.core import State, apply, check, new_state
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Move
 from dispatcher.errors import InternalError, StoreError, UserError
 from dispatcher.state_codec import decode_state
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import rows_as_judged
 from dispatcher.store.journal import SqliteJournal
-
-
-class TrialMove(NamedTuple):
-    """A trial's way from one state to another; ``before`` is empty for a new one, ``by`` names the
-    rule that moved it, and is empty where the event did."""
-
-    before: str
-    after: str
-    by: str = ""
 
 
 class SteppedRow(NamedTuple):
@@ -33,7 +25,7 @@ class SteppedRow(NamedTuple):
     at: float
     event: e.Event
     counted: bool
-    moves: tuple[TrialMove, ...]
+    moves: tuple[Move, ...]
 
 
 @dataclass(slots=True)
@@ -82,7 +74,7 @@ def step_through(
         if stepped.state is None:
             stepped.state = _begin(event)
         stepped.kinds[type(event).__name__] += 1
-        before = _standing(stepped.state, trial)
+        stepped.state.trace = []
         try:
             counted = apply(stepped.state, event, at).counted
             if number is None:
@@ -91,8 +83,7 @@ def step_through(
             row = "the event" if number is None else f"row {number}"
             stepped.refused = f"{row} is refused: {error.message}"
             counted = False
-        after = _standing(stepped.state, trial)
-        moves = (TrialMove(before, after),) if before != after else ()
+        moves = tuple(one for one in stepped.state.trace if one.trial == trial)
         if trial is not None and (moves or getattr(event, "trial", None) == trial):
             stepped.rows.append(SteppedRow(number, at, event, counted, moves))
         stepped.state.dirty.clear()
@@ -120,8 +111,3 @@ def _begin(event: e.Event) -> State:
     if not isinstance(event, e.ExperimentCreated):
         raise StoreError(f"the journal begins with {type(event).__name__}")
     return new_state(event.settings)
-
-
-def _standing(state: State, trial: TrialId | None) -> str:
-    record = None if trial is None else state.trials.get(trial)
-    return "" if record is None else record.state.name

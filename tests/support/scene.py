@@ -49,6 +49,8 @@ class Scene:
         """Apply the events; all actions that followed. After each the core must know when it has
         to be woken."""
         out: list[a.Action] = []
+        if self.state.trace is None:
+            self.state.trace = []
         for event in events:
             self.now += after
             step = core.apply(self.state, event, self.now)

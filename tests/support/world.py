@@ -25,7 +25,7 @@ from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import OVER, Phase
+from dispatcher.core.model import OVER, Move, Phase
 from dispatcher.core.settings import QUARANTINE_MAX_S, Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
@@ -106,6 +106,7 @@ class World:
         self.harms: list[Harm] = []
         self.files: dict[str, str] = {}  # save path → digest of what lies there
         self.met: set[str] = set()  # kinds of events that reached the core
+        self.moves: list[Move] = []  # of all trials, as heads decided them
         self.values: dict[str, set[str]] = {}  # of settings: all that were in force
         self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
         self._decided: set[tuple[int, int]] = set()  # attempts, before the newest commit
@@ -381,6 +382,7 @@ class World:
         self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
         past = self._past()
         state = past.state
+        state.trace = self.moves
         row = self._begin_epoch(state)
         self._leads_since = self.now
         self._phases = (Phase.RUNNING, Phase.RUNNING)

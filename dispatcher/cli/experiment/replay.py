@@ -95,6 +95,7 @@ def _document(stepped: SteppedPast, trial: TrialId | None) -> dict[str, Any]:
 
 
 def _event(row: SteppedRow) -> dict[str, Any]:
+    from dispatcher.core.arrows import name_of
     from dispatcher.past.describing import plain
 
     return {
@@ -103,7 +104,14 @@ def _event(row: SteppedRow) -> dict[str, Any]:
         "kind": type(row.event).__name__,
         "fields": plain(row.event),
         "counted": row.counted,
-        "moves": [{"from": one.before, "to": one.after, "by": one.by} for one in row.moves],
+        "moves": [
+            {
+                "from": None if one.before is None else one.before.name,
+                "to": one.after.name,
+                "by": name_of(one.trigger),
+            }
+            for one in row.moves
+        ],
     }
 
 
@@ -154,8 +162,12 @@ def _show(ident: str, stepped: SteppedPast, trial: TrialId | None) -> None:
 
 
 def _moves_text(row: SteppedRow) -> str:
-    """Return all moves as one line: ``RUNNING → BACKOFF → QUEUED (backoff over)``."""
-    if not row.moves:
-        return ""
-    steps = [f"{one.after} ({one.by})" if one.by else one.after for one in row.moves]
-    return " → ".join([row.moves[0].before or "new", *steps])
+    """Return all moves as one line: ``RUNNING → BACKOFF → QUEUED (back-off over)``. Those that name
+    nothing follow from the event itself."""
+    from dispatcher.core.arrows import name_of
+
+    steps = ["new" if one.before is None else one.before.name for one in row.moves[:1]]
+    for one in row.moves:
+        own = one.trigger is type(row.event)
+        steps.append(one.after.name if own else f"{one.after.name} ({name_of(one.trigger)})")
+    return " → ".join(steps)

@@ -19,7 +19,7 @@ from dispatcher.core.events.experiment import SettingsUpdated as SettingsUpdated
 from dispatcher.core.events.experiment import StopKind as StopKind
 from dispatcher.core.events.experiment import StopRequested as StopRequested
 from dispatcher.core.events.experiment import Tick as Tick
-from dispatcher.core.events.row import STAYS, all_but, targets
+from dispatcher.core.events.row import STAYS, all_but, arrows, targets
 from dispatcher.core.events.row import EventRow as EventRow
 from dispatcher.core.events.row import Origin as Origin
 from dispatcher.core.events.tuner_host import DeliveryStandsStill as DeliveryStandsStill
@@ -163,13 +163,19 @@ CATALOGUE: Final[dict[type, EventRow]] = {
         late=_NOT_RUNNING,
     ),
     # Workers
-    WorkerJoined: EventRow(_WORKER),
-    WorkerLost: EventRow(_WORKER),
+    WorkerJoined: EventRow(
+        _WORKER, others=arrows(([S.RUNNING], [S.QUEUED, S.BACKOFF, S.DELIVERING]))
+    ),
+    WorkerLost: EventRow(_WORKER, others=arrows(([S.RUNNING], [S.BACKOFF, S.DELIVERING]))),
     WorkerOffers: EventRow(_WORKER, durable=False),
     WorkerSuspect: EventRow(_WORKER, durable=False),
     WorkerHeard: EventRow(_WORKER, durable=False),
     # Users, an assessor, the weight keeper
-    TrialSubmitted: EventRow(_USER, frees=False),
+    TrialSubmitted: EventRow(
+        _USER,
+        others=arrows(([None], [S.OPEN]), ([S.OPEN], [S.QUEUED, S.HELD, S.DELIVERING, S.ENDED])),
+        frees=False,
+    ),
     TrialStopRequested: EventRow(
         _USER | _TUNER,
         targets(

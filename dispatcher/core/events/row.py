@@ -20,6 +20,9 @@ class Origin(StrEnum):
 #: The states into which an event may take its trial, by the state in which it finds it.
 Targets = Mapping[TrialState, frozenset[TrialState]]
 
+#: From where to where; None: a trial that is new.
+Arrow = tuple[TrialState | None, TrialState]
+
 #: It may not move its trial.
 STAYS: Final[frozenset[TrialState]] = frozenset()
 
@@ -37,6 +40,8 @@ class EventRow:
     by: frozenset[Origin]
     legal: Targets = field(default_factory=dict)
     late: frozenset[TrialState] = frozenset()
+    #: How it may move trials that it does not name.
+    others: frozenset[Arrow] = frozenset()
     #: The answer of a request that was killed before: legal in ENDED, too.
     after_kill: bool = False
     #: Late while no tuner host is ready. It comes from one that is gone then: its memory went with
@@ -55,6 +60,11 @@ class EventRow:
 def targets(*pairs: tuple[Iterable[TrialState], Iterable[TrialState]]) -> Targets:
     """The table of where an event leads, from pairs of states and what each of them leads to."""
     return {state: frozenset(to) for states, to in pairs for state in states}
+
+
+def arrows(*pairs: tuple[Iterable[TrialState | None], Iterable[TrialState]]) -> frozenset[Arrow]:
+    """All arrows from the states of each pair to what they lead to."""
+    return frozenset((before, after) for states, to in pairs for before in states for after in to)
 
 
 def all_but(*states: TrialState) -> frozenset[TrialState]:

@@ -13,7 +13,7 @@ from dispatcher.core.actions import (
     TellVersion,
 )
 from dispatcher.core.gates import delivery_of
-from dispatcher.core.model import OVER, Phase, State, TrialState
+from dispatcher.core.model import OVER, Phase, Rule, State, TrialState
 from dispatcher.core.moves import asks, move
 from dispatcher.core.settings import HOST_RESTARTS_IN_A_ROW
 from dispatcher.core.transitions import Effects
@@ -81,9 +81,11 @@ def host_gone(state: State) -> None:
         state.trials[trial_id].delivery_still = False
     if state.phase is Phase.DRAINING:
         state.quiet_since = state.fail_at = None  # its successor has as long as it had
+    trigger, state.trigger = state.trigger, Rule.HOST_GONE
     for trial_id in list(state.blocked):
         waits.erase(state, trial_id)
         move(state, state.trials[trial_id], TrialState.OPEN)
+    state.trigger = trigger
     state.open = dict.fromkeys(sorted(state.open))
 
 

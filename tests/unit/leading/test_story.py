@@ -174,11 +174,12 @@ def test_the_newest_reports_are_kept(led: Led) -> None:
 
 def test_a_state_that_contradicts_itself_is_nobodys_fault_but_ours(tmp_path: Path) -> None:
     led = Led(tmp_path, debug=True)
-    led.state.queued[T0] = None  # which runs
+    led.state.trials[T0].parent = T1  # which has not ended, so trial 0 may not run
     event = e.WorkerSuspect(WorkerId("local"), 9.0)
     with pytest.raises(BrokenInvariant) as caught:
         led.turn(_Fact("local", event, _Message(4, [event])))
     assert "from: local, frame 4, message 1 of 1" in str(caught.value)
+    assert "\n  trial 0: RUNNING for " in str(caught.value), "the event names none"
     assert led.watcher.faults.counts == {}
     assert len(led.reports()) == 1
     led.journal.close()

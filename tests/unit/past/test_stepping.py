@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.main import app
 from dispatcher.core import events as e
+from dispatcher.core.arrows import name_of
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import InvalidTransition, UserError
@@ -51,12 +52,16 @@ def journal(folder: Path) -> Iterator[SqliteJournal]:
     opened.close()
 
 
-def moves(stepped: SteppedPast) -> list[list[str]]:
-    """Of each row the states that the trial went through."""
-    return [
-        [row.moves[0].before, *(move.after for move in row.moves)] if row.moves else []
+def moves(stepped: SteppedPast) -> dict[str, str]:
+    """By the kind of an event, the states that the trial went through."""
+    return {
+        type(row.event).__name__: " ".join(
+            ["new" if row.moves[0].before is None else row.moves[0].before.name]
+            + [f"-{name_of(move.trigger)}> {move.after.name}" for move in row.moves]
+        )
         for row in stepped.rows
-    ]
+        if row.moves
+    }
 
 
 def test_a_trials_way_is_shown_with_what_moved_it(journal: SqliteJournal) -> None:
@@ -76,13 +81,14 @@ def test_a_trials_way_is_shown_with_what_moved_it(journal: SqliteJournal) -> Non
     assert [kind for row, kind in zip(stepped.rows, kinds, strict=True) if not row.counted] == [
         "AttemptEnded"  # of an attempt that is not believed any more
     ]
-    ways = {kind: way for kind, way in zip(kinds, moves(stepped), strict=True) if way}
-    assert ways["TunerHostReady"] == ["", "OPEN"]
-    assert ways["WaitStarted"] == ["OPEN", "BLOCKED"]
-    assert ways["EndDelivered"] == ["BLOCKED", "OPEN"]
-    assert (ways["Proposed"][0], ways["Proposed"][-1]) == ("OPEN", "RUNNING")
-    assert ways["AttemptEnded"] == ["RUNNING", "BACKOFF"]
-    assert (ways["Tick"][0], ways["Tick"][-1]) == ("BACKOFF", "RUNNING")
+    assert moves(stepped) == {
+        "TunerHostReady": "new -asked> OPEN",
+        "WaitStarted": "OPEN -WaitStarted> BLOCKED",
+        "EndDelivered": "BLOCKED -gate opened> OPEN",
+        "Proposed": "OPEN -Proposed> QUEUED -placed> RUNNING",
+        "AttemptEnded": "RUNNING -AttemptEnded> BACKOFF",
+        "Tick": "BACKOFF -back-off over> QUEUED -placed> RUNNING",
+    }
     assert stepped.state is not None
     assert trial_text(stepped.state, T(1)) == (
         "RUNNING for 1.0 s, attempt 2 (running) on local, failures 1; no result, gate closed"
@@ -149,7 +155,8 @@ def test_the_command_shows_a_trials_way(journal: SqliteJournal, folder: Path) ->
     assert first == f"{folder.name}: rows 1 to {journal.last} of {journal.last}, of trial 1"
     assert last.startswith(f"after row {journal.last}: RUNNING for ")
     assert "WaitStarted ticket=1 parents=[0]" in text
-    assert "OPEN → BLOCKED" in text
+    assert "OPEN → BLOCKED\n" in text
+    assert "BACKOFF → QUEUED (back-off over) → RUNNING (placed)\n" in text
     assert "(without effect)" in text
     assert "x" * 100 not in text, "long values are cut"
 
@@ -170,6 +177,9 @@ def test_the_documents_keys_are_as_documented(journal: SqliteJournal, folder: Pa
     promised = SHAPES["experiment replay"]
     assert list(document) == promised[2 : promised.index("}")].split(", ")
     assert list(document["events"][0]) == ["row", "at", "kind", "fields", "counted", "moves"]
+    first, last = document["events"][0]["moves"], document["events"][6]["moves"]
+    assert first == [{"from": None, "to": "OPEN", "by": "asked"}]
+    assert last[0] == {"from": "BACKOFF", "to": "QUEUED", "by": "back-off over"}
     assert document["state"]["attempt"] == 2
     assert document["state"]["state"] == "RUNNING"
 
