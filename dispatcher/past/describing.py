@@ -68,11 +68,13 @@ def _attempt_text(trial: Trial) -> str:
 
 
 def _result_text(trial: Trial) -> str:
+    parts = [] if trial.outcome is None else [trial.outcome.value]
     result = trial.result if trial.result is not None else trial.final
-    if result is None:
-        return "no result"
-    delivered = ", delivered" if trial.result_delivered else ""
-    return f"result {_shortened(result)}{delivered}"
+    if result is not None:
+        parts.append(f"result {_shortened(result)}")
+    if trial.result_delivered:
+        parts.append("delivered")
+    return ", ".join(parts) or "no result"  # an ended trial's is in the read model only
 
 
 def _gate_text(trial: Trial) -> str:

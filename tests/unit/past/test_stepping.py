@@ -93,7 +93,7 @@ def test_a_trials_way_is_shown_with_what_moved_it(journal: SqliteJournal) -> Non
     assert trial_text(stepped.state, T(1)) == (
         "RUNNING for 1.0 s, attempt 2 (running) on local, failures 1; no result, gate closed"
     )
-    assert trial_text(stepped.state, T(0)).endswith("; no result, gate open")
+    assert trial_text(stepped.state, T(0)).endswith("; succeeded, delivered, gate open")
 
 
 def test_a_replay_ends_where_it_is_to_end(journal: SqliteJournal) -> None:
