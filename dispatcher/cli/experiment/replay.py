@@ -53,7 +53,7 @@ def replay(
     from dispatcher.finding.find import find_one
     from dispatcher.folders import ExperimentFolder
     from dispatcher.past.stepping import step_through
-    from dispatcher.store.journal import SqliteJournal
+    from dispatcher.store.copying import opened_to_read
 
     located = find_one(experiment, folder, others=True)
     report = None if then is None else _report(located.folder, then)
@@ -61,12 +61,9 @@ def replay(
         until = report.until if until is None else until
         trial = report.trial if trial is None else trial
     number = None if trial is None else TrialId(trial)
-    journal = SqliteJournal.at_this_moment(ExperimentFolder(located.folder).journal)
-    try:
-        events = () if report is None else report.events
+    events = () if report is None else report.events
+    with opened_to_read(ExperimentFolder(located.folder).journal) as journal:
         stepped = step_through(journal, until=until, trial=number, then=events)
-    finally:
-        journal.close()
     if as_json:
         print_json({"experiment": located.id, **_document(stepped, number)})
     else:
