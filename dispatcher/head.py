@@ -1,7 +1,8 @@
-"""The head of an experiment: the only module that knows every room.
+"""The head of an experiment: joins the rooms that lead it.
 
 :class:`Head` takes the lead, replays the journal, joins the rooms to the engine, waits for
-the end and winds everything up in order. Starting and resuming are the same thing: an empty
+the end and winds everything up in order. (A rehearsal of a tuner joins some of them, too:
+``tuner_tools/rehearsal.py``.) Starting and resuming are the same thing: an empty
 past is a past.
 """
 
