@@ -33,7 +33,7 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
 
 #: Seconds between two looks of the thread at its backend.

@@ -17,12 +17,12 @@ from dispatcher import queries
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, TrialState
-from dispatcher.head import Head
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice
-from dispatcher.past.compacted import compact
-from dispatcher.past.stepping import step_through
 from dispatcher.store import SqliteJournal
 from dispatcher.store.copying import opened_to_read
+from dispatcher.store.replay.folding import compact
+from dispatcher.store.replay.stepping import step_through
 from dispatcher.store.schema import SCHEMA_VERSION
 from dispatcher.store.verify import verify
 from tests.support.checker import check_store

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import Column, print_facts, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, print_facts, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.core.ids import TrialId
-    from dispatcher.past.refused import RefusedEvents
-    from dispatcher.past.stepping import SteppedPast, SteppedRow
+    from dispatcher.store.replay.refused import RefusedEvents
+    from dispatcher.store.replay.stepping import SteppedPast, SteppedRow
 
 
 def replay(
@@ -50,10 +50,10 @@ def replay(
     the refusal again. Exit code 1 if an event is refused.
     """
     from dispatcher.core.ids import TrialId
-    from dispatcher.finding.find import find_one
-    from dispatcher.folders import ExperimentFolder
-    from dispatcher.past.stepping import step_through
+    from dispatcher.experiments.find import find_one
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.store.copying import opened_to_read
+    from dispatcher.store.replay.stepping import step_through
 
     located = find_one(experiment, folder, others=True)
     report = None if then is None else _report(located.folder, then)
@@ -73,7 +73,7 @@ def replay(
 
 
 def _report(folder: Path, then: Path) -> RefusedEvents:
-    from dispatcher.past.refused import read_report
+    from dispatcher.store.replay.refused import read_report
 
     return read_report(then if then.exists() else folder / then)
 
@@ -93,7 +93,7 @@ def _document(stepped: SteppedPast, trial: TrialId | None) -> dict[str, Any]:
 
 def _event(row: SteppedRow) -> dict[str, Any]:
     from dispatcher.core.arrows import name_of
-    from dispatcher.past.describing import plain
+    from dispatcher.store.replay.describing import plain
 
     return {
         "row": row.number,
@@ -113,7 +113,7 @@ def _event(row: SteppedRow) -> dict[str, Any]:
 
 
 def _state(stepped: SteppedPast, trial: TrialId | None) -> dict[str, Any] | None:
-    from dispatcher.past.describing import plain
+    from dispatcher.store.replay.describing import plain
 
     if stepped.state is None:
         return None
@@ -125,7 +125,7 @@ def _state(stepped: SteppedPast, trial: TrialId | None) -> dict[str, Any] | None
 
 
 def _show(ident: str, stepped: SteppedPast, trial: TrialId | None) -> None:
-    from dispatcher.past.describing import event_text, trial_text
+    from dispatcher.store.replay.describing import event_text, trial_text
 
     which = "" if trial is None else f", of trial {trial}"
     say(f"{ident}: rows {stepped.first} to {stepped.until} of {stepped.newest}{which}")
