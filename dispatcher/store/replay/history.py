@@ -54,7 +54,7 @@ def read_past(
     state: State | None = None
     number = 0
     if base is not None:
-        number, state = base.number, _state_of(base)
+        number, state = base.number, state_of(base)
         recall(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
     refusals = _Refusals()
@@ -62,7 +62,7 @@ def read_past(
         if upto is not None and row.number > upto:
             break
         if state is None:
-            state = _begin(row)
+            state = first_state(row.event)
         if calls_after is None or row.number <= calls_after:
             _apply(state, row)
         else:
@@ -145,7 +145,12 @@ def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:
             yield ["gate", action.trial, action.verdict.reason, list(action.verdict.chain)]
 
 
-def _state_of(base: Base) -> State:
+def state_of(base: Base) -> State:
+    """Return the state that a base holds.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
     try:
         return decode_state(base.parts)
     except ProtocolError as error:
@@ -155,10 +160,15 @@ def _state_of(base: Base) -> State:
         ) from error
 
 
-def _begin(row: JournalRow) -> State:
-    if not isinstance(row.event, e.ExperimentCreated):
-        raise StoreError(f"the journal begins with {type(row.event).__name__}")
-    return new_state(row.event.settings)
+def first_state(event: e.Event) -> State:
+    """Return the state before the first event of a journal.
+
+    Raises:
+        StoreError: no journal begins with such an event.
+    """
+    if not isinstance(event, e.ExperimentCreated):
+        raise StoreError(f"the journal begins with {type(event).__name__}")
+    return new_state(event.settings)
 
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:

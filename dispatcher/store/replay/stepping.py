@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dispatcher.core import State, apply, check, new_state
+from dispatcher.core import State, apply, check
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Move
-from dispatcher.errors import InternalError, StoreError, UserError
-from dispatcher.state_codec import decode_state
+from dispatcher.errors import InternalError, UserError
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import rows_as_judged
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.history import first_state, state_of
 
 
 class SteppedRow(NamedTuple):
@@ -69,10 +69,10 @@ def step_through(
                 hint=f"ask for row {base.number} or a later one",
                 where=str(journal.path),
             )
-        stepped.until, stepped.state = base.number, decode_state(base.parts)
+        stepped.until, stepped.state = base.number, state_of(base)
     for number, at, event in _rows(journal, stepped, until, then):
         if stepped.state is None:
-            stepped.state = _begin(event)
+            stepped.state = first_state(event)
         stepped.kinds[type(event).__name__] += 1
         stepped.state.trace = []
         try:
@@ -105,9 +105,3 @@ def _rows(
         yield row.number, row.at, row.event
     for at, event in then:
         yield None, at, event
-
-
-def _begin(event: e.Event) -> State:
-    if not isinstance(event, e.ExperimentCreated):
-        raise StoreError(f"the journal begins with {type(event).__name__}")
-    return new_state(event.settings)
