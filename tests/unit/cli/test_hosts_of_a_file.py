@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 from dispatcher.cli.hosts.check_targets import check_targets
@@ -28,15 +29,15 @@ def test_it_asks_for_all_that_trials_take(tmp_path: Path) -> None:
             }
         )
     )
-    first, second = (
-        one.needs for one in check_targets(str(tmp_path / "experiment.yml"), "", "", "")
-    )
+    file = tmp_path / "experiment.yml"
+    with ExitStack() as closing:
+        first, second = (one.needs for one in check_targets(str(file), closing))
     assert (first.gpus, first.cpus, first.gpu_indices) == (2.0, 4.0, (0, 2))
     assert (second.gpu_memory >> 30, second.gpu_indices) == (40, ())
     assert "pynvml" in first.modules
 
-    file = tmp_path / "experiment.yml"
     file.write_text(file.read_text().replace('"trialGpuNumber": 2', '"trialGpuNumber": 0'))
-    first, _ = (one.needs for one in check_targets(str(file), "", "", ""))
+    with ExitStack() as closing:
+        first, _ = (one.needs for one in check_targets(str(file), closing))
     assert first.gpus == 0
     assert "pynvml" not in first.modules
