@@ -16,7 +16,7 @@ from dispatcher.cli.device_lines import device_lines
 from dispatcher.cli.leaderboard import paths_of
 from dispatcher.cli.safe_text import safe_text
 from dispatcher.cli.scene import Scene
-from dispatcher.cli.status import troubles_beside
+from dispatcher.cli.status import ends_of_workers, troubles_beside
 from dispatcher.queries.records import json_value
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
@@ -55,7 +55,8 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     if snapshot is None:
         return Text(f"{scene.name}  {scene.silent or 'starting'} …", style="dim")
     troubles = troubles_beside(snapshot)[:_TROUBLES]
-    messages = [*map(safe_text, troubles), *messages]
+    ends = ends_of_workers(snapshot)[:1]  # the first to end
+    messages = [*map(safe_text, (*troubles, *ends)), *messages]
     devices = device_lines(snapshot)
     room = max(3, height - _OTHER_LINES - len(messages) - len(devices))
     parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]

@@ -29,9 +29,9 @@ Busy = Callable[[], AbstractContextManager[None]]
 
 
 def test_one_that_waits_says_why_and_is_no_loss(
-    new_folder: Callable[..., Any], scarce_service: Any, busy_queue: Busy
+    scarce_folder: Callable[..., Any], busy_queue: Busy
 ) -> None:
-    rig = Rig(new_folder(trainingService=scarce_service))
+    rig = Rig(scarce_folder())
     try:
         with busy_queue():
             _ask_for_all(rig)
@@ -47,9 +47,9 @@ def test_one_that_waits_says_why_and_is_no_loss(
 
 
 def test_one_whose_place_is_taken_back_comes_again_and_is_not_blamed(
-    new_folder: Callable[..., Any], scarce_service: Any, take_away: Callable[[], None]
+    scarce_folder: Callable[..., Any], take_away: Callable[[], None]
 ) -> None:
-    rig = Rig(new_folder(trainingService=scarce_service))
+    rig = Rig(scarce_folder())
     try:
         rig.launch()
         pids: dict[str, int] = {}
@@ -73,9 +73,9 @@ def test_one_whose_place_is_taken_back_comes_again_and_is_not_blamed(
 
 
 def test_one_that_reaches_its_wall_time_has_announced_it_and_comes_again(
-    new_folder: Callable[..., Any], short_wall: Any
+    scarce_folder: Callable[..., Any], short_wall: Any
 ) -> None:
-    rig = Rig(new_folder(trainingService=short_wall))
+    rig = Rig(scarce_folder(trainingService=short_wall))
     try:
         rig.launch()
         worker = rig.workers[0]
@@ -90,9 +90,9 @@ def test_one_that_reaches_its_wall_time_has_announced_it_and_comes_again(
 
 
 def test_a_head_that_dies_before_its_workers_join_leaves_one_allocation_each(
-    new_folder: Callable[..., Any], scarce_service: Any, busy_queue: Busy
+    scarce_folder: Callable[..., Any], busy_queue: Busy
 ) -> None:
-    folder = new_folder(trainingService=scarce_service)
+    folder = scarce_folder()
     first = Rig(folder)
     with busy_queue():
         try:

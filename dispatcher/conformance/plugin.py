@@ -97,6 +97,12 @@ def scarce_service(service: Any) -> Any:
     return service
 
 
+@pytest.fixture(scope="session")
+def scarce_folder(new_folder: Experiments, scarce_service: Any) -> Experiments:
+    """Create experiments on that service, each in a folder of its own."""
+    return lambda **more: new_folder(**{"trainingService": scarce_service, **more})
+
+
 @pytest.fixture
 def busy_queue() -> Callable[[], AbstractContextManager[None]]:
     """A context in which the scheduler has no place for anything new. To be overridden."""

@@ -112,6 +112,6 @@ PLATFORMS: tuple[Mutation, ...] = (
         "dispatcher/platforms/agents/message_check.py",
         "        return bool(hello.ticket) and hello.start != self._start\n",
         "        return False\n",
-        ("tests/unit/backends/test_waiting.py",),
+        ("tests/unit/platforms/agents/test_waiting.py",),
     ),
 )

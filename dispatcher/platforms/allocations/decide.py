@@ -30,14 +30,14 @@ class Seat(NamedTuple):
     not_before: float = float("-inf")
 
 
-class Choice(NamedTuple):
+class Adjustment(NamedTuple):
     """The workers for which an allocation is asked for, and those whose own is given back."""
 
     submit: tuple[str, ...] = ()
     release: tuple[str, ...] = ()
 
 
-def decide(bounds: Bounds, seats: Sequence[Seat], demand: int, now: float) -> Choice:
+def decide(bounds: Bounds, seats: Sequence[Seat], demand: int, now: float) -> Adjustment:
     """Choose whom to submit and whom to release.
 
     At least ``bounds.least`` hold an allocation; more only while more trials are queued than those
@@ -66,7 +66,7 @@ def decide(bounds: Bounds, seats: Sequence[Seat], demand: int, now: float) -> Ch
         if demand == 0 and many > bounds.least and _idle_for(seat, now) >= bounds.idle_s:
             release.append(seat.worker)
             many -= 1
-    return Choice(tuple(submit), tuple(release))
+    return Adjustment(tuple(submit), tuple(release))
 
 
 def _idle_for(seat: Seat, now: float) -> float:

@@ -114,7 +114,7 @@ class Held:
 
     @property
     def name(self) -> str | None:
-        """Its name at the scheduler; None if there is none."""
+        """The name of its allocation at the scheduler; None if there is none."""
         if self._newest is None or not self.is_there:
             return None
         return allocation_name(self._label, self._worker, self._newest.number)

@@ -169,7 +169,7 @@ def test_a_second_start_with_the_same_ticket_is_refused_while_the_first_lives(
     assert any(isinstance(order, wire.Shutdown) for order in scene.link.said)
     scene.driver.perform(a.StartAttempt(Q, TrialId(1), 1, "{}", None))
     scene.driver.flush()
-    assert any(isinstance(order, wire.Start) for order in scene.link.said)
+    assert any(isinstance(order, a.StartAttempt) for order in scene.link.said)
 
 
 def test_the_same_process_may_join_anew_after_orders_were_lost(scene: Scene) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatcher.platforms.allocations.allocation import Bounds
-from dispatcher.platforms.allocations.decide import Choice, Seat, decide
+from dispatcher.platforms.allocations.decide import Adjustment, Seat, decide
 
 ELASTIC = Bounds(least=1, most=3, idle_s=60.0)
 
@@ -21,8 +21,8 @@ def seats(*held: bool, slots: int = 2, **more: float) -> list[Seat]:
 
 
 def test_the_least_are_there_without_any_demand() -> None:
-    assert decide(ELASTIC, seats(False, False, False), 0, 0.0) == Choice(("q-1",))
-    assert decide(ELASTIC, seats(False, True, False), 0, 0.0) == Choice(), "whichever it is"
+    assert decide(ELASTIC, seats(False, False, False), 0, 0.0) == Adjustment(("q-1",))
+    assert decide(ELASTIC, seats(False, True, False), 0, 0.0) == Adjustment(), "whichever it is"
 
 
 def test_more_are_there_only_for_what_those_that_come_will_not_take() -> None:
@@ -36,8 +36,8 @@ def test_more_are_there_only_for_what_those_that_come_will_not_take() -> None:
 
 def test_never_more_than_the_most_and_nobody_who_is_not_wanted_or_rests() -> None:
     many = [*seats(True, True, True), Seat("q-4", 2, True, False)]
-    assert decide(ELASTIC, many, 99, 0.0) == Choice()
-    assert decide(ELASTIC, [Seat("q-1", 2, False, False)], 99, 0.0) == Choice()
+    assert decide(ELASTIC, many, 99, 0.0) == Adjustment()
+    assert decide(ELASTIC, [Seat("q-1", 2, False, False)], 99, 0.0) == Adjustment()
     late = [Seat("q-1", 2, True, False, not_before=10.0), Seat("q-2", 2, True, False)]
     assert decide(ELASTIC, late, 0, 9.9).submit == ("q-2",), "another one stands in"
     assert decide(ELASTIC, late[:1], 0, 10.0).submit == ("q-1",)
@@ -45,10 +45,10 @@ def test_never_more_than_the_most_and_nobody_who_is_not_wanted_or_rests() -> Non
 
 def test_idle_ones_beyond_the_least_go_the_last_first() -> None:
     idle = seats(True, True, True, idle_since=0.0)
-    assert decide(ELASTIC, idle, 0, 59.0) == Choice()
-    assert decide(ELASTIC, idle, 0, 60.0) == Choice((), ("q-3", "q-2"))
-    assert decide(ELASTIC, idle, 1, 60.0) == Choice(), "something waits that they may take"
-    assert decide(Bounds(0, 3), idle, 0, 1e9) == Choice(), "no idle end"
+    assert decide(ELASTIC, idle, 0, 59.0) == Adjustment()
+    assert decide(ELASTIC, idle, 0, 60.0) == Adjustment((), ("q-3", "q-2"))
+    assert decide(ELASTIC, idle, 1, 60.0) == Adjustment(), "something waits that they may take"
+    assert decide(Bounds(0, 3), idle, 0, 1e9) == Adjustment(), "no idle end"
 
 
 @given(

@@ -19,6 +19,7 @@ from dispatcher.platforms.allocations.allocation import (
     Allocation,
     AllocationOrder,
     AllocationState,
+    Allocator,
     Bounds,
     Gone,
 )
@@ -41,7 +42,7 @@ CONFIG = AgentConfig(
 )
 
 
-class Scheduler:
+class Scheduler(Allocator):
     """A scheduler with the allocations that it was asked for. It is slow to see a cancellation
     where ``lingers``."""
 
