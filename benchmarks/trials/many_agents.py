@@ -16,8 +16,8 @@ import zmq
 
 from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.facts import EndReason
 
 HEARTBEAT_S = 1.0

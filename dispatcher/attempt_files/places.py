@@ -11,8 +11,8 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.ownership import demand_ours
+from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
 from dispatcher.platforms.worker_files import WorkerFiles

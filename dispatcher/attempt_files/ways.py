@@ -7,8 +7,8 @@ from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.attempt_files.fetching import kind_of
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.errors import BequeathError
-from dispatcher.folders import ExperimentFolder
-from dispatcher.ownership import demand_ours
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.platforms.files.here import LocalFiles
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.ports import AttemptFiles

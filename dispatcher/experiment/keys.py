@@ -14,8 +14,8 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from dispatcher.experiment.fields import ChosenSection, Section, fold_word
-from dispatcher.experiment.nni_keys import nni_hint
 from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.nni.files.key_hints import nni_hint
 
 COMMENT = "x-"
 """Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""

@@ -77,8 +77,8 @@ from dispatcher.platforms.services.protocol import ServiceBackend
 from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
-from trial_runtime.agent.path_mapping import on_another_host
-from trial_runtime.agent.record import write_private
+from trial_runtime.agent.link.path_mapping import on_another_host
+from trial_runtime.agent.processes.record import write_private
 from trial_runtime.endpoint import Endpoint
 
 __all__ = [

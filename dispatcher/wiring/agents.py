@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.wiring.places import Place
 from dispatcher.wiring.remote_roots import check_references, remote_root
 from dispatcher.wiring.resources import agent_resources

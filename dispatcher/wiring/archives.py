@@ -9,7 +9,7 @@ from pathlib import Path
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import files_referred_to
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.platforms.archives import Archives, pack_all
 
 

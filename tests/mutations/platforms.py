@@ -63,7 +63,7 @@ PLATFORMS: tuple[Mutation, ...] = (
         "an-agent-elsewhere-looks-at-no-root",
         7,
         "a machine whose share is not mounted takes trials",
-        "trial_runtime/agent/probing.py",
+        "trial_runtime/agent/link/probing.py",
         "    return bool(config.root_token or (config.domain and config.remote is None))\n",
         "    return bool(config.root_token)\n",
         ("tests/unit/trial_runtime/test_first_of_a_domain.py",),

@@ -28,8 +28,8 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, EndReason, Phase
 from dispatcher.core.settings import Settings, TunerErrorPolicy
-from dispatcher.past.history import read_past
 from dispatcher.ports import JournalEntry, Snapshot
+from dispatcher.store.replay.history import read_past
 from dispatcher.tuner_host import (
     delivery,
     foreign_waits,

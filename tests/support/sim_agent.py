@@ -14,8 +14,8 @@ from dispatcher.core.model import EndReason
 from tests.support.weight_files import PLAIN, Saver
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.fact_wire import decode_fact
 
 if TYPE_CHECKING:

@@ -30,13 +30,13 @@ from dispatcher.core.settings import QUARANTINE_MAX_S, Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
-from dispatcher.leading.clock import SteadyClock
-from dispatcher.past.compacted import fold_at_start, read_whole_past
-from dispatcher.past.history import Past
-from dispatcher.past.restoring import RestoringTuner
+from dispatcher.head.clock import SteadyClock
 from dispatcher.ports import Journal, JournalEntry
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.replay.folding import fold_at_start, read_whole_past
+from dispatcher.store.replay.history import Past
+from dispatcher.store.replay.restoring import RestoringTuner
 from tests.support.agents import Host, SimBackend
 from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk

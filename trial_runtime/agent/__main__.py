@@ -12,8 +12,8 @@ from tempfile import gettempdir
 from msgspec.structs import replace
 
 from trial_runtime.agent.agent import Agent
+from trial_runtime.agent.base.own_log import OwnLog
 from trial_runtime.agent.config import ON_RECORD, read_config
-from trial_runtime.agent.own_log import OwnLog
 from trial_runtime.run_folder import run_folder_below
 
 

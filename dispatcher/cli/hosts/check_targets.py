@@ -78,7 +78,7 @@ def hosts_of_file(path: Path) -> tuple[ExperimentConfig, list[tuple[Place, Reach
         PermanentBackendError: paramiko is not installed.
     """
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.experiments.known_folders import with_default_folder
     from dispatcher.platforms.registry import platform_of
     from dispatcher.wiring.places import places
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Json, Yes, confirmed
-from dispatcher.cli.console import Column, note, print_json, print_table, say
-from dispatcher.cli.formatting import duration, size
-from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
+from dispatcher.terminal.formatting import duration, size
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.platforms.host import ReachableHost

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dispatcher.cli.console import note
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.terminal.console import note
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.members import Inventory

@@ -13,9 +13,9 @@ import msgspec
 
 from dispatcher.errors import ProtocolError
 from trial_runtime import facts, wire
-from trial_runtime.agent.allowance import FLOOD_S, Allowance
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.trials.allowance import FLOOD_S, Allowance
+from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.refusals import Refusals
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from trial_runtime.agent.record import write_private
+from trial_runtime.agent.processes.record import write_private
 
 RECORD = "allocation.json"
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from dispatcher.experiment.references import resolve_environment
-from dispatcher.folders import run_folder
+from dispatcher.folders.experiment_folder import run_folder
 from dispatcher.platforms.files.here import LocalFiles
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.local.section import LocalServiceConfig
-from trial_runtime.agent.environment import base_environment, resolve_references
+from trial_runtime.agent.runners.environment import base_environment, resolve_references
 from trial_runtime.checkpoints import folder_of
 
 

@@ -31,7 +31,7 @@ from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
 from dispatcher.platforms.services.protocol import ServiceBackend
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
 
 #: Seconds between two looks of the thread at its backend.

@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.storage.conftest import SmallDisk
 from trial_runtime import facts
-from trial_runtime.agent import outbox as module
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link import outbox as module
+from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.fact_wire import decode_fact, encode_fact
 from trial_runtime.facts import EndReason
 

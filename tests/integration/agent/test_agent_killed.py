@@ -13,7 +13,7 @@ from tests.integration.agent.fake_head import PATIENCE_S
 from tests.support.processes import wait_until
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
-from trial_runtime.agent import warden
+from trial_runtime.agent.processes import warden
 from trial_runtime.facts import EndReason
 
 PY = sys.executable

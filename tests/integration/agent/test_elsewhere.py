@@ -16,7 +16,7 @@ from tests.integration.agent.fake_head import ROOT, FakeHead
 from trial_runtime import facts, weights
 from trial_runtime.agent.config import encode_config
 from trial_runtime.facts import EndReason
-from trial_runtime.weights.share import lay_token
+from trial_runtime.weights.storage.share import lay_token
 
 CANON = "/srv/of/the/head"
 

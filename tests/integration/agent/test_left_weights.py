@@ -10,7 +10,7 @@ from trial_runtime import facts
 from trial_runtime.agent.config import CacheSpec
 from trial_runtime.facts import EndReason
 from trial_runtime.failpoints import VARIABLE
-from trial_runtime.weights.hashing import digest
+from trial_runtime.weights.format.hashing import digest
 from trial_runtime.weights.remote.address import RemoteRoot
 
 TWICE = """

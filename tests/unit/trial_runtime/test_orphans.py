@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trial_runtime import facts
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.facts import EndReason
 

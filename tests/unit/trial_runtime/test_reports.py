@@ -10,9 +10,9 @@ from dispatcher.platforms.agents.message_check import MessageCheck
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.attempts.remote_offers import MOST_AT_ONCE
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.remote_offers import MOST_AT_ONCE
-from trial_runtime.agent.reports import Reports
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
 

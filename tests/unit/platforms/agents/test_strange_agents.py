@@ -23,7 +23,7 @@ from dispatcher.platforms.agents.message_check import (
 from tests.unit.platforms.local.test_leases import LOCAL, Scene
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.head_link import OFFER_AGAIN_S
+from trial_runtime.agent.link.head_link import OFFER_AGAIN_S
 from trial_runtime.fact_wire import encode_fact
 from trial_runtime.facts import EndReason
 

@@ -15,7 +15,7 @@ from dispatcher.errors import ProtocolError, Superseded
 from tests.support.local_backend import LocalBackend
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.record import AgentRecord, record_of, write_record
+from trial_runtime.agent.processes.record import AgentRecord, record_of, write_record
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.fact_wire import encode_fact
 
