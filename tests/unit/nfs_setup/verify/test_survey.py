@@ -82,6 +82,27 @@ def test_a_process_ends_with_who_asked_it_and_removes_what_it_began(tmp_path: Pa
     assert os.listdir(tmp_path) == []
 
 
+def test_the_end_is_not_missed_though_its_signal_comes_before_the_wait(tmp_path: Path) -> None:
+    """A handler that ran just before the main thread begins to wait does not end that wait."""
+    deaf = (
+        "import signal, sys; signal.pthread_kill = lambda *_: None; "
+        "from nfs_setup.verify.__main__ import main; sys.exit(main())"
+    )
+    name = new_name()
+    begin = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m0", "make": True}
+    done = subprocess.run(
+        [sys.executable, "-c", deaf],
+        input=json.dumps({"verb": "probe", **begin, "limit_s": 0.0}) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "facts" in json.loads(done.stdout)
+    assert os.listdir(tmp_path) == [], "what was begun is removed"
+
+
 def test_a_process_that_dies_is_lost() -> None:
     peer = LocalPeer("here")
     os.kill(peer.process.pid, 9)
