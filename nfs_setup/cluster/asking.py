@@ -144,7 +144,6 @@ def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str,
 LIMIT_S = 3600.0
 
 _KINDS = {kind.__name__: kind for kind in (errors.RequestRefused, MachineRefuses)}
-
 _KINDS["RollbackFailed"] = errors.RollbackFailed
 
 
