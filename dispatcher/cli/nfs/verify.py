@@ -31,7 +31,6 @@ _MARKS = {
 }
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 30
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def verify(
@@ -174,12 +173,15 @@ def bytes_of(text: str) -> int:
     Raises:
         UserError: if it is no size, or one that tells nothing or fills disks.
     """
-    number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
-    if not number.isdigit() or unit not in _UNITS:
-        raise UserError("is no size", where=f"--size {text!r}", hint="write it as 64M or 2G")
-    nbytes = int(number) * _UNITS[unit]
+    from dispatcher.experiment.sizes import parse_size
+
+    where = f"--size {text!r}"
+    try:
+        nbytes = parse_size(text)
+    except ValueError:
+        raise UserError("is no size", where=where, hint="write it as 64M or 2G") from None
     if not _LEAST_BYTES <= nbytes <= _MOST_BYTES:
-        raise UserError("is not between 1M and 64G", where=f"--size {text!r}")
+        raise UserError("is not between 1M and 64G", where=where)
     return nbytes
 
 
