@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -19,10 +19,10 @@ from dispatcher.ssh.errors import (
     SessionRefused,
     TransferFailed,
 )
-from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
+from dispatcher.ssh.forwarding import ReverseForwards
 from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
 from dispatcher.ssh.login import Dial
-from dispatcher.ssh.running import Ran
+from dispatcher.ssh.running import Ran, Readable
 from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
@@ -67,7 +67,6 @@ class SshConnection:
         self._opening = 0
         self._links = [Link(self._way, dial)]
         self._reverse = ReverseForwards(self._first)
-        self._local: list[LocalForward] = []
         self._closed = False
 
     def __repr__(self) -> str:
@@ -92,21 +91,15 @@ class SshConnection:
         """Whether it stands, as far as is known: silence takes ``silent_s`` to be noticed."""
         return not self._closed and self._first.is_alive()
 
-    def wait_until_lost(self, timeout_s: float) -> bool:
-        """Block until it is over, or for so long; returns whether it is over."""
-        self._first.transport.join(timeout_s)
-        return not self.is_alive()
-
     def run(
         self,
         argv: Sequence[str],
         *,
-        stdin: bytes | BinaryIO = b"",
+        stdin: bytes | Readable = b"",
         limit_s: float,
         environment: Mapping[str, str] | None = None,
         folder: str = "",
         most_bytes: int = MOST_OUTPUT_BYTES,
-        heard: Callable[[bytes], None] | None = None,
     ) -> Ran:
         """Run a command and wait for its end. Arguments arrive as they are, whatever they hold.
 
@@ -117,7 +110,6 @@ class SshConnection:
             environment: Added to what the login gives; in no list of processes.
             folder: Its working directory; the home folder if empty. 127 if there is none.
             most_bytes: Bytes that are kept of each of stdout and stderr.
-            heard: Called with each piece of stdout as it comes.
 
         Raises:
             CommandTimedOut: it took longer; its process group was sent SIGKILL.
@@ -125,7 +117,7 @@ class SshConnection:
             SessionRefused: the machine runs nothing for us.
         """
         begin = launch(argv, environment or {}, folder)
-        return self._run(begin, argv[0], limit_s, most_bytes, stdin, heard)
+        return self._run(begin, argv[0], limit_s, most_bytes, stdin)
 
     def _run(
         self,
@@ -133,8 +125,7 @@ class SshConnection:
         name: str,
         limit_s: float,
         most_bytes: int,
-        stdin: bytes | BinaryIO = b"",
-        heard: Callable[[bytes], None] | None = None,
+        stdin: bytes | Readable = b"",
     ) -> Ran:
         import paramiko
 
@@ -155,7 +146,6 @@ class SshConnection:
                     limit_s=max(0.0, deadline - time.monotonic()),
                     most_bytes=most_bytes,
                     name=name,
-                    heard=heard,
                 )
             except running.OutOfTime as error:
                 # While its own session is still counted: it takes one until it has ended.
@@ -243,42 +233,24 @@ class SshConnection:
         """Whether there is anything."""
         return self.stat(path) is not None
 
-    def reverse_forward(self, local_host: str, local_port: int, *, wanted: int = 0) -> int:
+    def reverse_forward(self, local_host: str, local_port: int) -> int:
         """Let the machine listen on its 127.0.0.1 and carry connections to an address here.
 
-        Returns the port there, which ends with the connection.
+        Returns the port there, a free one, which ends with the connection.
 
         Args:
             local_host: Name or address, as this machine sees it.
             local_port: Its port.
-            wanted: Port to listen on there; 0 for any free one.
 
         Raises:
             ForwardRefused, ConnectionLost: see there.
         """
-        return self._reverse.add((local_host, local_port), wanted)
+        return self._reverse.add((local_host, local_port))
 
     def reverse_forward_to_file(self, path: Path) -> int:
         """Forward as :meth:`reverse_forward` does, to a socket file here: other users of this
         machine cannot connect to it. Returns the port there."""
         return self._reverse.add(str(path))
-
-    def end_reverse_forward(self, port: int) -> None:
-        """Stop listening there; connections that stand go on."""
-        self._reverse.remove(port)
-
-    def local_forward(self, there_host: str, there_port: int) -> int:
-        """Listen on our 127.0.0.1 and carry connections to an address as the machine sees it.
-
-        Returns the port here. It ends with the connection. Nobody at the other end shows as a
-        connection that is closed at once.
-        """
-        if not self.is_alive():
-            raise self._first.lost("a port was asked for")
-        forward = LocalForward(self._first, (there_host, there_port))
-        with self._pool:
-            self._local.append(forward)
-        return forward.port
 
     def close(self) -> None:
         """End it with all that runs over it, and its threads. May be called twice."""
@@ -286,8 +258,6 @@ class SshConnection:
             self._closed = True
             links = list(self._links)
             self._pool.notify_all()
-        for forward in self._local:
-            forward.close()
         for link in reversed(links):
             link.close()
 

@@ -52,7 +52,7 @@ class SessionRefused(PassingBackendError):
 
 
 class ForwardRefused(PermanentBackendError):
-    """Raised when the machine forwards no ports, or its port is taken."""
+    """Raised when the machine forwards no ports."""
 
 
 class TransferFailed(PermanentBackendError):
@@ -61,7 +61,3 @@ class TransferFailed(PermanentBackendError):
 
 class HostDiskFull(PassingBackendError):
     """Raised when the machine has no room for what is sent to it."""
-
-
-class NoPython(PermanentBackendError):
-    """Raised when the machine has no Python that runs our programs."""

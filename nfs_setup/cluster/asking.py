@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nfs_setup import errors
-from nfs_setup.cluster import bundle
 from nfs_setup.cluster.members import Inventory, Member
+from nfs_setup.cluster.program import Program
 from nfs_setup.cluster.remote import Remote
 from nfs_setup.errors import MachineRefuses, SetupError
 from nfs_setup.host import Ran
@@ -147,11 +147,14 @@ _KINDS = {kind.__name__: kind for kind in (errors.RequestRefused, MachineRefuses
 _KINDS["RollbackFailed"] = errors.RollbackFailed
 
 
-def ask(remote: Remote, ground: Ground, member: Member, request: Request) -> Report:
+def ask(
+    remote: Remote, program: Program, ground: Ground, member: Member, request: Request
+) -> Report:
     """Carry a request out there. Blocks for :data:`LIMIT_S` at most.
 
     Args:
         remote: the machine, logged in.
+        program: this package, packed.
         ground: what was found there.
         member: the machine in the inventory.
         request: what to do there.
@@ -161,8 +164,8 @@ def ask(remote: Remote, ground: Ground, member: Member, request: Request) -> Rep
     """
     document = {"verb": verb_of(request), **asdict(request)}
     ran = remote.run(
-        (*ground.become, *bundle.command(member.python)),
-        stdin=bundle.packed() + json.dumps(document).encode(),
+        (*ground.become, *program.command(member.python)),
+        stdin=program.code + json.dumps(document).encode(),
         limit_s=LIMIT_S,
     )
     answer = _answer(ran)

@@ -19,6 +19,7 @@ from nfs_setup.cluster.plan import (
     Outcome,
     Wave,
 )
+from nfs_setup.cluster.program import Program
 from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
@@ -32,6 +33,7 @@ class RunPlan:
 
     Args:
         connect: how to log in.
+        program: this package, packed.
         needs_root: whether a machine without root is refused (a dry run needs none).
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
@@ -42,6 +44,7 @@ class RunPlan:
     def __init__(
         self,
         connect: Connect,
+        program: Program,
         *,
         needs_root: bool,
         at_once: int = 10,
@@ -50,6 +53,7 @@ class RunPlan:
         on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
+        self._program = program
         self._needs_root = needs_root
         self._watch = watch
         self._pool: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, on_waiting)
@@ -131,7 +135,9 @@ class RunPlan:
         def asked(outcome: Outcome) -> Any:
             order = outcome.order
             with self._connect(order.member) as remote:
-                return ask(remote, grounds[outcome.name], order.member, order.request)
+                return ask(
+                    remote, self._program, grounds[outcome.name], order.member, order.request
+                )
 
         def keep(outcome: Outcome, report: Any) -> None:
             outcome.report = report

@@ -18,7 +18,7 @@ COMMON = {"core", "errors", "ports", "codec", "state_codec", "ownership"}
 
 #: What each room may import beyond that. The command line is no room in this sense.
 MORE = {
-    "backends": {"trial_runtime", "ssh", "code_archive", "wheelhouse"},  # its tools
+    "backends": {"trial_runtime", "ssh", "remote_python", "code_archive", "wheelhouse"},  # tools
     "channel": {"trial_runtime"},
     "chaos": {"trial_runtime"},
     "code_archive": set[str](),
@@ -26,6 +26,7 @@ MORE = {
     # How a root is spelled, what built-in ones take, and what of a folder is code.
     "experiment": {"trial_runtime", "tuners", "code_archive"},
     "queries": set[str](),
+    "remote_python": {"trial_runtime", "ssh", "wheelhouse"},
     "ssh": {"trial_runtime"},  # pauses, and where known hosts are recorded
     "store": {"trial_runtime"},
     "tuner_host": {"trial_runtime", "tuners"},

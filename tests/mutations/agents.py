@@ -353,10 +353,10 @@ AGENTS: tuple[Mutation, ...] = (
         "a-work-folder-of-somebody-else-s",
         9,
         "code of another user of a machine runs as us",
-        "dispatcher/ssh/on_host/python_facts.py",
+        "dispatcher/remote_python/on_host/facts.py",
         "        if status.st_uid not in (0, os.getuid()):\n",
         "        if False:\n",
-        ("tests/unit/backends/test_work_folder.py",),
+        ("tests/unit/remote_python/test_work_folder.py",),
     ),
     Mutation(
         "an-agents-welcome-storm",

@@ -81,10 +81,10 @@ SHARES: tuple[Mutation, ...] = (
         "code-that-came-in-half-is-run-by-root",
         9,
         "a connection that breaks makes a host do something else than was asked",
-        "nfs_setup/cluster/bundle.py",
+        "dispatcher/remote_python/bundle.py",
         "if hashlib.sha256(code).hexdigest() != digest:",
         "if hashlib.sha256(code).hexdigest() == 0:",
-        ("tests/unit/nfs_setup/cluster/test_bundle.py",),
+        ("tests/unit/cli/test_nfs_program.py",),
     ),
     Mutation(
         "ctrl-c-begins-with-further-hosts",

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from dispatcher.backends.files import files_program, shell_program
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece
+from dispatcher.remote_python.on_host import files, shell
 
 
 class LocalFiles:
@@ -24,13 +24,13 @@ class LocalFiles:
 
     def list(self, below: str = "", *, most: int) -> FileList:
         """See :meth:`dispatcher.ports.AttemptFiles.list`."""
-        listed = files_program.listed(self._whereabouts.for_files(), below, most)
+        listed = files.listed(self._whereabouts.for_files(), below, most)
         return FileList([FileEntry(*each) for each in listed["files"]], listed["cut"])
 
     def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
         """See :meth:`dispatcher.ports.AttemptFiles.read`."""
         try:
-            head, data = files_program.piece(self._whereabouts.for_files(), path, offset, limit)
+            head, data = files.piece(self._whereabouts.for_files(), path, offset, limit)
         except OSError as error:
             raise PermanentBackendError(f"cannot be read: {error.strerror}", where=path) from error
         return FilePiece(data, **head) if head else None
@@ -40,13 +40,13 @@ class LocalFiles:
         del terminal
         whereabouts: dict[str, Any] = self._whereabouts.for_shell()
         try:
-            environment, folder = shell_program.surroundings(whereabouts)
-        except shell_program.FolderGone as error:
+            environment, folder = shell.surroundings(whereabouts)
+        except shell.FolderGone as error:
             attempt = f"{self._whereabouts.trial}.{self._whereabouts.attempt}"
             raise PermanentBackendError(
                 f"nothing is left of attempt {attempt}: no {error}"
             ) from error
-        argv = shell_program.command_line(list(command), environment)
+        argv = shell.command_line(list(command), environment)
         # A handler and not SIG_IGN, which the command would inherit: Ctrl-C is for it alone.
         before = signal.signal(signal.SIGINT, lambda *_: None)
         try:
@@ -54,7 +54,7 @@ class LocalFiles:
         except OSError as error:
             gone = isinstance(error, FileNotFoundError)
             os.write(2, f"bequeath: {argv[0]}: {error.strerror}\n".encode(errors="replace"))
-            return shell_program.NO_COMMAND if gone else shell_program.NOT_RUNNABLE
+            return shell.NO_COMMAND if gone else shell.NOT_RUNNABLE
         finally:
             signal.signal(signal.SIGINT, before)
         return done.returncode if done.returncode >= 0 else 128 - done.returncode

@@ -7,21 +7,18 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-from dispatcher.backends.files.shell_program import VARIABLE
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.backends.ssh import Machine
 from dispatcher.codec import UNREADABLE
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.ports import FileEntry, FileList, FilePiece
+from dispatcher.remote_python.on_host.shell import VARIABLE
+from dispatcher.remote_python.runner import RemotePython, too_old
 from dispatcher.ssh import SshConnection, TransferFailed, connect
 from dispatcher.ssh.started import Started
 from dispatcher.ssh.terminal import hand_over
-
-_FILES = Path(__file__).with_name("files_program.py")
-_SHELL = Path(__file__).with_name("shell_program.py")
 
 #: For an answer, and the bytes that follow it.
 ANSWER_S = 120.0
@@ -57,6 +54,10 @@ class FileServer:
                 ) from error
         return self._connection
 
+    def python(self) -> RemotePython:
+        """The machine's Python, over a connection that stands."""
+        return self.machine.python_on(self.connection())
+
     def ask(self, question: dict[str, Any], most_bytes: int) -> tuple[dict[str, Any], bytes]:
         """The program's answer, and the bytes that follow. After an error it is begun anew."""
         program = self._answering()
@@ -75,7 +76,10 @@ class FileServer:
         deadline = time.monotonic() + ANSWER_S
         program.send(json.dumps(question).encode() + b"\n")
         try:
-            head = json.loads(program.line(deadline))
+            line = program.line(deadline)
+            if old := too_old(line, self.machine.python, self.machine.name):
+                raise old
+            head = json.loads(line)
             count = head.pop("bytes")
         except (*UNREADABLE, KeyError, TypeError, AttributeError) as error:
             raise TransferFailed("answers what it should not", where=self.machine.name) from error
@@ -84,10 +88,9 @@ class FileServer:
         return head, program.exactly(count, deadline)
 
     def _answering(self) -> Started:
-        connection = self.connection()
+        python = self.python()  # which logs in anew where the connection has ended
         if self._program is None:
-            argv = self.machine.command("-c", _FILES.read_text())
-            self._program = self._open.enter_context(connection.started(argv))
+            self._program = self._open.enter_context(python.talk("files"))
         return self._program
 
     def close(self) -> None:
@@ -139,7 +142,7 @@ class SshFiles:
                 f"nothing is left of attempt {attempt}: no {folder}", where=self.place
             )
         order = json.dumps({**self._whereabouts.for_shell(), "command": list(command)})
-        argv = self._server.machine.command("-c", _SHELL.read_text())
+        argv = self._server.python().argv_for_terminal("shell")
         return hand_over(connection, argv, environment={VARIABLE: order}, terminal=terminal)
 
     def close(self) -> None:

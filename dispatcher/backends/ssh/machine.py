@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dispatcher.remote_python.runner import RemotePython, Runner
 from dispatcher.ssh import SshTarget
 
 #: Runs the user's prolog and then the command. Output of the prolog must not mix with the answer,
@@ -46,3 +47,7 @@ class Machine:
         if not self.prolog:
             return [self.python, *arguments]
         return ["bash", "-c", _BEHIND_PROLOG, "bash", self.prolog, self.python, *arguments]
+
+    def python_on(self, runner: Runner) -> RemotePython:
+        """The machine's Python, reached by a connection."""
+        return RemotePython(runner, self.command, self.name, self.python)

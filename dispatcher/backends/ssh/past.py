@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Sequence
 
 import msgspec
 
-from dispatcher.backends.ssh.machine import Machine
-from dispatcher.errors import PassingBackendError
-from dispatcher.ssh import SshConnection, program_text
-from trial_runtime.trial_wire import UNREADABLE
+from dispatcher.remote_python.runner import RemotePython
 
-_PARTS = [Path(__file__).with_name(f"{name}_program.py") for name in ("processes", "past")]
 _LIMIT_S = 1800.0
 _DAY_S = 86400.0
-
-T = TypeVar("T")
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -29,23 +22,25 @@ class Left(msgspec.Struct, frozen=True):
     unfinished: bool = msgspec.field(name="told")
 
 
-def what_is_left(connection: SshConnection, machine: Machine) -> dict[str, Left]:
+def what_is_left(python: RemotePython, work_folder: str) -> dict[str, Left]:
     """The folders, by ``ID/WORKER``. Blocks for a walk through all. Raises ``BackendError``."""
-    return _asked(connection, machine, dict[str, Left])
+    arguments = {"work_folder": work_folder, "remove": None}
+    return python.ask("leftovers", arguments, dict[str, Left], limit_s=_LIMIT_S)
 
 
-def remove(connection: SshConnection, machine: Machine, names: list[str]) -> list[str]:
+def remove(python: RemotePython, work_folder: str, names: Sequence[str]) -> list[str]:
     """Remove folders, but for those in use by now; returns the names of those that are gone.
 
     Args:
-        connection: to the machine.
-        machine: the one they lie on.
+        python: that of the machine.
+        work_folder: of the machine.
         names: as :func:`what_is_left` has them.
 
     Raises:
         BackendError: the machine does not answer, or not as it should.
     """
-    return _asked(connection, machine, list[str], *names) if names else []
+    arguments = {"work_folder": work_folder, "remove": list(names)}
+    return python.ask("leftovers", arguments, list[str], limit_s=_LIMIT_S) if names else []
 
 
 def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
@@ -64,16 +59,3 @@ def why_it_stays(name: str, left: Left, *, days: float, experiment: str) -> str:
     if experiment:
         return "its agent has not ended" if left.unfinished else ""
     return "" if left.age_s >= days * _DAY_S else "not old enough"
-
-
-def _asked(connection: SshConnection, machine: Machine, kind: type[T], *names: str) -> T:
-    argv = machine.command("-", machine.work_folder, *names)
-    program = "\n".join([program_text("python_facts"), *(part.read_text() for part in _PARTS)])
-    ran = connection.run(argv, stdin=program.encode(), limit_s=_LIMIT_S, most_bytes=16 << 20)
-    lines = ran.out.splitlines()
-    if not ran.ok or not lines:
-        raise PassingBackendError(f"cannot be tidied: {ran.complaint()[-300:]}", where=machine.name)
-    try:
-        return msgspec.json.decode(lines[-1], type=kind)
-    except UNREADABLE as error:
-        raise PassingBackendError("answers what it should not", where=machine.name) from error

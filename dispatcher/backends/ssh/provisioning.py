@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.probing import HostUnfit, probe, problem_with
-from dispatcher.backends.ssh.upload import UNPACK_S, ModuleFolders, upload_modules
-from dispatcher.ssh import SshConnection, program_text, unpack
-
-#: The oldest Python that trials run with.
-OLDEST = (3, 9)
+from dispatcher.backends.ssh.upload import ModuleFolders, upload_modules
+from dispatcher.remote_python.bundle import OLDEST
+from dispatcher.remote_python.errors import HostUnfit, ProgramFailed
+from dispatcher.remote_python.probed import Probe, probe, problem_with
+from dispatcher.remote_python.runner import RemotePython, Runner
+from dispatcher.remote_python.unpacking import unpack
 
 TIDY_S = 600.0
 
 _log = logging.getLogger("bequeath.backends.ssh")
-
-_TIDY = [Path(__file__).with_name(f"{name}_program.py") for name in ("processes", "tidy")]
 
 #: Number of trees that stay on a machine, those used last, of code and of runtimes each.
 KEPT = 8
@@ -37,7 +34,7 @@ class Fitted(NamedTuple):
     modules: ModuleFolders = ModuleFolders()
 
 
-def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitted:
+def fit(connection: Runner, machine: Machine, archives: Archives) -> Fitted:
     """Probe a machine and bring there what it does not have yet. Blocks for transfers.
 
     Args:
@@ -51,29 +48,32 @@ def fit(connection: SshConnection, machine: Machine, archives: Archives) -> Fitt
     """
     runtime, code = archives.runtime, archives.code
     trees = (f"runtime/{runtime.digest}", f"code/{code.digest}")
-    probed = probe(connection, machine, trees)
-    problem = problem_with(probed, machine, OLDEST)
-    if problem:
-        raise HostUnfit(problem, where=machine.name)
-    modules = upload_modules(connection, machine, archives.wheels, probed)
+    python = machine.python_on(connection)
+    probed = probe(python, Probe(machine.work_folder, trees=trees))
+    if ended := probed.python.prolog:
+        complaint = f": {probed.complaint}" if probed.complaint else ""
+        _log.warning("%s: its prolog ended with exit code %d%s", machine.name, ended, complaint)
+    problem = problem_with(probed, machine.python, OLDEST)
+    if problem is not None:
+        raise HostUnfit(problem.text, hint=problem.hint, where=machine.name)
+    modules = upload_modules(python, machine.work_folder, archives.wheels, probed)
     places = [f"{probed.folder}/{tree}" for tree in trees]
     fitted = Fitted(probed.folder, places[0], places[1], modules)
-    python = machine.command()
     if runtime.digest not in probed.runtime:
-        below = f"{fitted.runtime}/trial_runtime"
-        unpack(connection, runtime.path, runtime.digest, below, python=python, limit_s=UNPACK_S)
+        unpack(python, runtime.path, runtime.digest, f"{fitted.runtime}/trial_runtime")
     if code.digest not in probed.code:
-        unpack(connection, code.path, code.digest, fitted.code, python=python, limit_s=UNPACK_S)
+        unpack(python, code.path, code.digest, fitted.code)
     if runtime.digest not in probed.runtime or code.digest not in probed.code:
-        _tidy(connection, machine, (*trees, *modules.last, *modules.first))
+        _tidy(python, machine.work_folder, (*trees, *modules.last, *modules.first))
     return fitted
 
 
-def _tidy(connection: SshConnection, machine: Machine, trees: Iterable[str]) -> None:
-    """Remove trees that were brought for others, long ago. A failure is only logged."""
-    argv = machine.command("-", machine.work_folder, str(KEPT), ",".join(trees))
-    program = "\n".join([program_text("python_facts"), *(part.read_text() for part in _TIDY)])
-    ran = connection.run(argv, stdin=program.encode(), limit_s=TIDY_S)
-    level = logging.INFO if ran.ok else logging.WARNING
-    text = ran.out.decode(errors="replace").strip() if ran.ok else ran.complaint()
-    _log.log(level, "%s: old code and runtimes: %s", machine.name, text[-_MOST_TEXT:])
+def _tidy(python: RemotePython, work_folder: str, trees: Sequence[str]) -> None:
+    """Remove trees that were brought for others, long ago. A failure there is only logged."""
+    arguments = {"work_folder": work_folder, "keep": KEPT, "trees": trees}
+    try:
+        gone = python.ask("tidy", arguments, dict[str, list[str]], limit_s=TIDY_S)
+    except ProgramFailed as error:
+        _log.warning("%s: old code and runtimes: %s", python.name, error.message)
+    else:
+        _log.info("%s: old code and runtimes: %s", python.name, str(gone)[-_MOST_TEXT:])

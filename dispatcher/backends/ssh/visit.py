@@ -11,10 +11,10 @@ from typing import ClassVar, Self
 from dispatcher.backends.agents import AttendedVisit, Called, Told
 from dispatcher.backends.ssh.archive import Archives
 from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.probing import HostUnfit
 from dispatcher.backends.ssh.provisioning import fit
 from dispatcher.backends.ssh.translation import folder_there, translate
 from dispatcher.errors import PermanentBackendError
+from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.ssh import ConnectionLost, connect
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig

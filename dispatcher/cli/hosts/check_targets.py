@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dispatcher.backends.ssh.machine import Machine
 from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.ssh import SshTarget
-from dispatcher.ssh.inspecting import HostNeeds
 from trial_runtime.torch_version import why_unsafe
 
 _UNSAFE = {"torch": why_unsafe}
@@ -23,14 +24,14 @@ _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(
 
 @dataclass(frozen=True)
 class CheckTarget:
-    """A machine, its name in the output, and what is needed there.
+    """A machine, its address for people, and what is needed there.
 
     ``weights_here`` is this machine's weights root, ``weights_there`` the folder there that must be
     the same; empty where that is unknown.
     """
 
-    name: str
-    target: SshTarget
+    machine: Machine
+    label: str
     needs: HostNeeds
     weights_here: Path | None = None
     weights_there: str = ""
@@ -107,10 +108,10 @@ def check_targets(word: str, python: str, weights: str, jump: str) -> list[Check
     """
     if is_file(word):
         return _of_file(Path(word))
-    from dispatcher.cli.hosts.supply import supply
-
-    needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
-    return [CheckTarget(word, target_named(word, jump), needs, weights_there=weights)]
+    needs = HostNeeds(useful=_useful(), unsafe=_UNSAFE)
+    target = target_named(word, jump)
+    machine = Machine(word, lambda: target, python=python)
+    return [CheckTarget(machine, target.label, needs, weights_there=weights)]
 
 
 def _useful(*, cache: bool = True) -> dict[str, str]:
@@ -122,11 +123,8 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
 
 
 def _of_file(path: Path) -> list[CheckTarget]:
-    from dispatcher.backends.ssh.provisioning import OLDEST
-    from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
     from dispatcher.finding.known_folders import with_default_folder
-    from dispatcher.ssh.inspecting import NEEDED_MODULES
     from dispatcher.wiring.machines import machine_of, places, target_of
     from dispatcher.wiring.resources import agent_resources
 
@@ -139,14 +137,11 @@ def _of_file(path: Path) -> list[CheckTarget]:
         machine = machine_of(place.worker, place.machine)
         resources, taken = agent_resources(config, place), config.trial_needs
         needs = HostNeeds(
-            python=machine.command(),
-            oldest=OLDEST,
             unsafe=_UNSAFE,
             useful=_useful(cache=config.weights_cache.when != "off"),
-            supply=supply,
             work_folder=machine.work_folder,
             read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            modules=(*NEEDED_MODULES, "pynvml") if resources.must_have_gpus else NEEDED_MODULES,
+            modules=("pynvml",) if resources.must_have_gpus else (),
             cpus=taken.trial_cpu_number or 0.0,
             gpus=taken.trial_gpu_number or 0.0,
             gpu_memory=config.min_gpu_memory or 0,
@@ -154,7 +149,8 @@ def _of_file(path: Path) -> list[CheckTarget]:
         )
         here = root if isinstance(root, Path) and root.is_dir() else None
         there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        targets.append(CheckTarget(place.worker, target_of(place.machine), needs, here, there))
+        target = target_of(place.machine)
+        targets.append(CheckTarget(machine, target.label, needs, here, there))
     if not targets:
         raise UserError(
             "names no machines", hint="see trainingService.machineList", where=str(path)

@@ -61,7 +61,8 @@ def tidy(
     for word in targets:
         for machine in _machines(word, work_folder, python):
             with connect(machine.target()) as connection:
-                left = what_is_left(connection, machine)
+                there = machine.python_on(connection)
+                left = what_is_left(there, machine.work_folder)
                 stays = {
                     name: why_it_stays(name, one, days=older_than, experiment=experiment)
                     for name, one in left.items()
@@ -72,7 +73,7 @@ def tidy(
                 gone: list[str] = []
                 if goes and not dry_run:
                     confirmed(f"Remove {len(goes)} folders of {machine.name}?", yes)
-                    gone = remove(connection, machine, goes)
+                    gone = remove(there, machine.work_folder, goes)
                     freed = size(sum(left[name].bytes for name in gone))
                     if not as_json:
                         say(f"{safe_text(machine.name)}: {len(gone)} removed, {freed}")

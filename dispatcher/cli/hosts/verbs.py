@@ -17,7 +17,7 @@ from dispatcher.errors import PermanentBackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.check_targets import CheckTarget
-    from dispatcher.ssh.inspecting import HostFinding
+    from dispatcher.remote_python.findings import HostFinding
     from dispatcher.ssh.scanning import OfferedKeys
 
 HOSTS: Table = {
@@ -189,7 +189,7 @@ def check(
     a problem.
     """
     from dispatcher.cli.hosts.check_targets import check_targets
-    from dispatcher.ssh.inspecting import Severity
+    from dispatcher.remote_python.findings import Severity
 
     targets = [one for word in arguments for one in check_targets(word, python, weights, jump)]
     with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
@@ -197,7 +197,7 @@ def check(
     bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
-            {"name": one.name, "host": one.target.label, "ok": not wrong}
+            {"name": one.machine.name, "host": one.label, "ok": not wrong}
             | {"findings": [asdict(finding) for finding in findings]}
             for one, findings, wrong in zip(targets, answers, bad, strict=True)
         ]
@@ -209,10 +209,10 @@ def check(
 
 
 def _inspected(one: CheckTarget) -> list[HostFinding]:
-    from dispatcher.ssh.inspecting import inspect
+    from dispatcher.backends.ssh.host_check import check_machine
 
     with one.weights_seen() as needs:
-        return inspect(one.target, needs)
+        return check_machine(one.machine, needs)
 
 
 def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:
@@ -221,11 +221,11 @@ def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) 
     rows = []
     for one, findings in zip(targets, answers, strict=True):
         marks = {f.topic: _MARKS[f.verdict] for f in reversed(findings)}
-        rows.append([one.name, *(marks.get(topic, "-") for topic in topics)])
+        rows.append([one.machine.name, *(marks.get(topic, "-") for topic in topics)])
     print_table(columns, rows)
     for one, findings in zip(targets, answers, strict=True):
         say()
-        say(heading(safe_text(f"{one.name} ({one.target.label})")))
+        say(heading(safe_text(f"{one.machine.name} ({one.label})")))
         for finding in findings:
             say(f"  {_MARKS[finding.verdict]} {finding.topic:<8} {safe_text(finding.text)}")
             if finding.hint:

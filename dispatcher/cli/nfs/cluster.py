@@ -81,11 +81,13 @@ def _carried_out(
     hosts: Inventory, connect: Connect, waves: Sequence[Wave], needs_root: bool, at_once: int
 ) -> tuple[list[Outcome], bool]:
     """Return the outcomes, and whether Ctrl-C was pressed meanwhile."""
+    from dispatcher.cli.nfs.login import setup_program
     from nfs_setup.cluster.run_plan import RunPlan
 
     progress = MachineProgress([(member.name, member.role) for member in hosts.members])
     run_plan = RunPlan(
         connect,
+        setup_program(),
         needs_root=needs_root,
         at_once=at_once,
         patience_s=_PATIENCE_S,

@@ -50,6 +50,7 @@ def _places(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
 ) -> tuple[list[Place], list[BequeathError]]:
     """Return the clients, logged in to until the end of the context, and errors of the others."""
+    from dispatcher.cli.nfs.login import setup_program
     from dispatcher.cli.nfs.verify import probe_runner
     from nfs_setup.cluster.asking import as_owner, look
     from nfs_setup.errors import SetupError
@@ -57,6 +58,7 @@ def _places(
     from nfs_setup.verify import Place
     from nfs_setup.verify.remote_peer import RemotePeer
 
+    program = setup_program()
     places: list[Place] = []
     errors: list[BequeathError] = []
     for member in inventory.clients:
@@ -68,6 +70,6 @@ def _places(
             errors.append(PermanentBackendError(error.message, hint=error.hint, where=member.name))
             continue
         run = probe_runner(remote, as_owner(inventory, member, ground))
-        peer = RemotePeer(member.name, run, member.python)
+        peer = RemotePeer(member.name, run, program, member.python)
         places.append(Place(peer, member.request.point, ground.identity))
     return places, errors

@@ -143,13 +143,13 @@ def host_and_path(text: str, here: str) -> tuple[str, str]:
 
 
 def _over_ssh(host: str, python: str, closing: contextlib.ExitStack) -> Peer:
-    from dispatcher.cli.nfs.login import OverSsh
+    from dispatcher.cli.nfs.login import OverSsh, setup_program
     from dispatcher.ssh import SshTarget, connect
     from nfs_setup.verify.remote_peer import RemotePeer
 
     user, _, name = host.rpartition("@")
     connection = closing.enter_context(connect(SshTarget(host=name, user=user)))
-    return RemotePeer(host, probe_runner(OverSsh(connection)), python)
+    return RemotePeer(host, probe_runner(OverSsh(connection)), setup_program(), python)
 
 
 def probe_runner(remote: Remote, prefix: Sequence[str] = ()) -> Run:

@@ -36,7 +36,9 @@ def liar(folder: Path, answers: str) -> str:
     """A Python that answers what it likes."""
     path = folder / "liar"
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nfor line in sys.stdin:\n"
+        f"#!{sys.executable}\nimport sys\n"
+        "sys.stdin.buffer.read(int(sys.argv[5]))  # the code\n"
+        "for line in sys.stdin.buffer:\n"
         f"    sys.stdout.write({answers!r})\n    sys.stdout.flush()\n"
     )
     path.chmod(0o755)

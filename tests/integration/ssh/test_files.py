@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from dispatcher.code_archive import pack_code, scan_code
+from dispatcher.remote_python.errors import NoPython
+from dispatcher.remote_python.runner import RemotePython
+from dispatcher.remote_python.unpacking import unpack
 from dispatcher.ssh import (
     HostDiskFull,
-    NoPython,
     SessionRefused,
     SshConnection,
     TransferFailed,
     connect,
-    unpack,
 )
 from tests.support import sshd
 
@@ -84,6 +85,10 @@ def test_a_server_without_sftp(tmp_path: Path) -> None:
         assert made.run(["true"], limit_s=60).ok
 
 
+def python_on(connection: SshConnection, python: str = sys.executable) -> RemotePython:
+    return RemotePython(connection, lambda *rest: [python, *rest], "box", python)
+
+
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     folder = tmp_path / "code"
@@ -100,9 +105,9 @@ def test_code_is_sent_once_and_is_the_same_there(
 ) -> None:
     packed = pack_code(scan_code(code), tmp_path / "archive")
     there = tmp_path / "host" / packed.digest
-    send = (connection, tmp_path / "archive", packed.digest, str(there))
-    assert unpack(*send, python=sys.executable) is True
-    assert unpack(*send, python=sys.executable) is False
+    send = (python_on(connection), tmp_path / "archive", packed.digest, str(there))
+    assert unpack(*send) is True
+    assert unpack(*send) is False
     assert os.access(there / "train.sh", os.X_OK)
     assert (there / "link").readlink() == Path("package/model.py")
     assert pack_code(scan_code(there), tmp_path / "again").digest == packed.digest
@@ -115,7 +120,7 @@ def test_many_send_the_same_code(connection: SshConnection, code: Path, tmp_path
 
     def send(_: int) -> bool:
         archive = tmp_path / "archive"
-        return unpack(connection, archive, packed.digest, str(there), python=sys.executable)
+        return unpack(python_on(connection), archive, packed.digest, str(there))
 
     with ThreadPoolExecutor(4) as pool:
         sent = list(pool.map(send, range(4)))
@@ -125,23 +130,17 @@ def test_many_send_the_same_code(connection: SshConnection, code: Path, tmp_path
 
 def test_damaged_code_never_appears(connection: SshConnection, code: Path, tmp_path: Path) -> None:
     pack_code(scan_code(code), tmp_path / "archive")
+    place = str(tmp_path / "host" / "code")
     with pytest.raises(TransferFailed, match="damaged"):
-        unpack(
-            connection,
-            tmp_path / "archive",
-            "0" * 64,
-            str(tmp_path / "host" / "code"),
-            python=sys.executable,
-        )
+        unpack(python_on(connection), tmp_path / "archive", "0" * 64, place)
     assert os.listdir(tmp_path / "host") == []
 
 
 def test_no_python_there(connection: SshConnection, code: Path, tmp_path: Path) -> None:
     packed = pack_code(scan_code(code), tmp_path / "archive")
-    with pytest.raises(NoPython, match=r"python9\.9.*not found"):
-        unpack(
-            connection, tmp_path / "archive", packed.digest, str(tmp_path / "x"), python="python9.9"
-        )
+    python = python_on(connection, "python9.9")
+    with pytest.raises(NoPython, match=r"has no 'python9\.9'"):
+        unpack(python, tmp_path / "archive", packed.digest, str(tmp_path / "x"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
@@ -162,14 +161,9 @@ def test_a_full_disk_there_is_named_and_left_as_it_was(
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "big").write_bytes(b"x" * (5 << 20))
         packed = pack_code(scan_code(tmp_path / "code"), tmp_path / "archive")
+        place = str(small / "code")
         with pytest.raises(HostDiskFull, match="no space left"):
-            unpack(
-                connection,
-                tmp_path / "archive",
-                packed.digest,
-                str(small / "code"),
-                python=sys.executable,
-            )
+            unpack(python_on(connection), tmp_path / "archive", packed.digest, place)
         assert os.listdir(small) == []
         connection.put(str(small / "little"), b"x")
     finally:

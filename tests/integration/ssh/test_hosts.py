@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.backends.ssh.host_check import check_machine
+from dispatcher.backends.ssh.machine import Machine
+from dispatcher.remote_python.findings import HostNeeds, Severity
 from dispatcher.ssh import (
     ConnectionLost,
     HostDiskFull,
@@ -19,9 +23,7 @@ from dispatcher.ssh import (
     SshConnection,
     SshTarget,
     connect,
-    connect_patiently,
 )
-from dispatcher.ssh.inspecting import HostNeeds, Severity, inspect
 from tests.support import ssh_hosts
 from tests.support.processes import wait_until
 
@@ -126,10 +128,23 @@ def test_a_cut_link_is_noticed_and_the_host_found_again(
         finally:
             hosts.heal("h1")
     target = hosts["h1"].target()
-    with connect_patiently(target, limit_s=120, dial=hosts.dial) as made:
+    with _found_again(target, hosts) as made:
         assert made.run(["true"], limit_s=60).ok
         made.run(["pkill", "-x", "sleep"], limit_s=60)  # in the sandbox's own processes only
     begun.unlink()
+
+
+def _found_again(target: SshTarget, hosts: ssh_hosts.SshHosts) -> SshConnection:
+    """A connection to a host whose link was mended just now."""
+    made: list[SshConnection] = []
+
+    def stands() -> bool:
+        with contextlib.suppress(HostUnreachable):
+            made.append(connect(target, dial=hosts.dial))
+        return bool(made)
+
+    wait_until(stands, "the host is found again")
+    return made[0]
 
 
 def test_a_link_cut_behind_the_jump_host(hosts: ssh_hosts.SshHosts) -> None:
@@ -137,7 +152,7 @@ def test_a_link_cut_behind_the_jump_host(hosts: ssh_hosts.SshHosts) -> None:
     with connect(target, dial=hosts.dial) as made:
         hosts.cut("h3")
         try:
-            assert made.wait_until_lost(120)
+            wait_until(lambda: not made.is_alive(), "the cut is noticed")
         finally:
             hosts.heal("h3")
 
@@ -145,7 +160,7 @@ def test_a_link_cut_behind_the_jump_host(hosts: ssh_hosts.SshHosts) -> None:
 def test_a_host_without_power_and_back(hosts: ssh_hosts.SshHosts, h1: SshConnection) -> None:
     h1.put("/tmp/kept", b"x")
     hosts.crash("h1")
-    assert h1.wait_until_lost(120)
+    wait_until(lambda: not h1.is_alive(), "its end is noticed")
     hosts.start("h1")
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         assert made.get("/tmp/kept") == b"x"
@@ -158,8 +173,9 @@ def test_a_full_disk(h1: SshConnection) -> None:
 
 
 def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
-    def look(needs: HostNeeds) -> dict[str, tuple[Severity, str]]:
-        found = inspect(hosts["h1"].target(), needs, dial=hosts.dial)
+    def look(needs: HostNeeds, **named: str) -> dict[str, tuple[Severity, str]]:
+        machine = Machine("h1", hosts["h1"].target, **named)  # type: ignore[arg-type]
+        found = check_machine(machine, needs, dial=hosts.dial)
         return {one.topic: (one.verdict, one.text + one.hint) for one in found}
 
     seen = look(HostNeeds(modules=("json", "no_such_module"), folders={"/weights": "token"}))
@@ -181,7 +197,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     many = look(HostNeeds(cpus=1e6))["cores"]
     assert many[0] is Severity.PROBLEM
     assert "each trial needs 1e+06 (trialCpuNumber)" in many[1]
-    assert look(HostNeeds(python="python1"))["python"][0] is Severity.PROBLEM
+    assert look(HostNeeds(), python="python1")["python"][0] is Severity.PROBLEM
     assert look(HostNeeds(folders={"/nowhere": ""}))["weights"][0] is Severity.PROBLEM
     with connect(hosts["h1"].target(), dial=hosts.dial) as made:
         assert made.run(["mkdir", "-m", "777", "/tmp/open"], limit_s=60).ok
@@ -198,7 +214,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
         assert made.run(["rm", f"{ssh_hosts.SMALL_DISK}/fill"], limit_s=60).ok
     assert seen["disk"][0] is Severity.PROBLEM
     assert "no room" in seen["disk"][1]
-    refused = inspect(hosts["h2"].target(), HostNeeds(), dial=hosts.dial)
+    refused = check_machine(Machine("h2", hosts["h2"].target), HostNeeds(), dial=hosts.dial)
     assert [(one.topic, one.verdict) for one in refused] == [("login", Severity.PROBLEM)]
 
 

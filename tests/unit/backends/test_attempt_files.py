@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -12,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.files import files_program, shell_program
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import PermanentBackendError
+from dispatcher.remote_python.on_host import files as files_program
+from dispatcher.remote_python.on_host import shell as shell_program
 
 
 @pytest.fixture
@@ -156,13 +156,6 @@ def test_a_name_that_is_no_text_travels(files: LocalFiles, folder: Path) -> None
     head, body = files_program.answer(json.loads(json.dumps(question)))
     assert head == {}
     assert odd in [each[0] for each in json.loads(body)["files"]]
-
-
-@pytest.mark.parametrize("name", ["files_program", "shell_program"])
-def test_what_runs_on_old_pythons_is_written_for_them(name: str) -> None:
-    text = Path(files_program.__file__).with_name(f"{name}.py").read_text()
-    ast.parse(text, feature_version=(3, 8))
-    assert "dispatcher" not in text.split('"""')[2]
 
 
 def told(folder: Path, **more: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import subprocess
@@ -15,14 +14,17 @@ import pytest
 
 from dispatcher.backends.ssh.archive import Archives, pack_all
 from dispatcher.backends.ssh.machine import Machine
-from dispatcher.backends.ssh.probing import HostUnfit
 from dispatcher.backends.ssh.provisioning import Fitted, fit
-from dispatcher.cli.hosts import supply as hosts_supply
+from dispatcher.errors import BackendError
+from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of
+from dispatcher.remote_python.unpacking import unpack
 from dispatcher.ssh import SshTarget
-from dispatcher.ssh.host_programs import program_text
 from dispatcher.wheelhouse import MODULES, HostPython, Wheel, WheelCache, wheels
 from dispatcher.wheelhouse.pip import PipFailed
+from tests.support.remote_python import python_here
 from tests.unit.backends.test_fitting import Bare
+from tests.unit.remote_python.answers import fit_machine
 from trial_runtime import carried
 
 TAG = sys.implementation.cache_tag
@@ -122,12 +124,9 @@ def test_without_a_way_out_it_says_what_to_put_where(
 
 def test_what_arrives_damaged_is_not_used(bare: Bare, archives: Archives) -> None:
     """Mutation: the machine does not look at the digest."""
-    ran = bare.run(
-        [sys.executable, "-c", program_text("unwheel"), str(bare.home / "it"), "0" * 64],
-        stdin=next(iter((archives.wheels.folder.parent / "index").iterdir())).read_bytes(),
-        limit_s=60,
-    )
-    assert b"arrived damaged" in ran.out
+    wheel = next(iter((archives.wheels.folder.parent / "index").iterdir()))
+    with pytest.raises(BackendError, match="arrived damaged"):
+        unpack(python_here(), wheel, "0" * 64, str(bare.home / "it"), verb="unwheel")
     assert os.listdir(bare.home) == []
 
 
@@ -135,42 +134,33 @@ def test_what_was_begun_long_ago_and_never_ended_goes(
     bare: Bare, archives: Archives, index: Index
 ) -> None:
     """Mutation: half a wheel lies there for ever, each time that a connection breaks."""
-    wheel = next(iter((archives.wheels.folder.parent / "index").iterdir())).read_bytes()
-    digest = hashlib.sha256(wheel).hexdigest()
+    wheel = next(iter((archives.wheels.folder.parent / "index").iterdir()))
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     old, new = bare.home / ".part-old", bare.home / ".part-new"
     for folder in (old, new):
         folder.mkdir()
     os.utime(old, (0, 0))
-    words = [sys.executable, "-c", program_text("unwheel"), str(bare.home / "it"), digest]
-    assert b"unpacked" in bare.run(words, stdin=wheel, limit_s=60).out
+    assert unpack(python_here(), wheel, digest, str(bare.home / "it"), verb="unwheel")
     assert sorted(os.listdir(bare.home)) == [".part-new", "it"]
     assert (bare.home / "it").stat().st_mode & 0o777 == 0o755
 
 
-def told(bare: Bare) -> dict[str, object]:
-    facts = subprocess.run(
-        [sys.executable, "-S", "-c", f"{program_text('python_facts')}\nprint(python_facts())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    absent = {"trouble": "ModuleNotFoundError: No module named 'it'"}
-    return {
-        "executable": "/usr/bin/python3",
-        "version": list(sys.version_info[:3]),
-        "python": ast.literal_eval(facts.stdout),
-        "modules": {"msgspec": absent, "zmq": {"version": "27.3"}, "numpy": {"version": "2.0"}},
-    }
+def test_hosts_check_says_what_would_be_brought(index: Index, tmp_path: Path) -> None:
+    absent = {"msgspec": "ModuleNotFoundError: No module named 'msgspec'"}
+    there = dict.fromkeys(MODULES.keys() - {"msgspec"}, "27.3")
+    machine = fit_machine(missing=dict.fromkeys(there, "") | absent, versions=there)
+    needs = HostNeeds(wheels=house(tmp_path, index))
 
+    def found() -> tuple[Severity, str, str]:
+        (one,) = [x for x in findings_of(machine, "python3", needs) if x.topic == "modules"]
+        return one.verdict, one.text, one.hint
 
-def test_hosts_check_says_what_would_be_brought(
-    bare: Bare, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosts_supply, "WheelCache", lambda: house(tmp_path, index))
-    assert hosts_supply.supply(told(bare)).modules == {"msgspec": "90.0"}
+    verdict, text, _ = found()
+    assert verdict is Severity.OK
+    assert text.endswith("; brought there: msgspec 90.0")
     index.reached = False
     (tmp_path / "wheels" / "msgspec-90.0-py3-none-any.whl").unlink()
-    supplied = hosts_supply.supply(told(bare))
-    assert not supplied.modules
-    assert "(no way out)" in supplied.trouble
-    assert str(tmp_path / "wheels") in supplied.hint
+    verdict, text, hint = found()
+    assert verdict is Severity.PROBLEM
+    assert "(no way out)" in text
+    assert str(tmp_path / "wheels") in hint

@@ -11,14 +11,14 @@ import pytest
 from dispatcher.backends.agents import AttendedVisit, Called, Told
 from dispatcher.backends.files.there import FileServer, SshFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
+from dispatcher.backends.ssh import host_check
 from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.past import what_is_left
-from dispatcher.backends.ssh.probing import HostUnfit, probe
 from dispatcher.errors import BackendError, PassingBackendError
-from dispatcher.ssh import SshTarget, TransferFailed, inspecting
-from dispatcher.ssh.errors import NoPython
-from dispatcher.ssh.host_programs import run_program
-from dispatcher.ssh.inspecting import HostNeeds
+from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.findings import HostNeeds, Severity
+from dispatcher.remote_python.probed import Probe, probe
+from dispatcher.ssh import SshTarget, TransferFailed
 from dispatcher.ssh.running import Ran
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
@@ -67,17 +67,15 @@ def config(tmp_path: Path) -> AgentConfig:
 @pytest.mark.parametrize("out", ODD)
 def test_odd_answers_are_faults_of_their_machine(out: bytes, config: AgentConfig) -> None:
     """Mutation: ``except ValueError``; a ``RecursionError`` is none, and ends the thread."""
-    with pytest.raises(HostUnfit, match="does not answer as a Python"):
-        probe(answering(out), MACHINE, ())
+    python = MACHINE.python_on(answering(out))
+    with pytest.raises(HostUnfit, match="answers what it should not"):
+        probe(python, Probe("~/w"))
     with pytest.raises(PassingBackendError, match="answers what it should not"):
-        what_is_left(answering(out), MACHINE)
+        what_is_left(python, "~/w")
     visit = Odd("far")
     visit.out = out
     with pytest.raises(BackendError, match="keeper"):
         visit.look(config)
-    if not out.endswith(b"}"):
-        with pytest.raises(NoPython, match="runs no program of ours"):
-            run_program(answering(out), "gpus", [], limit_s=1.0)
 
 
 @pytest.mark.parametrize("out", ODD)
@@ -96,21 +94,26 @@ def test_odd_lists_of_files_are_faults_of_their_machine(out: bytes) -> None:
         files.list(most=10)
 
 
-@pytest.mark.parametrize("answer", [{}, {"python": 1}, {"python": {}, "time": "x"}])
+@pytest.mark.parametrize("out", [b"{}", b'{"python": 1}', b'{"python": {}, "time": "x"}', *ODD])
 def test_odd_answers_are_said_when_a_machine_is_looked_over(
-    answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    out: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: a ``KeyError`` is a fault of bequeath, and no other machine is looked over."""
 
     class Open:
         user = "u"
+        run = staticmethod(answering(out).run)
 
         def __enter__(self) -> Any:
             return self
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(inspecting, "connect", lambda *_, **__: Open())
-    monkeypatch.setattr(inspecting, "run_program", lambda *_, **__: answer)
-    (*_, last) = inspecting.inspect(SshTarget("far"), HostNeeds())
-    assert "answers what it should not" in last.text
+        def exists(self, path: str) -> bool:
+            return path == "."
+
+    monkeypatch.setattr(host_check, "connect", lambda *_, **__: Open())
+    login, python, sftp = host_check.check_machine(MACHINE, HostNeeds())
+    assert (login.topic, sftp.topic) == ("login", "sftp")
+    assert (python.topic, python.verdict) == ("python", Severity.PROBLEM)
+    assert "answers what it should not" in python.text

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.backends.ssh import Machine, SshVisit
-from dispatcher.backends.ssh.probing import Probed, PythonFacts, probe_text, problem_with
-from dispatcher.backends.ssh.provisioning import OLDEST, Fitted
+from dispatcher.backends.ssh.provisioning import Fitted
 from dispatcher.backends.ssh.translation import translate
 from dispatcher.backends.ssh.upload import ModuleFolders
 from dispatcher.ssh import SshTarget
@@ -110,66 +109,6 @@ def test_a_literal_on_a_machine_is_no_reference(monkeypatch: pytest.MonkeyPatch)
     there = machine(environment={"STORE": "literal:file:/data/runs"})
     told = translate(CONFIG, there, FITTED, address="127.0.0.1:1", token="")
     assert told.environment["STORE"] == "file:/data/runs"
-
-
-def probed(**keys: object) -> Probed:
-    good = {
-        "version": (3, 11, 2),
-        "executable": "/usr/bin/python3",
-        "folder": "/home/dev/.bequeath",
-        "folder_trouble": "",
-        "missing": {},
-        "code": [],
-        "runtime": [],
-        "python": PythonFacts("cpython", "cpython-311", "x86_64", "glibc", (2, 36)),
-    }
-    return Probed(**(good | keys))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "keys, words",
-    [
-        ({}, ""),
-        ({"version": (3, 9, 2)}, ""),
-        ({"version": (3, 8, 10)}, "is Python 3.8.10, and trials need 3.9"),
-        ({"folder_trouble": "/home/dev/.bequeath: Permission denied"}, "'workFolder'"),
-    ],
-)
-def test_what_a_machine_lacks_is_said(keys: dict[str, object], words: str) -> None:
-    said = problem_with(probed(**keys), machine(), OLDEST)
-    assert words in said
-    assert bool(said) == bool(words)
-
-
-def test_the_probe_tells_what_is_there_and_makes_the_work_folder(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    ran = subprocess.run(
-        [sys.executable, "-", str(work), "", ";", "json", "no_such_module"],
-        input=probe_text(),
-        capture_output=True,
-        check=True,
-    )
-    told = msgspec.json.decode(ran.stdout.splitlines()[-1], type=Probed)
-    assert told.version == sys.version_info[:3]
-    assert (told.folder, told.code) == (str(work), [])
-    assert told.missing["json"] == ""
-    assert told.host.version == sys.version_info[:2]
-    assert told.python.tag == sys.implementation.cache_tag
-    assert "no_such_module" in told.missing["no_such_module"]
-    assert work.stat().st_mode & 0o077 == 0
-
-
-def test_a_runtime_whose_unpacking_was_cut_short_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / "runtime" / "whole" / "trial_runtime").mkdir(parents=True)
-    (tmp_path / "runtime" / "cut" / ".part-x").mkdir(parents=True)
-    ran = subprocess.run(
-        [sys.executable, "-", str(tmp_path), "", ";"],
-        input=probe_text(),
-        capture_output=True,
-        check=True,
-    )
-    told = msgspec.json.decode(ran.stdout.splitlines()[-1], type=Probed)
-    assert told.runtime == ["whole"]
 
 
 def test_a_prolog_prepares_the_command_and_cannot_mix_with_its_answer() -> None:

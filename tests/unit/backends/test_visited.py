@@ -13,7 +13,7 @@ import pytest
 
 from dispatcher.backends.agents import AgentEnded, Loss, VisitedProcess
 from dispatcher.backends.agents import visited as process
-from dispatcher.backends.ssh.probing import HostUnfit
+from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.ssh import ConnectionLost, HostUnreachable
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec

@@ -28,7 +28,7 @@ from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.local_host import LocalHost
 from tests.unit.cli.conftest import Shell
-from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster, inventory
+from tests.unit.nfs_setup.cluster.pretended_cluster import PROGRAM, Cluster, inventory
 
 INVENTORY = """\
 share:
@@ -231,7 +231,9 @@ def test_the_table_shows_each_host_as_it_comes(machines: Cluster) -> None:
         console.print(progress.picture())
         shots.append([" ".join(line.split()[:3]) for line in _lines(console)[1:]])
 
-    RunPlan(machines.connect, needs_root=True, at_once=1, watch=watch).carry_out(plan.set_up(hosts))
+    RunPlan(machines.connect, PROGRAM, needs_root=True, at_once=1, watch=watch).carry_out(
+        plan.set_up(hosts)
+    )
     assert shots[0] == ["nas server looking", "one client waiting", "two client waiting"]
     assert [line.split()[2] for line in shots[-1]] == ["set", "set", "failed"]
     assert any(

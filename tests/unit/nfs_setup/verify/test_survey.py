@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dispatcher.cli.nfs.login import setup_program
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.verify import (
@@ -208,7 +209,7 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit_s, cwd="/")
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    peer = RemotePeer("far", run)
+    peer = RemotePeer("far", run, setup_program())
     assert facts.facts_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"]).now_s > 0
     with pytest.raises(RequestRefused, match="no probe"):
         peer.ask({"do": "nothing"}, 60.0)
@@ -221,11 +222,12 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         (Ran(127, "", "python3: not found"), "python3: not found"),
         (Ran(0, "Welcome!\n", ""), "Welcome!"),
         (Ran(0, "{half", ""), "no JSON"),
+        (Ran(3, '{"too_old": [3, 6, 8]}', ""), "Python 3.6.8 there, and 3.9 is needed"),
     ],
 )
 def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
     with pytest.raises(PeerLost, match=words):
-        RemotePeer("far", lambda *_: ran).ask({"do": "now"}, 1.0)
+        RemotePeer("far", lambda *_: ran, setup_program()).ask({"do": "now"}, 1.0)
 
 
 def test_a_line_that_is_no_request_is_answered_and_removes_nothing(tmp_path: Path) -> None:
