@@ -1,20 +1,22 @@
 """One machine asked over a connection: looked at first; then code and request go in, and a report
-comes back."""
+comes back.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nfs_setup import errors
 from nfs_setup.cluster.members import Inventory, Member
-from nfs_setup.cluster.program import Program
-from nfs_setup.cluster.remote import Remote
-from nfs_setup.errors import MachineRefuses, SetupError
+from nfs_setup.cluster.remote import Program, Remote, Unreachable
+from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 from nfs_setup.host import Ran
 from nfs_setup.report import Line, Note, Report
 from nfs_setup.request import VERBS, Request, ServerRequest
+from nfs_setup.verify.peers import PeerHangs, PeerLost
 
 OLDEST = (3, 9)
 
@@ -144,6 +146,7 @@ def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str,
 LIMIT_S = 3600.0
 
 _KINDS = {kind.__name__: kind for kind in (errors.RequestRefused, MachineRefuses)}
+
 _KINDS["RollbackFailed"] = errors.RollbackFailed
 
 
@@ -210,12 +213,79 @@ def _answer(ran: Ran) -> dict[str, Any]:
             f"was not done after {LIMIT_S / 60:.0f} minutes",
             hint="look at what it does there; --status says how it stands",
         )
-    for line in reversed(ran.out.splitlines()):
-        if line.startswith("{"):
-            try:
-                document = json.loads(line)
-            except (ValueError, RecursionError):
-                break
-            if isinstance(document, dict):
-                return document
+    try:
+        document = json.loads(_last_object(ran))
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict):
+        return document
     raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.message}")
+
+
+def _last_object(ran: Ran) -> str:
+    """Return the last line of the output that may be a JSON object, among what logins print."""
+    return next((line for line in reversed(ran.out.splitlines()) if line.startswith("{")), "")
+
+
+class RemotePeer:
+    """A machine of a survey: a program for each request, of which nothing stays there.
+
+    Args:
+        name: the machine's name in findings.
+        remote: the machine, logged in.
+        program: this package, packed.
+        python: a Python of 3.9 or later there.
+        prefix: put before each command, to run it as somebody else.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        remote: Remote,
+        program: Program,
+        python: str = "python3",
+        prefix: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self._remote = remote
+        self._program = program
+        self._python = python
+        self._prefix = tuple(prefix)
+
+    def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
+        """See :class:`~nfs_setup.verify.peers.Peer`."""
+        try:
+            ran = self._remote.run(
+                (*self._prefix, *self._program.command(self._python)),
+                stdin=self._program.code + json.dumps({"verb": "probe", **request}).encode(),
+                limit_s=limit_s,
+            )
+        except Unreachable as error:
+            raise PeerLost(error.message, hint=error.hint) from error
+        if ran.code == 124:
+            text = f"no answer in {limit_s:.0f} s"
+            raise PeerHangs(text, where=self.name)
+        line = _last_object(ran)
+        if not line:
+            text = f"gave no answer (exit code {ran.code}): {ran.message}"
+            raise PeerLost(text, where=self.name)
+        return self._answer(line)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _answer(self, line: str) -> Mapping[str, Any]:
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            raise PeerLost("its answer is no JSON", where=self.name) from None
+        if "too_old" in document:
+            version = ".".join(map(str, document["too_old"]))
+            raise PeerLost(
+                f"{self._python} is Python {version} there, and 3.9 is needed", where=self.name
+            )
+        if "error" in document:
+            error = document["error"] if isinstance(document["error"], dict) else {}
+            raise RequestRefused(str(error.get("message")), where=str(error.get("where", "")))
+        assert isinstance(document, dict)
+        return document

@@ -19,8 +19,7 @@ from nfs_setup.cluster.plan import (
     Outcome,
     Wave,
 )
-from nfs_setup.cluster.program import Program
-from nfs_setup.cluster.remote import Connect
+from nfs_setup.cluster.remote import Connect, Program
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
