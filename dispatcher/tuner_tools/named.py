@@ -8,7 +8,7 @@ from typing import Any
 
 from dispatcher.errors import UserError
 from dispatcher.experiment.loader import load_search_space
-from dispatcher.experiment.nni import imports_nni
+from dispatcher.nni.files import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_assessor, builtin_tuner, fold

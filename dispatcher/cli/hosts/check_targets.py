@@ -124,7 +124,7 @@ def _useful(*, cache: bool = True) -> dict[str, str]:
 
 def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.experiments.known_folders import with_default_folder
     from dispatcher.wiring.machines import machine_of, places, target_of
     from dispatcher.wiring.resources import agent_resources
 

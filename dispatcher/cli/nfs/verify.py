@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.nfs import arguments as options
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+from dispatcher.terminal.console import note, print_json, say
+from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.members import Inventory

@@ -12,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from trial_runtime.errors import CorruptWeights, WeightsError  # noqa: E402
-from trial_runtime.weights import load, torch_file  # noqa: E402
+from trial_runtime.weights import load  # noqa: E402
+from trial_runtime.weights.loading import torch_file  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
