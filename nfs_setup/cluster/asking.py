@@ -35,15 +35,16 @@ _SUDO = ("sudo", "-n", "--")
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Findings of a first look. ``become`` is put before a command so that root runs it."""
+class Access:
+    """Our access to a machine, as a first look shows it. ``become`` is put before a command
+    so that root runs it."""
 
     become: tuple[str, ...]
     identity: str  # the same for two names of one machine
     rootless: str = ""  # why nothing can be changed there, or nothing
 
 
-def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
+def look(remote: Remote, member: Member, *, needs_root: bool) -> Access:
     """See whether a request can be carried out there. Changes nothing. Blocks.
 
     Args:
@@ -67,11 +68,11 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
         )
     identity = f"{fields[4]} {fields[5]}"
     if fields[3] == "0":
-        return Ground((), identity)
+        return Access((), identity)
     ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=_LOOK_S)
     root = _fields(ran)
     if root is not None and root[3] == "0":
-        return Ground(_SUDO, identity)
+        return Access(_SUDO, identity)
     why = "there is no sudo" if ran.code == 127 else f"sudo -n says: {ran.message}"
     if needs_root:
         raise MachineRefuses(
@@ -79,7 +80,7 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
             hint="log in as root (user: root), or allow sudo without a password (NOPASSWD); "
             "passwords for sudo are not supported",
         )
-    return Ground((), identity, why)
+    return Access((), identity, why)
 
 
 def _fields(ran: Ran) -> list[str] | None:
@@ -123,13 +124,13 @@ os.execvp(sys.argv[3], sys.argv[3:])
 """
 
 
-def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str, ...]:
+def as_owner(inventory: Inventory, member: Member, access: Access) -> tuple[str, ...]:
     """Return the beginning of a command there that has the owner of the share run the rest.
 
     Args:
         inventory: names the owner of the share.
         member: the machine.
-        ground: what was found there.
+        access: what was found there.
 
     Returns:
         Nothing where the inventory names no owner, or where we are not root: then the user of
@@ -137,9 +138,9 @@ def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str,
     """
     share = inventory.server.request
     assert isinstance(share, ServerRequest)
-    if ground.rootless or not share.owner:
+    if access.rootless or not share.owner:
         return ()
-    return (*ground.become, member.python, "-I", "-c", _BECOME, share.owner, share.group)
+    return (*access.become, member.python, "-I", "-c", _BECOME, share.owner, share.group)
 
 
 #: Packages are downloaded meanwhile.
@@ -151,14 +152,14 @@ _KINDS["RollbackFailed"] = errors.RollbackFailed
 
 
 def ask(
-    remote: Remote, program: Program, ground: Ground, member: Member, request: Request
+    remote: Remote, program: Program, access: Access, member: Member, request: Request
 ) -> Report:
     """Carry a request out there. Blocks for :data:`LIMIT_S` at most.
 
     Args:
         remote: the machine, logged in.
         program: this package, packed.
-        ground: what was found there.
+        access: what was found there.
         member: the machine in the inventory.
         request: what to do there.
 
@@ -167,7 +168,7 @@ def ask(
     """
     document = {"verb": verb_of(request), **asdict(request)}
     ran = remote.run(
-        (*ground.become, *program.command(member.python)),
+        (*access.become, *program.command(member.python)),
         stdin=program.code + json.dumps(document).encode(),
         limit_s=LIMIT_S,
     )
@@ -175,8 +176,8 @@ def ask(
     if "error" in answer:
         raise error_of(answer["error"])
     report = report_of(answer)
-    if ground.rootless:
-        report.note(f"nothing can be changed there: not root, and {ground.rootless}", "warning")
+    if access.rootless:
+        report.note(f"nothing can be changed there: not root, and {access.rootless}", "warning")
     return report
 
 

@@ -109,13 +109,13 @@ def _clients(
         assert isinstance(member.request, ClientRequest)
         try:
             remote = closing.enter_context(connect(member))
-            ground = look(remote, member, needs_root=False)
+            access = look(remote, member, needs_root=False)
         except SetupError as error:
             errors.append(PermanentBackendError(error.message, hint=error.hint, where=member.name))
             continue
-        owner = as_owner(inventory, member, ground)
+        owner = as_owner(inventory, member, access)
         peer = RemotePeer(member.name, remote, program, member.python, owner)
-        places.append(Place(peer, member.request.point, ground.identity))
+        places.append(Place(peer, member.request.point, access.identity))
     return places, errors
 
 
