@@ -193,8 +193,8 @@ class _Bringing:
             with connect(target, dial=self._hosts.dial) as connection:
                 python = RemotePython(connection, lambda *rest: ["python3", *rest], line.address)
                 place = f"/scratch/{name}"
-                if packed.digest in probe(python, Probe(place, modules=())).code:
-                    return False
+                if not anew and packed.digest in probe(python, Probe(place, modules=())).code:
+                    return False  # as an agent's start finds it
                 below = f"{place}/code/{packed.digest}"
                 return unpack(python, self._folder / "code.tar", packed.digest, below)
 

@@ -95,7 +95,6 @@ class SshConnection:
         stdin: bytes | Readable = b"",
         limit_s: float,
         environment: Mapping[str, str] | None = None,
-        folder: str = "",
         most_bytes: int = MOST_OUTPUT_BYTES,
     ) -> Ran:
         """Run a command and wait for its end. Arguments arrive as they are, whatever they hold.
@@ -105,7 +104,6 @@ class SshConnection:
             stdin: Bytes, or a file that is read to its end.
             limit_s: Seconds for all, waiting for a free session included.
             environment: Added to what the login gives; in no list of processes.
-            folder: Its working directory; the home folder if empty. 127 if there is none.
             most_bytes: Bytes that are kept of each of stdout and stderr.
 
         Raises:
@@ -113,7 +111,7 @@ class SshConnection:
             ConnectionLost: nobody knows whether it goes on there.
             SessionRefused: the machine runs nothing for us.
         """
-        begin = launch(argv, environment or {}, folder)
+        begin = launch(argv, environment or {})
         return self._run(begin, argv[0], limit_s, most_bytes, stdin)
 
     def _run(
