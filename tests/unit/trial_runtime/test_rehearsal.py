@@ -10,7 +10,7 @@ import sys
 CODE = """
 import json, os, sys, threading
 from trial_runtime import session
-from trial_runtime.agent import rehearsal
+from trial_runtime.agent.runners import rehearsal
 
 def seen():
     files = {each: os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")
@@ -45,7 +45,7 @@ def test_a_rehearsal_reports_a_result_like_a_trial(tmp_path):
     code = (
         "import sys\n"
         "from trial_runtime import link, trial_wire\n"
-        "from trial_runtime.agent import rehearsal\n"
+        "from trial_runtime.agent.runners import rehearsal\n"
         "post, finals = link.AgentLink.post, []\n"
         "def noted(self, messages, **how):\n"
         "    finals.extend(m.value for m in messages if isinstance(m, trial_wire.Final))\n"
