@@ -38,13 +38,13 @@ class MountShare:
         return f"{self.source} on {self.point}"
 
     def command(self) -> list[str]:
-        """The command that mounts it."""
+        """Return the command that mounts it."""
         # Now it is there or it is not: mount.nfs alone would try for two minutes.
         options = ",".join([*self.options, "retry=0"])
         return ["mount", "-t", "nfs4", "-o", options, "--", self.source, self.point]
 
     def change(self, host: Host) -> Change | None:
-        """The command; nothing if it is mounted so."""
+        """Return the command; None if it is mounted so."""
         there = mount_at(host, self.point)
         if there is not None:
             refuse_other(there, self.source, self.options)
@@ -52,11 +52,11 @@ class MountShare:
         return Change(f"mount {self.title}", f"$ {shlex.join(self.command())}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """The point."""
+        """Return the mount point and the share."""
         return {"point": self.point, "source": self.source}
 
     def apply(self, host: Host) -> None:
-        """Mount it, and see it mounted."""
+        """Mount it, and see that it is mounted."""
         ran = host.run(self.command(), limit_s=_MOUNT_S)
         if not ran.ok:
             raise _failed(ran, self)
@@ -65,7 +65,7 @@ class MountShare:
             raise MachineRefuses("mount said yes and nothing is mounted", where=self.point)
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
+        """Add nothing: everything was known before."""
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
@@ -147,7 +147,7 @@ def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def refuse_used(host: Host, point: str) -> None:
-    """Refuse while a mount is in use, with the names of the processes (the kernel would not give).
+    """Refuse while a mount is in use, and name the processes, which the kernel would not.
 
     Raises:
         MachineRefuses: while a process has something open there.

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nfs_setup.cluster.asking import ask
-from nfs_setup.cluster.ground import Ground, look
+from nfs_setup.cluster.asking import Ground, ask, look
 from nfs_setup.cluster.members import SERVER
-from nfs_setup.cluster.outcome import (
+from nfs_setup.cluster.plan import (
     DONE,
     FAILED,
     LEFT_OUT,
@@ -18,8 +17,9 @@ from nfs_setup.cluster.outcome import (
     WAITING,
     WORKING,
     Outcome,
+    Wave,
 )
-from nfs_setup.cluster.plan import Wave
+from nfs_setup.cluster.program import Program
 from nfs_setup.cluster.remote import Connect
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
@@ -33,6 +33,7 @@ class RunPlan:
 
     Args:
         connect: how to log in.
+        program: this package, packed.
         needs_root: whether a machine without root is refused (a dry run needs none).
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
@@ -43,6 +44,7 @@ class RunPlan:
     def __init__(
         self,
         connect: Connect,
+        program: Program,
         *,
         needs_root: bool,
         at_once: int = 10,
@@ -51,6 +53,7 @@ class RunPlan:
         on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
+        self._program = program
         self._needs_root = needs_root
         self._watch = watch
         self._pool: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, on_waiting)
@@ -110,7 +113,7 @@ class RunPlan:
         return grounds
 
     def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
-        """Two names of one machine are seen only once somebody has logged in at both."""
+        """Refuse two names of one machine; only a login at both shows that."""
         first: dict[str, Outcome] = {}
         # The server first, whichever wave it is in.
         for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):
@@ -132,7 +135,9 @@ class RunPlan:
         def asked(outcome: Outcome) -> Any:
             order = outcome.order
             with self._connect(order.member) as remote:
-                return ask(remote, grounds[outcome.name], order.member, order.request)
+                return ask(
+                    remote, self._program, grounds[outcome.name], order.member, order.request
+                )
 
         def keep(outcome: Outcome, report: Any) -> None:
             outcome.report = report

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.errors import BequeathError, PermanentBackendError
-from dispatcher.terminal.console import note, print_json
+from dispatcher.terminal.console import note
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.members import Inventory
-    from nfs_setup.cluster.remote import Connect, Remote
-    from nfs_setup.host import Ran
+    from nfs_setup.cluster.remote import Connect
     from nfs_setup.verify import Place
-    from nfs_setup.verify.remote_peer import Run
 
 
 def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_json: bool) -> None:
@@ -34,45 +30,35 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
         typer.Exit: if anything is wrong (1), or a client could not be asked (4).
     """
     from dispatcher.cli.failure import report
-    from dispatcher.cli.nfs.verify import show_findings
-    from nfs_setup.verify import Plan, judged, survey
+    from dispatcher.cli.nfs.verify import print_survey
+    from nfs_setup.verify import Plan, survey
 
     with contextlib.ExitStack() as closing:
         places, errors = _places(inventory, connect, closing)
         if not places:
             raise typer.Exit(report(errors[0]))
         facts = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
-    findings = judged(facts)
-    wrong = any(one.level.value == "wrong" for one in findings)
-    if as_json:
-        unasked = [{"host": e.where, "message": e.message, "hint": e.hint} for e in errors]
-        print_json(
-            {
-                "ok": not wrong and not errors,
-                "unasked": unasked,
-                "findings": [asdict(one) for one in findings],
-                "facts": asdict(facts),
-            }
-        )
-    else:
-        show_findings(findings)
+    well = print_survey(facts, as_json, errors)
+    if not as_json:
         for error in errors:
             report(error)
-    if wrong or errors:
-        raise typer.Exit(ExitCode.GENERAL if wrong else ExitCode.ENVIRONMENT)
+    if errors or not well:
+        raise typer.Exit(ExitCode.ENVIRONMENT if well else ExitCode.GENERAL)
 
 
 def _places(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
 ) -> tuple[list[Place], list[BequeathError]]:
     """Return the clients, logged in to until the end of the context, and errors of the others."""
-    from nfs_setup.cluster.as_owner import as_owner
-    from nfs_setup.cluster.ground import look
+    from dispatcher.cli.nfs.login import setup_program
+    from dispatcher.cli.nfs.verify import probe_runner
+    from nfs_setup.cluster.asking import as_owner, look
     from nfs_setup.errors import SetupError
     from nfs_setup.request import ClientRequest
     from nfs_setup.verify import Place
     from nfs_setup.verify.remote_peer import RemotePeer
 
+    program = setup_program()
     places: list[Place] = []
     errors: list[BequeathError] = []
     for member in inventory.clients:
@@ -83,21 +69,7 @@ def _places(
         except SetupError as error:
             errors.append(PermanentBackendError(error.message, hint=error.hint, where=member.name))
             continue
-        peer = RemotePeer(
-            member.name, _runner(remote, as_owner(inventory, member, ground)), member.python
-        )
+        run = probe_runner(remote, as_owner(inventory, member, ground))
+        peer = RemotePeer(member.name, run, program, member.python)
         places.append(Place(peer, member.request.point, ground.identity))
     return places, errors
-
-
-def _runner(remote: Remote, prefix: Sequence[str]) -> Run:
-    def run(argv: Sequence[str], stdin: bytes, limit_s: float) -> Ran:
-        from nfs_setup.cluster.remote import Unreachable
-        from nfs_setup.verify import PeerLost
-
-        try:
-            return remote.run((*prefix, *argv), stdin=stdin, limit_s=limit_s)
-        except Unreachable as error:
-            raise PeerLost(error.message, hint=error.hint) from error
-
-    return run

@@ -12,7 +12,7 @@ from dispatcher.terminal.formatting import duration
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.outcome import Outcome
+    from nfs_setup.cluster.plan import Outcome
 
 _COLUMNS = (
     Column("host"),

@@ -6,19 +6,22 @@ import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.errors import BackendError, UserError
+from dispatcher.cli.nfs import arguments as options
+from dispatcher.errors import BequeathError, UserError
 from dispatcher.terminal.console import note, print_json, say
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
-    from dispatcher.ssh import SshConnection
-    from nfs_setup.verify import Finding, Peer, Place
+    from nfs_setup.cluster.remote import Remote
+    from nfs_setup.host import Ran
+    from nfs_setup.verify import Finding, Peer, Place, Survey
+    from nfs_setup.verify.remote_peer import Run
 
 _MARKS = {
     "passes": ("✓", "green"),
@@ -32,38 +35,13 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def verify(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="The share, where it is mounted (or any folder).")
-    ],
-    others: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="HOST[:DIR]",
-            help="Ask this machine, too, over SSH ([user@]host, or a Host of ~/.ssh/config), "
-            "where the share is at DIR, or at the same place. Can be given again.",
-        ),
-    ] = None,
-    not_here: Annotated[
-        bool, typer.Option("--not-here", help="Ask only the machines of --from.")
-    ] = False,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Each machine alone, in some seconds: no big file, no pairs."),
-    ] = False,
-    size: Annotated[str, typer.Option(metavar="SIZE", help="Of the big file: 64M, 2G.")] = "64M",
-    wait: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            max=600,
-            help="How long to look for what another machine has made.",
-        ),
-    ] = 80.0,
-    python: Annotated[
-        str, typer.Option(metavar="PROGRAM", help="A Python of 3.9 or later on the other machines.")
-    ] = "python3",
+    folder: options.VerifiedFolder,
+    others: options.FromHosts = None,
+    not_here: options.NotHere = False,
+    quick: options.Quick = False,
+    size: options.BigFileSize = "64M",
+    wait: options.Wait = 80.0,
+    python: options.OtherPython = "python3",
     as_json: Json = False,
 ) -> None:
     """Measure a share, say what passes, what is slow and what is wrong, and what to change.
@@ -75,25 +53,47 @@ def verify(
     missing while they are replaced, and at locks. All of it happens in a folder of its own
     below DIR, which is removed. Exit code 1 if anything is wrong; slow is not wrong.
     """
-    from nfs_setup.verify import Plan, judged, survey
+    from nfs_setup.verify import Plan, survey
 
-    plan = Plan(big_bytes=_bytes_of(size), watch_s=wait, quick=quick)
+    plan = Plan(big_bytes=bytes_of(size), watch_s=wait, quick=quick)
     with contextlib.ExitStack() as closing:
         hosts = others or []
         places = _here(folder, not_here, again=not hosts and not quick, closing=closing)
         places += _other_machines(hosts, folder, python, closing)
         _refuse_doubles([place.peer.name for place in places])
         facts = survey(places, plan, (lambda _: None) if as_json else note)
-    findings = judged(facts)
-    wrong = any(one.level.value == "wrong" for one in findings)
-    if as_json:
-        print_json(
-            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(facts)}
-        )
-    else:
-        show_findings(findings)
-    if wrong:
+    if not print_survey(facts, as_json):
         raise typer.Exit(ExitCode.GENERAL)
+
+
+def print_survey(
+    facts: Survey, as_json: bool, unasked: Sequence[BequeathError] | None = None
+) -> bool:
+    """Print the findings of a survey.
+
+    Args:
+        facts: what was measured.
+        as_json: print one JSON document, with the facts.
+        unasked: errors of machines that could not be asked, which stand in the document.
+
+    Returns:
+        Whether nothing is wrong with the share.
+    """
+    from nfs_setup.verify import judged
+
+    findings = judged(facts)
+    well = all(one.level.value != "wrong" for one in findings)
+    if not as_json:
+        show_findings(findings)
+        return well
+    document: dict[str, Any] = {"ok": well and not unasked}
+    if unasked is not None:
+        document["unasked"] = [
+            {"host": e.where, "message": e.message, "hint": e.hint} for e in unasked
+        ]
+    document["findings"] = [asdict(one) for one in findings]
+    print_json({**document, "facts": asdict(facts)})
+    return well
 
 
 def _here(
@@ -117,7 +117,7 @@ def _other_machines(
     from dispatcher.cli.hosts.check_targets import need_paramiko
     from nfs_setup.verify import Place
 
-    places = [_host_and_path(text, os.path.abspath(folder)) for text in others]
+    places = [host_and_path(text, os.path.abspath(folder)) for text in others]
     if places:
         need_paramiko()
     return [Place(_over_ssh(host, python, closing), path) for host, path in places]
@@ -131,7 +131,12 @@ def _refuse_doubles(names: Sequence[str]) -> None:
         raise UserError("is given twice", where=f"--from {', '.join(doubles)}")
 
 
-def _host_and_path(text: str, here: str) -> tuple[str, str]:
+def host_and_path(text: str, here: str) -> tuple[str, str]:
+    """Return the machine and the folder of ``HOST[:/DIR]``; without one, the folder is ``here``.
+
+    Raises:
+        UserError: if no machine is named.
+    """
     host, colon, path = text.partition(":/")
     if not host or host.startswith("-"):
         raise UserError("is no machine", where=f"--from {text!r}", hint="write HOST or HOST:/DIR")
@@ -139,33 +144,36 @@ def _host_and_path(text: str, here: str) -> tuple[str, str]:
 
 
 def _over_ssh(host: str, python: str, closing: contextlib.ExitStack) -> Peer:
+    from dispatcher.cli.nfs.login import OverSsh, setup_program
     from dispatcher.ssh import SshTarget, connect
     from nfs_setup.verify.remote_peer import RemotePeer
 
     user, _, name = host.rpartition("@")
     connection = closing.enter_context(connect(SshTarget(host=name, user=user)))
-    return RemotePeer(host, _runner(connection), python)
+    return RemotePeer(host, probe_runner(OverSsh(connection)), setup_program(), python)
 
 
-def _runner(connection: SshConnection) -> Any:
-    def run(argv: Sequence[str], stdin: bytes, limit_s: float) -> Any:
-        from dispatcher.ssh import CommandTimedOut
-        from nfs_setup.host import Ran
+def probe_runner(remote: Remote, prefix: Sequence[str] = ()) -> Run:
+    """Return the function that runs programs on a machine; ``prefix`` is put before each."""
+
+    def run(argv: Sequence[str], stdin: bytes, limit_s: float) -> Ran:
+        from nfs_setup.cluster.remote import Unreachable
         from nfs_setup.verify import PeerLost
 
         try:
-            ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
-        except CommandTimedOut:
-            return Ran(124, "", "")
-        except BackendError as error:
+            return remote.run((*prefix, *argv), stdin=stdin, limit_s=limit_s)
+        except Unreachable as error:
             raise PeerLost(error.message, hint=error.hint) from error
-        out, err = (part.decode("utf-8", "replace") for part in (ran.out, ran.err))
-        return Ran(ran.code, out, err)
 
     return run
 
 
-def _bytes_of(text: str) -> int:
+def bytes_of(text: str) -> int:
+    """Return the bytes of a big file, from ``64M`` or ``2G``.
+
+    Raises:
+        UserError: if it is no size, or one that tells nothing or fills disks.
+    """
     number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
     if not number.isdigit() or unit not in _UNITS:
         raise UserError("is no size", where=f"--size {text!r}", hint="write it as 64M or 2G")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from nfs_setup.cluster.as_owner import as_owner
-from nfs_setup.cluster.ground import Ground
+from nfs_setup.cluster.asking import Ground, as_owner
 from nfs_setup.cluster.inventory import inventory_of
 from nfs_setup.cluster.members import Inventory
 from tests.unit.nfs_setup.cluster.pretended_cluster import places

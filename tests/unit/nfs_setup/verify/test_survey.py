@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dispatcher.cli.nfs.login import setup_program
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.verify import (
@@ -23,7 +24,6 @@ from nfs_setup.verify import (
     Plan,
     facts,
     judged,
-    local_peer,
     survey,
 )
 from nfs_setup.verify.files import new_name
@@ -37,7 +37,7 @@ PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0,
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is to end in order gets the time to, however busy the machine."""
-    monkeypatch.setattr(local_peer, "_END_S", 120.0)
+    monkeypatch.setattr("nfs_setup.verify.peers._END_S", 120.0)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_process_ends_with_who_asked_it_and_removes_what_it_began(tmp_path: Pa
 
 def test_a_process_that_dies_is_lost() -> None:
     peer = LocalPeer("here")
-    os.kill(peer._process.pid, 9)
+    os.kill(peer.process.pid, 9)
     with pytest.raises(PeerLost, match="died"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
@@ -109,7 +109,7 @@ def test_a_process_that_takes_too_long_is_interrupted_and_cleans_up(tmp_path: Pa
     with pytest.raises(PeerLost, match="something else"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
-    assert peer._process.returncode == 0
+    assert peer.process.returncode == 0
     assert os.listdir(tmp_path) == []
 
 
@@ -188,7 +188,7 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit_s, cwd="/")
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    peer = RemotePeer("far", run)
+    peer = RemotePeer("far", run, setup_program())
     assert facts.facts_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"]).now_s > 0
     with pytest.raises(RequestRefused, match="no probe"):
         peer.ask({"do": "nothing"}, 60.0)
@@ -201,11 +201,12 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         (Ran(127, "", "python3: not found"), "python3: not found"),
         (Ran(0, "Welcome!\n", ""), "Welcome!"),
         (Ran(0, "{half", ""), "no JSON"),
+        (Ran(3, '{"too_old": [3, 6, 8]}', ""), "Python 3.6.8 there, and 3.9 is needed"),
     ],
 )
 def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
     with pytest.raises(PeerLost, match=words):
-        RemotePeer("far", lambda *_: ran).ask({"do": "now"}, 1.0)
+        RemotePeer("far", lambda *_: ran, setup_program()).ask({"do": "now"}, 1.0)
 
 
 def test_a_line_that_is_no_request_is_answered_and_removes_nothing(tmp_path: Path) -> None:
