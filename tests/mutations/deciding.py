@@ -472,8 +472,8 @@ DECIDING: tuple[Mutation, ...] = (
         2,
         "a search space that is changed twice while a tuner is rebuilt stays as it was in between",
         "dispatcher/tuner_host/host.py",
-        "        elif self._ready and not self._early:",
-        "        elif self._ready:",
+        "        elif self.ready and not self._early:",
+        "        elif self.ready:",
         ("tests/integration/tuner_host/test_requests.py",),
     ),
     Mutation(
