@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import zmq
@@ -44,7 +45,7 @@ from dispatcher.head.logs import head_log
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
-from dispatcher.head.workers import Workers, open_endpoints
+from dispatcher.head.workers import Workers, load_of, open_endpoints
 from dispatcher.maintenance.disk_watch import DiskWatch
 from dispatcher.maintenance.retention import (
     RetentionThread,
@@ -64,8 +65,8 @@ from dispatcher.store.replay.showing import ShownFile
 from dispatcher.store.trial_rows import ROWS_TO_COMPARE, lagging
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
-from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.nesting import refuse_nested
+from dispatcher.wiring.places import secrets_of_services
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -150,7 +151,7 @@ class Head:
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
             self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
-            self._mask.learn(secrets_of_machines(self._config))
+            self._mask.learn(secrets_of_services(self._config))
             self._board.log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )
@@ -253,6 +254,7 @@ class Head:
             sockets=sockets,
             known=set(state.workers),
             leads=lambda: self._leadership.holds,
+            load=partial(load_of, state),
         )
         story = RefusalStory(self._folder, self._mask)
         watcher = EngineWatcher(self._board, retention, self._folder.reports, story)

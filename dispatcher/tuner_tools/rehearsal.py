@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import msgspec
 import zmq
 
-from dispatcher.backends.testing import FAILS, Script, ScriptedBackend
 from dispatcher.channel import Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, outstanding
@@ -33,6 +32,7 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
+from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import PeerMessage
 from dispatcher.control.messages import ControlRequest, encoder
 from dispatcher.control.server import ControlServer
@@ -31,6 +30,7 @@ from dispatcher.tuner_host import messages as tuner_wire
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
 from tests.fuzz.frames import Frames
+from tests.support.local_backend import LocalBackend
 from tests.support.replaying import differences
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec

@@ -302,8 +302,8 @@ DECIDING: tuple[Mutation, ...] = (
         10,
         "three words about a mount end the experiment, or leave its host out for good",
         "dispatcher/core/transitions/worker.py",
-        "    if not event.kept_out:\n        worker.losses += 1\n",
-        "    worker.losses += 1\n",
+        "    if not (event.kept_out or event.planned):\n        worker.losses += 1\n",
+        "    if not event.planned:\n        worker.losses += 1\n",
         ("tests/unit/core/test_kept_out.py",),
     ),
     Mutation(

@@ -281,7 +281,7 @@ class World:
             settings = getattr(event, "settings", None)
             if settings is not None and settings.max_duration_s is not None:
                 self._limits.add(settings.max_duration_s)
-            if isinstance(event, e.WorkerLost):
+            if isinstance(event, e.WorkerLost | e.WorkerWaits):
                 for attempt in self._given.pop(event.worker, ()):
                     self._lost_at[attempt] = self.now
             elif isinstance(event, e.AttemptEnded):
