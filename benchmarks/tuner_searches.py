@@ -14,24 +14,26 @@ from typing import Any
 from benchmarks.peers.surrogates import PROBLEMS, Best, BlackBox, Curves, Front, Population
 from benchmarks.peers.virtual_time import Piece, lead
 from tuners import NoMoreTrialError, ParentFailed, Tuner, WaitNotAllowed, make_builtin
+from tuners.base import WaitMode
+from tuners.testing import OpenGate, with_gate
 
 Proposal = tuple[int, dict[str, Any]]
 
 
-class _Gate:
+class _Gate(OpenGate):
     """Knows what has ended, and which requests came to nothing; lets nobody wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, versions: dict[str, int] | None) -> None:
+        super().__init__(versions=versions)
         self.ended: set[int] = set()
-        self.abandoned: set[int] = set()
 
-    def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
+    def wait(self, parents: tuple[int, ...], mode: WaitMode, timeout: float | None) -> list[int]:
         for parent in parents:
-            if parent in self.abandoned:
-                raise ParentFailed(parent, "it never became a trial")
+            if parent in self.failed:
+                break
             if parent not in self.ended:
                 raise WaitNotAllowed(f"trial {parent} has not ended")
-        return list(parents)
+        return super().wait(parents, mode, timeout)
 
 
 class Led:
@@ -40,11 +42,14 @@ class Led:
     Args:
         tuner: has its search space already.
         lookahead: how many requests may wait at once, beyond those that find a worker free.
+        versions: the newest version of each shared store, which its trials add to.
     """
 
-    def __init__(self, tuner: Tuner, lookahead: int) -> None:
-        self.tuner, self.lookahead = tuner, lookahead
-        self.gate = tuner._bequeath_gate = _Gate()
+    def __init__(
+        self, tuner: Tuner, lookahead: int, versions: dict[str, int] | None = None
+    ) -> None:
+        self.gate = _Gate(versions)
+        self.tuner, self.lookahead = with_gate(tuner, self.gate), lookahead
         self.asked = 0
         self.waiting: deque[int] = deque()
 
@@ -73,7 +78,7 @@ class Led:
             self.waiting.append(request)
             self.waiting = deque(sorted(self.waiting))
         except ParentFailed:
-            self.gate.abandoned.add(request)
+            self.gate.failed[request] = "it never became a trial"
         return None
 
 

@@ -17,12 +17,34 @@ from typing import NamedTuple, Protocol
 
 from dispatcher.channel import PeerMessage, Router
 from dispatcher.control.server import ControlServer, Handled
-from dispatcher.core import State, apply, check, judged_by, next_deadline
+from dispatcher.core import (
+    ENDS_OF_ATTEMPTS,
+    State,
+    apply,
+    check,
+    judged_by,
+    next_deadline,
+    worker_of,
+)
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
-from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
-from dispatcher.ports import Backend, Compactor, Journal, JournalEntry, Snapshot, TunerPort
+from dispatcher.errors import (
+    BrokenInvariant,
+    InvalidTransition,
+    PassingBackendError,
+    ProtocolError,
+)
+from dispatcher.ports import (
+    Backend,
+    Compactor,
+    Frame,
+    Journal,
+    JournalEntry,
+    RefusedEvent,
+    Snapshot,
+    TunerPort,
+)
 from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -48,29 +70,6 @@ CHECK_EVERY_S = 0.5
 #: Facts of users, signals and the weight keeper that may wait.
 INBOX = 10_000
 
-#: Facts whose loss in a power cut loses nothing: they are asked or reported again. A batch of
-#: nothing else is committed without waiting for the disk. A delivery is one of them: the tuner
-#: that took it runs beside the head and goes with the same power, the next one is built from
-#: what is on disk, and what a state of the tuner already holds is on disk with that state.
-_TRANSIENT = (
-    e.WaitStarted,
-    e.WaitGivenUp,
-    e.ForeignWaitSeen,
-    e.ForeignWaitOver,
-    e.DeliveryStandsStill,
-    e.ResultDelivered,
-    e.EndDelivered,
-    e.AttemptStarted,
-    e.TunerHostReady,
-    e.WorkerSuspect,
-    e.WorkerHeard,
-    e.WorkerWaits,
-    e.WorkerOffers,
-    e.DiskLow,
-    e.DiskRecovered,
-)
-
-
 #: What others rest on: an attempt whose number must not be given again after a power cut, weights
 #: that are removed, an experiment that is reported as over.
 _BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)
@@ -79,10 +78,6 @@ _BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)
 def _binds(actions: list[a.Action]) -> bool:
     """Whether what follows must not be undone by a power cut."""
     return any(isinstance(action, _BINDING) for action in actions)
-
-
-#: Facts beside which the journal's readers want to know where the attempt ran.
-_OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
 
 
 class Watcher(Protocol):
@@ -100,10 +95,25 @@ class Watcher(Protocol):
         """Note that a peer sent what it may not send; the message was dropped."""
         ...
 
+    def refused(self, refused: RefusedEvent) -> None:
+        """Note that the core refused an event: a peer's was dropped, one of ours ends the engine
+        with the error, which may be given a hint."""
+        ...
+
+
+class _Message(NamedTuple):
+    number: int  # of those that its peer has sent to this head
+    events: list[e.Event]
+
+    def frame(self, event: e.Event) -> Frame:
+        place = next(at for at, one in enumerate(self.events, 1) if one is event)
+        return Frame(self.number, place, len(self.events))
+
 
 class _Fact(NamedTuple):
     owner: str  # the peer that sent it; empty: ours
     event: e.Event
+    message: _Message | None = None  # that it came in
 
 
 class Engine(threading.Thread):
@@ -150,6 +160,7 @@ class Engine(threading.Thread):
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()  # backends whose messages are being applied
         self._of_tuner: deque[_Fact] = deque()
+        self._messages: dict[str, int] = {}  # of each peer so far
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
@@ -227,14 +238,20 @@ class Engine(threading.Thread):
                     continue
                 if owner == "tuner":
                     events = self._tuner.receive(payload)
-                    self._of_tuner.extend(_Fact(owner, event) for event in events)
+                    self._of_tuner.extend(self._framed(owner, events))
                     continue
                 events = self._backends[owner].receive(payload)
-                facts.extend(_Fact(owner, event) for event in events)
+                facts.extend(self._framed(owner, events))
                 self._heard.add(owner)
             except ProtocolError as error:
                 self._watcher.peer_fault(owner, error)
         return facts
+
+    def _framed(self, owner: str, events: list[e.Event]) -> list[_Fact]:
+        """The facts of a peer's next message."""
+        number = self._messages[owner] = self._messages.get(owner, 0) + 1
+        message = _Message(number, events)
+        return [_Fact(owner, event, message) for event in events]
 
     def _check_peers(self) -> list[_Fact]:
         if self._compactor is not None:
@@ -260,18 +277,29 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event in _with_what_judges(state, facts):
-            worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
+        for owner, event, message in _with_what_judges(state, facts):
+            row = e.CATALOGUE[type(event)]
+            worker = worker_of(state.trials, event)
+            if owner and _origin_of(owner) not in row.by:
+                text = f"it may not report {type(event).__name__}"
+                self._watcher.peer_fault(owner, ProtocolError(text))
+                continue
             if owner in self._backends and not self._is_its_own(event, owner):
                 text = f"it speaks of an attempt that is not its own: {_named(event)}"
                 self._watcher.peer_fault(owner, ProtocolError(text))
                 continue
             try:
                 step = apply(state, event, at)
-            except InvalidTransition as error:
-                if not owner:
+                if self._debug:
+                    check(state)
+            except (InvalidTransition, BrokenInvariant) as error:
+                entry = JournalEntry(at, event, worker=worker)
+                batch = tuple(entries)
+                frame = None if message is None else message.frame(event)
+                refused = RefusedEvent(error, owner, frame, entry, self._row, batch, state)
+                self._watcher.refused(refused)
+                if not refused.is_peers_fault:
                     raise
-                self._watcher.peer_fault(owner, error)
                 continue
             if isinstance(event, e.StacksReported):
                 self._watcher.stacks(event.stacks)
@@ -281,15 +309,13 @@ class Engine(threading.Thread):
                 continue
             entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
-            durable = durable or not isinstance(event, _TRANSIENT) or _binds(step.actions)
-            if self._debug:
-                check(state)
+            durable = durable or row.durable or _binds(step.actions)
         before = self._row
         failpoint("engine.batch.applied")
         self._commit(entries, durable=durable)
         failpoint("engine.batch.committed")
         for position, text in snapshots:
-            kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
+            kept = sum(e.is_journalled(entry.event) for entry in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
             failpoint("engine.snapshot.kept")
             if self._compactor is not None and before + kept == self._row:
@@ -331,9 +357,9 @@ class Engine(threading.Thread):
 
     def _perform(self, actions: list[a.Action]) -> None:
         for action in actions:
-            if isinstance(action, a.TUNER_ACTIONS):
+            if isinstance(action, a.TunerAction):
                 self._tuner.perform(action)
-            elif isinstance(action, a.WORKER_ACTIONS):
+            elif isinstance(action, a.WorkerAction):
                 self._backend_of(action.worker).perform(action)
             else:
                 self._watcher.act(action)
@@ -374,15 +400,14 @@ def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
     """The facts, and before each that ends an attempt the metrics that it is judged by and that are
     in no row. Lazy: the metrics are asked for when the facts before them are applied."""
     for fact in facts:
-        for metric in judged_by(state, fact.event):
-            yield _Fact("", metric)
+        if type(fact.event) in ENDS_OF_ATTEMPTS:
+            for metric in judged_by(state, fact.event):
+                yield _Fact("", metric)
         yield fact
 
 
-def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
-    """The worker that runs the attempt, as long as the attempt is the one that is believed."""
-    trial = state.trials.get(event.trial)
-    return trial.worker if trial is not None and trial.attempt == event.attempt else None
+def _origin_of(owner: str) -> e.Origin:
+    return e.Origin.TUNER if owner == "tuner" else e.Origin.WORKER
 
 
 def _named(event: e.Event) -> str:

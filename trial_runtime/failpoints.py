@@ -199,11 +199,26 @@ def failpoint(name: str) -> None:
 
 
 @contextmanager
-def out_of_reach() -> Iterator[None]:
-    """Switch failpoints off inside, neither striking nor counting: for rehearsed steps."""
+def planned(text: str, *, struck: str | None = None) -> Iterator[None]:
+    """Follow another plan inside, in this process, and none of the environment's.
+
+    Args:
+        text: the plan, as the variable has it; an empty one strikes nowhere.
+        struck: the folder of the marks; None: no other process counts.
+
+    Raises:
+        ValueError: the plan makes no sense.
+    """
     global _plan
-    plan, _plan = _plan, None
+    before, _plan = _plan, _Plan(text, struck=struck) if text else None
     try:
         yield
     finally:
-        _plan = plan
+        _plan = before
+
+
+@contextmanager
+def out_of_reach() -> Iterator[None]:
+    """Switch failpoints off inside, neither striking nor counting: for rehearsed steps."""
+    with planned(""):
+        yield

@@ -105,14 +105,10 @@ class Tuner:
         ...     def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
         ...         pass
 
-        Without a dispatcher, a gate of one's own stands in for the waiting:
+        Without a dispatcher, a gate of ``tuners.testing`` stands in for the waiting:
 
-        >>> class OpenGate:
-        ...     def wait(self, parents, mode, timeout):
-        ...         return list(parents)
-        >>> tuner = Pairs()
-        >>> tuner._bequeath_gate = OpenGate()
-        >>> tuner.generate_parameters(1)["restore_path"]
+        >>> from tuners.testing import with_gate
+        >>> with_gate(Pairs()).generate_parameters(1)["restore_path"]
         'trials/0'
     """
 
@@ -279,8 +275,7 @@ class Tuner:
         if gate is None:
             raise WaitNotAllowed(
                 "this tuner is not run by the dispatcher",
-                "In a test, install an object with wait(parents, mode, timeout) as "
-                "tuner._bequeath_gate.",
+                "In a test, give it a gate: tuners.testing.with_gate(tuner).",
             )
         try:
             return gate.wait(parents, mode, timeout)
@@ -367,8 +362,7 @@ class Tuner:
         if gate is None:
             raise WaitNotAllowed(
                 "this tuner is not run by the dispatcher",
-                "In a test, install an object with wait_for_version(store, number, by, timeout) as "
-                "tuner._bequeath_gate.",
+                "In a test, give it a gate: tuners.testing.with_gate(tuner).",
             )
         try:
             return gate.wait_for_version(store, wanted, publisher, timeout)

@@ -139,6 +139,9 @@ class BOHBTuner(HyperbandTuner):
     #: The parameter that holds the budget.
     budget_key = "budget"
 
+    #: Whether no result is both a good one and one of the others.
+    sides_apart = False
+
     def _import(self, parameters: Any, value: Any) -> bool:
         score = values.score(value, self.optimize_mode)
         known = parameters if isinstance(parameters, Mapping) else {}
@@ -176,26 +179,14 @@ class BOHBTuner(HyperbandTuner):
         import numpy as np
 
         rows = [(score, at) for _, score, at in self._seen[budget] if at is not None]
-        parts = self._parts(len(rows)) if self._axes else None
-        if parts is None:
+        least = max(self.min_points or 0, len(self._axes) + 1)
+        sides = densities.split(len(rows), least, self.top_n_percent, apart=self.sides_apart)
+        if sides is None or not self._axes:
             return None
-        good, bad = parts
+        good, bad = sides
         rows.sort(key=lambda row: -row[0])  # equal ones stay in their order
         points = np.array([at for _, at in rows])
         options = [axis.options for axis in self._axes]
         dense = densities.fit(points[:good], options, self.min_bandwidth, rng)
         others = densities.fit(points[-bad:], options, self.min_bandwidth, rng)
         return densities.promising(dense, others, rng, self.num_samples, self.bandwidth_factor)
-
-    def _least(self) -> int:
-        """N_min: the number of points that a density needs."""
-        return max(self.min_points or 0, len(self._axes) + 1)
-
-    def _parts(self, count: int) -> tuple[int, int] | None:
-        """The number of the best that are good ones, and of the worst that are the others: equation
-        3 of the paper, by which some are both while there are few. None: they are too few."""
-        least = self._least()
-        if count < least + 2:  # algorithm 2, line 2
-            return None
-        good = max(least, count * self.top_n_percent // 100)
-        return good, max(least, count - good)

@@ -45,6 +45,28 @@ class Density:
         return density
 
 
+def split(count: int, least: int, percent: int, *, apart: bool = False) -> tuple[int, int] | None:
+    """The number of the best results that are good ones, and of the worst that are the others.
+
+    Equation 3 of the paper, by which some are both while there are few.
+
+    Args:
+        count: how many results there are.
+        least: N_min: the number of points that a density needs.
+        percent: how many of 100 are good ones; q of the paper.
+        apart: no result is on both sides, as in NNI and HpBandSter.
+
+    Returns:
+        Both numbers; None: there are too few results.
+    """
+    good = max(least, count * percent // 100)
+    if apart:
+        return (good, count - good) if count - good >= least else None
+    if count < least + 2:  # algorithm 2, line 2
+        return None
+    return good, max(least, count - good)
+
+
 def fit(
     data: np.ndarray[Any, Any],
     options: Sequence[int],

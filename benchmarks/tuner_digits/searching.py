@@ -103,8 +103,19 @@ def search(
     budget: float,
     lookahead: int = 0,
     workers: int = WORKERS,
+    versions: dict[str, int] | None = None,
 ) -> Found:
-    """Leads a tuner, which has its search space, until no trial fits into the budget any more."""
-    one = Search(Led(tuner, lookahead), task, seed)
+    """Leads a tuner, which has its search space, until no trial fits into the budget any more.
+
+    Args:
+        tuner: the tuner.
+        task: what its trials do.
+        seed: of the noise, and of who ends when.
+        budget: of all trials.
+        lookahead: how many requests may wait at once.
+        workers: how many trials run at once.
+        versions: the newest version of each shared store, which trials add to.
+    """
+    one = Search(Led(tuner, lookahead, versions), task, seed)
     lead(one, seed=seed, workers=workers, budget=budget)
     return Found(tuple(one.path))

@@ -194,11 +194,9 @@ def search_of(one: Contestant, seed: int, budget: float) -> Done:
 
 
 def _shared(one: Contestant, tuner: Tuner) -> one_shot.Shared | one_shot.SinglePath:
-    """Trials that share weights, known to their tuner."""
+    """Trials that share weights."""
     if one.tuner == "SPOS":
         tuner.update_search_space(paths.space())
         return one_shot.SinglePath(one_shot.Pick(), RATE)
     pick = one_shot.Pick(one.arguments["controller_trials"])
-    trials = one_shot.Shared(pick, one.steps, RATE, one.arguments["weights_trials"])
-    tuner._bequeath_stores = trials.newest
-    return trials
+    return one_shot.Shared(pick, one.steps, RATE, one.arguments["weights_trials"])

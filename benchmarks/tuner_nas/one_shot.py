@@ -168,7 +168,8 @@ def found(
     retraining: Alone,
 ) -> Found:
     """Searches with a share of the budget, and trains what was picked with all that is left."""
-    search(tuner, trials, seed, share * budget, workers=1)
+    versions = trials.newest if isinstance(trials, Shared) else None
+    search(tuner, trials, seed, share * budget, workers=1, versions=versions)
     spent, path = trials.pick.spent, list[Better]()
     for number, picked in enumerate(trials.pick.ranked, 1):
         size = paths.size(picked)

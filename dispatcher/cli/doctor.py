@@ -127,13 +127,13 @@ def _left_over_processes() -> Iterator[Finding]:
     from dispatcher.folders.status import is_led
 
     for process in psutil.process_iter(["cmdline"]):
-        folder = _experiment_of(process.info["cmdline"] or [])
+        folder = experiment_of(process.info["cmdline"] or [])
         if folder is not None and not is_led(folder):
             text = f"process {process.pid} of {folder.name} waits for a head"
             yield Finding("processes", Level.NOTE, text, f"bequeath resume {folder.name}, or kill")
 
 
-def _experiment_of(command: list[str]) -> Path | None:
+def experiment_of(command: list[str]) -> Path | None:
     """Return the folder of a process's experiment, if its head would be on this machine.
 
     An agent of a head on another machine has a folder of its own, without a journal.

@@ -138,15 +138,18 @@ def check(
     Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner, or it does
     not take these arguments.
     """
-    from dispatcher.tuner_tools.check import check_tuner
-    from dispatcher.tuner_tools.named import named_tuner
-    from dispatcher.tuner_tools.rehearsal import RehearsalPlan
+    from dispatcher.experiment.loader import load_search_space
+    from dispatcher.testing import rehearse
+    from dispatcher.tuner_tools.named import class_arguments
 
-    config = named_tuner(tuner, class_args, search_space)
-    plan = RehearsalPlan(
-        trials=trials, slots=16, lookahead=64, seed=seed, deadline_s=deadline, provoke=True
+    verdict = rehearse(
+        tuner,
+        class_args=class_arguments(class_args),
+        search_space=None if search_space is None else load_search_space(search_space),
+        trials=trials,
+        seed=seed,
+        deadline_s=deadline,
     )
-    verdict = check_tuner(config, plan)
     if as_json:
         print_json(_as_json(verdict))
     else:

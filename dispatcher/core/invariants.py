@@ -119,5 +119,8 @@ def _trial(state: State, trial: Trial) -> None:
 
 
 def _must(holds: bool, story: str, trial: Trial | None = None) -> None:
-    if not holds:
-        raise BrokenInvariant(story if trial is None else f"{trial!r}: {story}")
+    if holds:
+        return
+    if trial is None:
+        raise BrokenInvariant(story)
+    raise BrokenInvariant(f"{trial!r}: {story}", trial=trial.id)

@@ -1,7 +1,8 @@
-"""The head of an experiment: the only module that knows every room.
+"""The head of an experiment: joins the rooms that lead it.
 
 :class:`Head` takes the lead, replays the journal, joins the rooms to the engine, waits for
-the end and winds everything up in order. Starting and resuming are the same thing: an empty
+the end and winds everything up in order. (A rehearsal of a tuner joins some of them, too:
+``tuner_tools/rehearsal.py``.) Starting and resuming are the same thing: an empty
 past is a past.
 """
 
@@ -42,6 +43,7 @@ from dispatcher.head.clock import SteadyClock
 from dispatcher.head.lead import open_journal, take_the_lead
 from dispatcher.head.logs import head_log
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
 from dispatcher.head.workers import Workers, load_of, open_endpoints
 from dispatcher.maintenance.disk_watch import DiskWatch
@@ -254,7 +256,8 @@ class Head:
             leads=lambda: self._leadership.holds,
             load=partial(load_of, state),
         )
-        watcher = EngineWatcher(self._board, retention, self._folder.reports)
+        story = RefusalStory(self._folder, self._mask)
+        watcher = EngineWatcher(self._board, retention, self._folder.reports, story)
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:

@@ -134,7 +134,7 @@ def _copy_weights(
             gone.append(one)
     note_removed(draft.journal, gone)
     stores = f"{STORES_NAME}/{place.name}"
-    stores_linked, more = _copy_stores(real / stores, draft.weights / stores)
+    stores_linked, more = copy_stores(real / stores, draft.weights / stores)
     return BackedUp(
         place,
         copied,
@@ -145,7 +145,7 @@ def _copy_weights(
     )
 
 
-def _copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
+def copy_stores(source: Path, target: Path) -> tuple[bool, list[str]]:
     """Copy versions of shared stores, and what lies beside them.
 
     Returns whether hard links did it, and the paths that were not copied since links are there. A

@@ -70,7 +70,7 @@ class _Sweeps:
         self._root = weights_root(config, folder)
         self._experiment = folder.id
         self._ledger = ledger
-        self._announce = announce
+        self.announce = announce
         policy = policy_of(config)
         # If all are kept they need not be readable, and there is no keeper.
         self.keeper = (
@@ -98,7 +98,7 @@ class _Sweeps:
         which is empty if it is that of the sweep before."""
         if self.keeper is None:
             return ""
-        swept = self.keeper.sweep(lambda trials: self._announce([TrialId(t) for t in trials]))
+        swept = self.keeper.sweep(lambda trials: self.announce([TrialId(t) for t in trials]))
         before, self._doubtful = self._doubtful, swept.doubtful
         return swept.doubts if swept.doubtful != before else ""
 
@@ -250,7 +250,7 @@ class RetentionThread:
 
     def _run(self) -> None:
         try:
-            with _sweeps(self._config, self._folder, self._announce, self._review_stores) as sweeps:
+            with _sweeps(self._config, self._folder, self.announce, self.review_stores) as sweeps:
                 self._sweep(sweeps)
         except BequeathError as error:  # of opening the ledger: each sweep reports its own
             self._notify(NoticeKind.RETENTION, str(error))
@@ -294,7 +294,8 @@ class RetentionThread:
             self._pause.wait(PERIOD_S)
         self._attempt("checkpoints", sweeps.checkpoints)  # of those that ended meanwhile
 
-    def _review_stores(self) -> Granted | None:
+    def review_stores(self) -> Granted | None:
+        """Ask which versions of shared stores may go; None: no answer, so none. Blocks."""
         if self._over:  # the item that ends a wait may have been taken already
             return None
         self._questions += 1
@@ -319,7 +320,8 @@ class RetentionThread:
             return not isinstance(error, PassingBackendError)
         return True
 
-    def _announce(self, trials: Sequence[int]) -> tuple[int, ...]:
+    def announce(self, trials: Sequence[int]) -> tuple[int, ...]:
+        """Ask which of these trials' weights may go; without an answer none. Blocks."""
         if self._over:
             return ()
         self._post(RemovalAnnounced(tuple(map(TrialId, trials))))

@@ -48,9 +48,9 @@ def export_csv(
     parameters = {name: None for row in rows for name in row if name not in known}
     out = io.StringIO()
     writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)], lineterminator="\n")
-    writer.writerow({name: _cell(name) for name in writer.fieldnames})  # trials name parameters
+    writer.writerow({name: cell_text(name) for name in writer.fieldnames})  # trials name parameters
     for row in rows:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
+        writer.writerow({name: cell_text(value) for name, value in row.items()})
     return out.getvalue()
 
 
@@ -87,7 +87,7 @@ def _metrics(summary: TrialSummary) -> dict[str, Any]:
     return flatten(beside, _METRICS)
 
 
-def _cell(value: Any) -> Any:
+def cell_text(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -38,12 +38,44 @@ DELIVERY_LOOK_MAX_S = 16.0
 AT_ONCE = 128
 
 
-class ForeignWaits:
-    """Looks for requests that stand still; called by the I/O thread while any run."""
+class ThreadOfOurs(Protocol):
+    """Anything that runs in a thread: its ident, and the kernel's number of it."""
 
-    def __init__(self, run_token: RunToken, clock: Callable[[], float] = time.monotonic) -> None:
+    thread: int
+    native_thread: int
+
+
+def ran_ns(one: ThreadOfOurs) -> int | None:
+    """Processor time of a thread (ns), or a number that changes when it moves."""
+    try:
+        with open(f"/proc/self/task/{one.native_thread}/schedstat", "rb") as file:
+            return int(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    frame = sys._current_frames().get(one.thread)
+    if frame is None:
+        return None
+    return hash((id(frame), frame.f_lasti)) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+class ForeignWaits:
+    """Looks for requests that stand still; called by the I/O thread while any run.
+
+    Args:
+        run_token: knows the requests that run.
+        clock: monotonic seconds.
+        ran: processor time of a thread (ns).
+    """
+
+    def __init__(
+        self,
+        run_token: RunToken,
+        clock: Callable[[], float] = time.monotonic,
+        ran: Callable[[ThreadOfOurs], int | None] = ran_ns,
+    ) -> None:
         self._run_token = run_token
         self._clock = clock
+        self._processor_ns = ran
         self._next_look = 0.0
         self._pause_s = LOOK_S
         self._entries = 0
@@ -74,7 +106,7 @@ class ForeignWaits:
         return self._pause_s
 
     def _look_at(self, request: Request, now: float) -> None:
-        ran = _ran_ns(request)
+        ran = self._processor_ns(request)
         if ran is None:
             return
         before, elapsed_ns = request.ran_ns, (now - request.looked) * 1e9
@@ -105,6 +137,7 @@ class StillDelivery:
         say: takes the events.
         place: the author's line at which the thread of an ident is.
         clock: monotonic seconds.
+        ran: processor time of a thread (ns).
     """
 
     def __init__(
@@ -113,11 +146,13 @@ class StillDelivery:
         say: Say,
         place: Callable[[int], str],
         clock: Callable[[], float] = time.monotonic,
+        ran: Callable[[ThreadOfOurs], int | None] = ran_ns,
     ) -> None:
         self._delivery = delivery
         self._say = say
         self._place = place
         self._clock = clock
+        self._processor_ns = ran
         self._trial: int | None = None
         self._ran = 0
         self._looked = 0.0
@@ -133,11 +168,11 @@ class StillDelivery:
         now = self._clock()
         if self._trial != trial:
             self._trial, self._still, self._pause_s = trial, False, DELIVERY_LOOK_S
-            self._ran, self._looked = _ran_ns(self._delivery) or 0, now
+            self._ran, self._looked = self._processor_ns(self._delivery) or 0, now
             return self._pause_s
         if now - self._looked < self._pause_s:
             return self._pause_s - (now - self._looked)
-        ran = _ran_ns(self._delivery)
+        ran = self._processor_ns(self._delivery)
         if ran is None:
             return self._pause_s
         still = ran - self._ran < STILL * (now - self._looked) * 1e9
@@ -153,21 +188,3 @@ class StillDelivery:
     def _at(self) -> str:
         line = self._place(self._delivery.thread)
         return f"{self._delivery.place()}, at {line}" if line else self._delivery.place()
-
-
-class _Thread(Protocol):
-    thread: int
-    native_thread: int
-
-
-def _ran_ns(one: _Thread) -> int | None:
-    """Processor time of a thread (ns), or a number that changes when it moves."""
-    try:
-        with open(f"/proc/self/task/{one.native_thread}/schedstat", "rb") as file:
-            return int(file.read().split()[0])
-    except (OSError, ValueError, IndexError):
-        pass
-    frame = sys._current_frames().get(one.thread)
-    if frame is None:
-        return None
-    return hash((id(frame), frame.f_lasti)) & 0x7FFF_FFFF_FFFF_FFFF

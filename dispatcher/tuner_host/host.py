@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,12 @@ from dispatcher.tuner_host import load, parent_pipe, restore
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
-from dispatcher.tuner_host.foreign_waits import ForeignWaits, StillDelivery
+from dispatcher.tuner_host.foreign_waits import (
+    ForeignWaits,
+    StillDelivery,
+    ThreadOfOurs,
+    ran_ns,
+)
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.io_loop import GATHER_S, SECOND_HALF_S, IoLoop
 from dispatcher.tuner_host.messages import Hello, Note, ShownWanted, Shutdown, TunerBroken
@@ -75,30 +81,49 @@ CALLBACK_LOOK_S = 0.2
 
 
 class Host:
-    """Joins the parts of the process."""
+    """Joins the parts of the process.
 
-    def __init__(self, config: TunerHostConfig) -> None:
+    Args:
+        config: what the head wrote for this process.
+        clock: monotonic seconds.
+        ran: processor time of a thread (ns).
+
+    Attributes:
+        outbox: what is said to the head.
+        run_token: who runs in the author's code.
+        gate: who waits.
+        ready: whether the tuner is built, and is where it was.
+    """
+
+    def __init__(
+        self,
+        config: TunerHostConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        ran: Callable[[ThreadOfOurs], int | None] = ran_ns,
+    ) -> None:
         self._config = config
-        self._outbox = Outbox()
-        self._run_token = RunToken()
-        self._gate = Gate(
-            self._run_token,
+        self._clock, self._processor_ns = clock, ran
+        self.outbox = Outbox()
+        self.run_token = RunToken(clock)
+        self.gate = Gate(
+            self.run_token,
             refusal="" if config.multi_thread else SERIAL,
             make_way=lambda: self._io.make_way(),
         )
-        self._foreign = ForeignWaits(self._run_token)
+        self._foreign = ForeignWaits(self.run_token, clock, ran)
         self._live: dict[int, Request] = {}  # from OpenRequest to just before its answer
         self._early: deque[Any] = deque()  # the head's messages of before the tuner was built
-        self._ending = WindDown(self._gate)
-        self._ready = False
+        self._ending = WindDown(self.gate)
+        self.ready = False
         self._serial = not config.multi_thread
         self._look_at = 0.0
         self._assessing: Assessing | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._io = IoLoop(
             connect(self._context, config.endpoint),
-            self._outbox,
-            take=self._take,
+            self.outbox,
+            take=self.take,
             due=self._due,
             head_pipe=config.head_pipe,
             orphaned=lambda: os._exit(0),
@@ -109,31 +134,27 @@ class Host:
     def run(self) -> None:
         """Build the tuner and serve the head; never returns."""
         note_own_threads(self._note)
-        self._outbox.say(Hello(os.getpid()))
+        self.outbox.say(Hello(os.getpid()))
         io_thread = threading.Thread(target=self._talk, name="tuner-io", daemon=True)
         io_thread.start()
         try:
             self._set_up()
         except BequeathError as error:
             self._broken(str(error), io_thread)
-        self._ready = True
-        self._outbox.say(TunerHostReady())
-        if self._calls.advisor is not None:
-            self._calls.advisor.end_again()
-        self._delivery.serve()
+        self.serve()
 
     def _set_up(self) -> None:
         config = self._config
         calls = load.build(config)
-        load.install_gate(calls.tuner, self._gate, config.seed, self._gate.newest)
-        self._assemble(calls)
+        load.install_gate(calls.tuner, self.gate, config.seed, self.gate.newest)
+        self.assemble(calls)
         shown = bool(config.shown) and (config.assessor is not None or calls.advisor is not None)
         if shown:
-            self._outbox.say(ShownWanted())
+            self.outbox.say(ShownWanted())
         if config.assessor is not None:
             assessor = load.build_assessor(config.assessor, config.optimize_mode)
             past = shown_in(Path(config.shown)) if shown else ()
-            self._assessing = Assessing(assessor, self._outbox.say, self._note, past)
+            self._assessing = Assessing(assessor, self.outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))
         try:
             calls.update_search_space(json.loads(config.search_space))
@@ -141,9 +162,18 @@ class Host:
             text = f"the tuner does not take the search space\n{describe(error)}"
             raise TunerCodeError(text) from None
         if config.restore and Path(config.restore).exists():
-            self._restore(restore.read(Path(config.restore)))
+            self.repeat_past(restore.read(Path(config.restore)))
 
-    def _assemble(self, calls: TunerCalls) -> None:
+    def serve(self) -> None:
+        """Let the head know that the tuner is there, and deliver; never returns."""
+        self.ready = True
+        self.outbox.say(TunerHostReady())
+        if self._calls.advisor is not None:
+            self._calls.advisor.end_again()
+        self._delivery.serve()
+
+    def assemble(self, calls: TunerCalls) -> None:
+        """Make the parts that need the tuner."""
         config = self._config
         rules = ProposalRules(
             config.weights_root,
@@ -157,7 +187,7 @@ class Host:
         )
         self._calls = calls
         self._requests = Requests(
-            calls, self._gate, self._run_token, rules, self._over, provoke=config.provoke
+            calls, self.gate, self.run_token, rules, self._over, provoke=config.provoke
         )
         if config.nni:
             self._requests.let_answer_later(Callbacks(self._note))
@@ -165,32 +195,40 @@ class Host:
             self._serial = True
             calls.advisor.note = self._note
             calls.advisor.stop_trial = self._stop_early
-        self._threads = RequestThreads(self._requests.run, self._run_token, self._note)
+        self._threads = RequestThreads(self._requests.run, self.run_token, self._note, self._clock)
         self._snapshots = Snapshots(
             calls,
-            self._run_token,
+            self.run_token,
             config.snapshot_every,
             config.snapshot_period_s,
             after=self._threads.kick,
             note=self._note,
+            clock=self._clock,
         )
         self._delivery = Delivery(
             calls,
-            self._gate,
-            self._outbox,
+            self.gate,
+            self.outbox,
             self._snapshots,
             self._requests.generated,
             self._requests.run,
             self._note,
         )
-        self._still_delivery = StillDelivery(self._delivery, self._outbox.say, place_of)
+        self._still_delivery = StillDelivery(
+            self._delivery, self.outbox.say, place_of, self._clock, self._processor_ns
+        )
 
-    def _restore(self, past: restore.RestoreFile) -> None:
+    def repeat_past(self, past: restore.RestoreFile) -> None:
+        """Bring the tuner to where it was under an earlier process.
+
+        Raises:
+            TunerCodeError: its code does not take it.
+        """
         start = self._requests.run if self._serial else self._threads.open
         advisor, shown = self._calls.advisor, self._config.shown
         repeat = restore.Restore(
             self._requests,
-            self._gate,
+            self.gate,
             start,
             self._note,
             self._config.replay_call_timeout_s,
@@ -217,7 +255,7 @@ class Host:
         if self._config.failure_file:
             Path(self._config.failure_file).write_text(reason, "utf-8", "backslashreplace")
         log(reason)
-        self._outbox.say(TunerBroken(reason))
+        self.outbox.say(TunerBroken(reason))
         self._io.stop()
         io_thread.join(2.0)
         os._exit(EXIT_BROKEN)
@@ -226,19 +264,19 @@ class Host:
 
     def _note(self, text: str) -> None:
         log(f"bequeath: {text}")
-        self._outbox.say(Note(text))
+        self.outbox.say(Note(text))
 
     def _say(self, event: object) -> None:
         """Send an event of a request: at once, or gathered with others while there are many."""
-        if self._run_token.crowded() or self._threads.crowded():
+        if self.run_token.crowded() or self._threads.crowded():
             self._io.say_in_crowd(event)
         else:
-            self._outbox.say(event)
+            self.outbox.say(event)
 
     def _stop_early(self, trial: int) -> None:
         """End a trial for an advisor; while its past is repeated ``end_again`` does it later."""
-        if self._ready:
-            self._outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
+        if self.ready:
+            self.outbox.say(TrialStopRequested(TrialId(trial), EndReason.STOPPED_EARLY))
 
     def _over(self, request: Request) -> None:
         if self._live.get(request.trial) is request:
@@ -261,8 +299,13 @@ class Host:
             os._exit(0)
         if self._is_superseded():
             parent_pipe.end_group()
-        due = [parent_pipe.LOOK_S, self._ending.due()]
-        if self._ready:
+        due = (parent_pipe.LOOK_S, self._ending.due(), self.look())
+        return min((one for one in due if one is not None), default=None)
+
+    def look(self) -> float | None:
+        """Look after requests, waits and deliveries; seconds until the next look, None: none."""
+        due: list[float | None] = []
+        if self.ready:
             while self._early:
                 self._obey(self._early.popleft())
             due.append(self._threads.overdue())
@@ -271,8 +314,8 @@ class Host:
             due.append(self._foreign.look())
             due.append(self._still_delivery.look())
             due.append(GATHER_S if self._threads.crowded() else None)
-        due.append(self._run_token.overdue())
-        due.append(GATHER_S if self._run_token.crowded() else None)
+        due.append(self.run_token.overdue())
+        due.append(GATHER_S if self.run_token.crowded() else None)
         return min((one for one in due if one is not None), default=None)
 
     def _callbacks_in_vain(self) -> float | None:
@@ -306,10 +349,11 @@ class Host:
         self._look_at = now + parent_pipe.LOOK_S
         return parent_pipe.is_superseded(self._config.leader_file, self._config.epoch)
 
-    def _take(self, message: Any) -> None:
+    def take(self, message: Any) -> None:
+        """Carry out a message of the head, or keep it until the tuner is there."""
         if isinstance(message, Shutdown):
-            self._ending.begin(message.deadline_s, self._on_exit if self._ready else _nothing)
-        elif self._ready and not self._early:
+            self._ending.begin(message.deadline_s, self._on_exit if self.ready else _nothing)
+        elif self.ready and not self._early:
             self._obey(message)
         else:
             self._early.append(message)
@@ -321,7 +365,7 @@ class Host:
             case CancelRequest(trial=trial):
                 self._cancel(trial)
             case AnswerWait():
-                self._gate.answer(message)
+                self.gate.answer(message)
             case Deliver() | TellSearchSpace() | TellImport():
                 self._delivery.put(message)
                 if self._assessing is not None and isinstance(message, Deliver):
@@ -332,9 +376,9 @@ class Host:
                 if self._assessing is not None:
                     self._assessing.put(message)
             case TellVersion(store=store, number=number, trial=publisher):
-                self._gate.tell_version(store, number, publisher)
+                self.gate.tell_version(store, number, publisher)
             case OpenGate(trial=trial, verdict=verdict):
-                self._gate.open(trial, verdict)
+                self.gate.open(trial, verdict)
             case AskStacks(trials=trials):
                 self._report_stacks(trials)
             case _:
@@ -343,7 +387,7 @@ class Host:
     def _open(self, trial: int) -> None:
         request = Request(trial, self._say)
         self._live[trial] = request
-        self._gate.opened(trial)
+        self.gate.opened(trial)
         if self._serial:
             self._delivery.put(request)
         else:
@@ -355,9 +399,9 @@ class Host:
             return  # answered already
         if not self._serial and self._threads.withdraw(request):
             del self._live[trial]
-            self._outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
+            self.outbox.say(RequestFailed(TrialId(trial), RequestEnd.CANCELLED))
         else:
-            self._gate.cancel(request)
+            self.gate.cancel(request)
             self._requests.give_up(trial)  # if it waits for a callback since a moment ago
 
     def _report_stacks(self, trials: tuple[TrialId, ...]) -> None:
@@ -368,8 +412,8 @@ class Host:
                 threads[int(trial)] = request.thread
             elif self._delivery.current == trial:
                 threads[int(trial)] = self._delivery.thread
-        texts = stacks(threads, self._gate, self._calls, self._delivery.current)
-        self._outbox.say(StacksReported(texts))
+        texts = stacks(threads, self.gate, self._calls, self._delivery.current)
+        self.outbox.say(StacksReported(texts))
 
 
 def _nothing() -> None:

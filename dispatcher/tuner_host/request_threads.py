@@ -24,7 +24,7 @@ BACK_OFF_S = 0.5
 BACK_OFF_MAX_S = 15.0
 
 
-class _Worker(threading.Thread):
+class RequestThread(threading.Thread):
     """Runs requests one after another, with the platform's default stack."""
 
     def __init__(self, pool: RequestThreads) -> None:
@@ -75,7 +75,7 @@ class RequestThreads:
         self._clock = clock
         self._lock = threading.Lock()  # held for list operations only
         self._waiting: deque[Request] = deque()
-        self._idle: list[_Worker] = []
+        self._idle: list[RequestThread] = []
         self._starting = False  # a thread is about to start the next request
         self._alive = 0
         self._refused_for = 0.0  # seconds until the next try while the system refuses threads
@@ -127,7 +127,7 @@ class RequestThreads:
         self._start_next()
         self._run(request)
 
-    def rest(self, worker: _Worker) -> bool:
+    def rest(self, worker: RequestThread) -> bool:
         """Keep the worker for later, or let it end (false)."""
         with self._lock:
             keep = len(self._idle) < KEPT_IDLE or bool(self._waiting)
@@ -159,8 +159,8 @@ class RequestThreads:
             return
         worker.give(request)
 
-    def _new_worker(self) -> _Worker | None:
-        worker = _Worker(self)
+    def _new_worker(self) -> RequestThread | None:
+        worker = RequestThread(self)
         try:
             worker.start()
         except RuntimeError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import UserError
-from dispatcher.experiment.loader import load_search_space
 from dispatcher.nni.files import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
@@ -25,36 +26,45 @@ SPACE: dict[str, Any] = {
 }
 
 
-def named_tuner(text: str, class_args: str, search_space: Path | None) -> TunerHostConfig:
+def named_tuner(
+    tuner: str | type, arguments: Mapping[str, Any], space: Mapping[str, Any] | None
+) -> TunerHostConfig:
     """Make a tuner host's configuration, whose endpoint and folders the caller still has to set.
 
     Args:
-        text: the tuner: ``MODULE:CLASS``, ``FILE.py:CLASS`` or a built-in name.
-        class_args: a JSON object; an empty one gives a built-in tuner its example's arguments.
-        search_space: a file; None takes :data:`SPACE`.
+        tuner: ``MODULE:CLASS``, ``FILE.py:CLASS``, a built-in name, or the class itself.
+        arguments: of its constructor; none give a built-in tuner its example's.
+        space: the search space; None takes :data:`SPACE`.
 
     Raises:
-        UserError: no such tuner or file, or arguments that are no JSON object.
-        ExperimentFileErrors: the search space cannot be read.
+        UserError: no such tuner or file.
+    """
+    where = _where(tuner) if isinstance(tuner, str) else _where_is_class(tuner)
+    if "builtin" in where and not arguments:
+        arguments = EXAMPLE_ARGUMENTS.get(fold(where["builtin"]), {})
+    return TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root="",
+        class_args=dict(arguments),
+        search_space=json.dumps(SPACE if space is None else space),
+        seed=0,
+        **where,
+    )
+
+
+def class_arguments(text: str) -> dict[str, Any]:
+    """Read the JSON object of ``--class-args``.
+
+    Raises:
+        UserError: it is none.
     """
     try:
-        arguments = json.loads(class_args)
+        arguments = json.loads(text)
     except ValueError as error:
         raise UserError(f"--class-args is no JSON: {error}") from error
     if not isinstance(arguments, dict):
         raise UserError("--class-args is no JSON object", hint="write e.g. '{\"seed\": 1}'")
-    space = SPACE if search_space is None else load_search_space(search_space)
-    where: dict[str, Any] = _where(text)
-    if "builtin" in where and not arguments:
-        arguments = EXAMPLE_ARGUMENTS.get(fold(text), {})
-    return TunerHostConfig(
-        endpoint=Endpoint(""),
-        weights_root="",
-        class_args=arguments,
-        search_space=json.dumps(space),
-        seed=0,
-        **where,
-    )
+    return arguments
 
 
 def _where(text: str) -> dict[str, Any]:
@@ -75,6 +85,31 @@ def _where(text: str) -> dict[str, Any]:
     module = folder.joinpath(*place.split("."))
     surroundings = _surroundings(module.with_name(f"{module.name}.py"))
     return {"class_name": text, "code_directory": str(folder), **surroundings}
+
+
+def _where_is_class(tuner: type) -> dict[str, Any]:
+    """Say where another process finds a class: its module if that is importable, else its file."""
+    if "<locals>" in tuner.__qualname__:
+        raise UserError(
+            f"the class {tuner.__qualname__} is defined inside a function, where no other process "
+            "finds it",
+            hint="define it at the top of a module",
+        )
+    try:
+        file = Path(inspect.getfile(tuner)).resolve()
+    except (OSError, TypeError) as error:
+        raise UserError(
+            f"the class {tuner.__qualname__} is in no file", hint="write it into a module"
+        ) from error
+    names = tuner.__module__.split(".")
+    module = file.parent if file.name == "__init__.py" else file.with_suffix("")
+    if list(module.parts[-len(names) :]) != names:  # such as __main__
+        return {"class_name": tuner.__qualname__, "file": str(file), **_surroundings(file)}
+    return {
+        "class_name": f"{tuner.__module__}:{tuner.__qualname__}",
+        "code_directory": str(module.parents[len(names) - 1]),
+        **_surroundings(file),
+    }
 
 
 def _instead(text: str) -> str:

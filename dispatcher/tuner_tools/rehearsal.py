@@ -33,7 +33,7 @@ from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
 from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
-from dispatcher.ports import JournalEntry, JournalRow
+from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.folding import read_whole_past
@@ -132,6 +132,10 @@ class _Watcher:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self._rehearsed.notes.append(f"{owner}: {error}")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        if refused.is_peers_fault:
+            self.peer_fault(refused.owner, refused.error)
 
 
 def rehearse(

@@ -85,12 +85,13 @@ class MyTuner(Tuner):
             self.finished = [(score, number, own) for score, number, own in state["finished"]]
 '''
 
-TEST = '''"""The tuner by itself: no dispatcher, no trials. Run it with ``pytest``."""
+TEST = '''"""The tuner by itself: nothing is trained. Run it with ``pytest``."""
 
 import json
 
+from dispatcher.testing import assert_sound
 from my_tuner import MyTuner
-from tuners import ParentFailed
+from tuners.testing import OpenGate, Search, with_gate
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [0.0001, 0.1]},
@@ -98,22 +99,8 @@ SPACE = {
 }
 
 
-class Gate:
-    """Stands in for the dispatcher: every trial has ended, and ``failed`` ones cannot bequeath."""
-
-    def __init__(self, failed=()):
-        self.failed = failed
-
-    def wait(self, parents, mode, timeout):
-        for parent in parents:
-            if parent in self.failed:
-                raise ParentFailed(parent, "exit code 1")
-        return list(parents)
-
-
 def make(failed=()):
-    tuner = MyTuner(founders=3)
-    tuner._bequeath_gate = Gate(failed)
+    tuner = with_gate(MyTuner(founders=3), OpenGate(failed))
     tuner.update_search_space(SPACE)
     return tuner
 
@@ -146,6 +133,20 @@ def test_without_any_parent_a_trial_begins_afresh():
     tuner = make(failed={0, 1, 2})
     founders(tuner, [None, None, None])
     assert "restore_path" not in tuner.generate_parameters(3)
+
+
+def test_a_child_waits_for_a_founder():
+    tuner = MyTuner(founders=1)
+    tuner.update_search_space(SPACE)
+    search = Search(tuner)
+    search.ask(0)
+    assert search.ask(1) is None
+    search.end(0, 0.5)
+    assert search.proposed[1]["restore_path"] == tuner.save_path(0)
+
+
+def test_it_keeps_the_threading_contract():
+    assert_sound(MyTuner, search_space=SPACE)
 
 
 def test_a_restart_gives_the_same_answer():

@@ -21,22 +21,15 @@ import tuner
 
 from trial_runtime import weights
 from tuners import NoMoreTrialError, Tuner
+from tuners.testing import with_gate
 
 HERE = Path(__file__).resolve().parent
 EVOLUTION = {"population_size": 8, "sample_size": 8}
 
 
-class EndedGate:
-    """The gate of a search whose trials run one after another: every parent has ended."""
-
-    def wait(self, parents: tuple[int, ...], mode: str, timeout: float | None) -> list[int]:
-        return list(parents)
-
-
 def in_process(tuner_class: type[Tuner], arguments: dict[str, Any]) -> Iterator[dict[str, float]]:
     """Runs a search in this process; yields each trial's result in order."""
-    asked = tuner_class(**arguments)
-    asked._bequeath_gate = EndedGate()
+    asked = with_gate(tuner_class(**arguments))  # one after another: every parent has ended
     seed = arguments["seed"] * 100_000
     with tempfile.TemporaryDirectory() as root:
         parameter_id = 0

@@ -18,7 +18,9 @@ from typing import Any
 PACKAGES = (
     "dispatcher",
     "dispatcher.platforms.protocol",
+    "dispatcher.testing",
     "tuners",
+    "tuners.testing",
     "trial_runtime",
     "trial_runtime.morphism",
     "trial_runtime.weights",

@@ -23,7 +23,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
-from dispatcher.ports import JournalEntry
+from dispatcher.ports import JournalEntry, RefusedEvent
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.history import replay
 from dispatcher.tuner_host import messages as tuner_wire
@@ -180,6 +180,9 @@ class EngineRoom:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self.faults.count(owner or "user")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        self.faults.count(refused.owner or "user")
 
     # -- what honest peers would say --------------------------------------------------------
 

@@ -19,7 +19,7 @@ PLATFORMS: tuple[Mutation, ...] = (
         9,
         "somebody else's backend stops the experiment",
         "dispatcher/platforms/services/threaded.py",
-        '            raise ProtocolError(f"it says {type(event).__name__}")\n',
+        '            raise ProtocolError(f"it says {kind.__name__}")\n',
         "            return\n",
         ("tests/unit/platforms/services/test_threaded.py",),
     ),

@@ -152,7 +152,7 @@ UNSEEN: tuple[Mutation, ...] = (
         "ready-said-twice-delivers-twice",
         2,
         "a tuner is told results twice",
-        "dispatcher/core/apply.py",
+        "dispatcher/core/transitions/tuner_host.py",
         "    if state.host_ready:\n        return False\n",
         "    if state.host_ready and state.epoch < 0:\n        return False\n",
         ("tests/unit/core/test_restart.py",),

@@ -32,9 +32,13 @@ def left_of(folder: Path, timeout_s: float = 60.0) -> list[psutil.Process]:
 
     Whoever was killed is gone a moment later, or when the machine finds the time.
     """
-    deadline = time.monotonic() + timeout_s
-    while (left := processes_of(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    left: list[psutil.Process] = []
+
+    def are_gone() -> bool:
+        left[:] = processes_of(folder)
+        return not left
+
+    _holds_within(are_gone, timeout_s)
     return left
 
 
@@ -79,7 +83,14 @@ def end_processes_of(folder: Path) -> None:
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 120.0) -> None:
     """Look until it holds; a bound on a hang, not a measure of speed."""
+    assert _holds_within(condition, timeout_s), f"never: {what}"
+
+
+def _holds_within(condition: Callable[[], object], timeout_s: float) -> bool:
+    """Whether it comes to hold in time; looked at once more when the time is over."""
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
+    return True

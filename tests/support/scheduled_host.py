@@ -346,14 +346,14 @@ class ScheduledHost:
     def _stuck(self) -> str:
         return (
             f"nothing goes on: open {list(self.state.open)}, blocked {list(self.state.blocked)}, "
-            f"the host's waits {sorted(self._host._gate.blocked())}, threads "
+            f"the host's waits {sorted(self._host.gate.blocked())}, threads "
             f"{[task.name for task in self.schedule.others()]}"
         )
 
     def _end_all(self) -> None:
         """Nobody is left in the author's code or in a wait once the experiment is over."""
         over, self._restarts = self.schedule.now, 0
-        while self._host._run_token.is_running() or self._host._gate.blocked():
+        while self._host.run_token.is_running() or self._host.gate.blocked():
             self._turn()
             if self.schedule.now - over > QUIET_S:
                 self.wrong.append(f"it is over, and {self._stuck()}")
@@ -364,20 +364,16 @@ class ScheduledHost:
     def _turn(self) -> None:
         """What the head and the host's I/O thread do, one after another."""
         rng = self.schedule.rng
-        for word in self._host._outbox.take():
+        for word in self._host.outbox.take():
             self._hear(word)
         if self._running and rng.random() < 0.3:
             self._end(self._running.pop(rng.randrange(len(self._running))))
         due, self._due = self._due, []
         for action in due:
             self._carry_out(action)
-        if self._host._ready:
-            while self._host._early:
-                self._host._obey(self._host._early.popleft())
-            self._host._threads.overdue()
-            self._host._foreign.look()
+        self._host.look()
+        if self._host.ready:
             self._judge_beliefs()
-        self._host._run_token.overdue()
         if self._stops and rng.random() < 0.02:
             self._stop_one()
         if self._restarts and rng.random() < 0.01:
@@ -443,8 +439,8 @@ class ScheduledHost:
     def _carry_out(self, action: a.Action) -> None:
         if isinstance(action, a.LaunchTuner):
             self._launch()
-        elif isinstance(action, a.TUNER_ACTIONS):
-            self._host._take(action)
+        elif isinstance(action, a.TunerAction):
+            self._host.take(action)
         elif isinstance(action, a.StartAttempt):
             self._running.append(action)
 
@@ -469,29 +465,27 @@ class ScheduledHost:
             after = snapshot.number if snapshot is not None else 0
             calls = read_past(self.journal, calls_after=after).calls
         past = restore.RestoreFile(snapshot.state if snapshot is not None else None, calls)
-        made = self._host = host.Host(config)
+        clock = self.schedule.clock
+        made = self._host = host.Host(
+            config, clock=clock, ran=lambda one: self.schedule.ran_ns(one.thread)
+        )
         self._author = self._kind(self.seed, self._lives, self.ran_with, self.schedule)
         self._author.met = self.met
-        load.install_gate(self._author, made._gate, None, made._gate.newest)
-        made._assemble(TunerCalls(self._author))
-        for part in (made._run_token, made._foreign, made._threads, made._snapshots):
-            part._clock = self.schedule.clock  # type: ignore[attr-defined]
-        made._snapshots._last = self.schedule.now
+        load.install_gate(self._author, made.gate, None, made.gate.newest)
+        made.assemble(TunerCalls(self._author))
 
         def serve() -> None:
             if past.calls or past.state is not None:
-                made._restore(past)
-            made._ready = True
-            made._outbox.say(e.TunerHostReady())
-            made._delivery.serve()
+                made.repeat_past(past)
+            made.serve()
 
         self.schedule.start("tuner", serve)
 
     def _die(self) -> None:
         self.schedule.kill(self.schedule.others())
         self.wrong.extend(self._author.wrong)
-        self._due = [x for x in self._due if not isinstance(x, a.TUNER_ACTIONS)]
-        self._host._outbox.take()
+        self._due = [x for x in self._due if not isinstance(x, a.TunerAction)]
+        self._host.outbox.take()
         self._say(e.TunerHostLost("gone"))
 
     @contextmanager
@@ -501,7 +495,7 @@ class ScheduledHost:
         threads = SimpleNamespace(
             **{**vars(threading), "Lock": schedule.lock, "Event": schedule.event}
         )
-        run, start = request_threads._Worker.run, request_threads._Worker.start
+        run, start = request_threads.RequestThread.run, request_threads.RequestThread.start
 
         def expected(worker: Any) -> None:
             worker.task = Task("request")
@@ -521,11 +515,10 @@ class ScheduledHost:
             for module in (wait, request_threads):
                 put(module, "allocate_lock", schedule.lock)
             put(delivery, "SimpleQueue", schedule.queue)
-            put(foreign_waits, "_ran_ns", lambda request: schedule.ran_ns(request.thread))
             put(snapshots, "MAX_STATE_BYTES", MAX_STATE_BYTES)
             put(restore, "time", SimpleNamespace(monotonic=schedule.clock))
-            put(request_threads._Worker, "start", expected)
-            put(request_threads._Worker, "run", under_it)
+            put(request_threads.RequestThread, "start", expected)
+            put(request_threads.RequestThread, "run", under_it)
             put(host, "Outbox", partial(_Said, schedule))
             put(host, "IoLoop", _Loop)
             put(host, "connect", lambda *_: None)

@@ -30,7 +30,7 @@ from tests.support.witnesses import Contents, Loaded, Mark
 from trial_runtime import facts, wire
 from trial_runtime.agent.attempts.left_weights import weights_left_by
 from trial_runtime.agent.attempts.preparing import Unpreparable, make_room
-from trial_runtime.agent.attempts.readiness import _verify_parent
+from trial_runtime.agent.attempts.readiness import verify_parent
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights import load, save
 from trial_runtime.weights.format import hashing
@@ -247,7 +247,7 @@ class WeightFiles:
             told = SimpleNamespace(
                 restore_kind=kind, restore_path=path, restore_digest=digest, stale_timeout_s=0.0
             )
-            _verify_parent(told)  # type: ignore[arg-type]
+            verify_parent(told)  # type: ignore[arg-type]
             return self._plain(path)
         arrays = load(path, digest=digest, root=root, stale_timeout_s=0.0, framework="numpy")
         return {tensor: _mark(array) for tensor, array in arrays.items()}

@@ -103,7 +103,7 @@ def _alone(folder: Path) -> Iterator[BinaryIO]:
     A process whose connection broke goes on here, while its head has connected anew and repeats
     the order: both would start an agent.
     """
-    with open(_run_folder(folder) / "attending", "a+b") as lock:
+    with open(run_folder_of(folder) / "attending", "a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # on a disk of this host; ends with its process
         yield lock
 
@@ -154,7 +154,7 @@ def _ensure(order: Order, folder: Path) -> Answer:
     if order.verb == "take up" and not runs:
         return Answer(trouble=_log_tail(folder))
     # It reads this again when it looks for its head, which may be at another address now.
-    config = replace(config, run_folder=str(_run_folder(folder)))
+    config = replace(config, run_folder=str(run_folder_of(folder)))
     write_private(config_path(folder, order.worker), encode_config(config))
     if runs:
         assert record is not None
@@ -198,10 +198,10 @@ def _signal(record: AgentRecord, number: int) -> None:
 
 def _sweep(folder: Path) -> None:
     """End the processes that an agent which is gone has left running."""
-    kill_sessions_below(str(_run_folder(folder)))
+    kill_sessions_below(str(run_folder_of(folder)))
 
 
-def _run_folder(folder: Path) -> Path:
+def run_folder_of(folder: Path) -> Path:
     """The folder for sockets, not below XDG_RUNTIME_DIR, which the last logout removes."""
     base = Path(tempfile.gettempdir())
     try:

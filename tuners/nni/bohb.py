@@ -27,6 +27,7 @@ class NniBOHBTuner(BOHBTuner):
 
     OWN_KEYS: ClassVar[tuple[str, ...]] = (BUDGET,)
     budget_key = BUDGET
+    sides_apart = True
 
     def __init__(
         self,
@@ -66,8 +67,3 @@ class NniBOHBTuner(BOHBTuner):
     ) -> None:
         """See :meth:`.Tuner.receive_trial_result`; the budget is no part of the configuration."""
         super().receive_trial_result(parameter_id, without_budget(parameters), value, **kwargs)
-
-    def _parts(self, count: int) -> tuple[int, int] | None:
-        """The split of NNI and HpBandSter: no result is both a good one and another."""
-        good = max(self._least(), count * self.top_n_percent // 100)
-        return (good, count - good) if count - good >= self._least() else None

@@ -17,8 +17,9 @@ class OptunaPrunerAssessor(Assessor):
     Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
     Framework, KDD 2019; the papers of pruners are named by Optuna.
 
-    The pruner sees one study of its own: each trial's intermediate results as it reports them, and
-    how the trials ended. A trial that was pruned counts as pruned, one that failed as failed.
+    The pruner sees one study of its own (``study``): each trial's intermediate results as it
+    reports them, and how the trials ended. A trial that was pruned counts as pruned, one that
+    failed as failed.
 
     Args:
         pruner: name of the class in ``optuna.pruners``, such as ``MedianPruner``; ``Median``
@@ -38,7 +39,7 @@ class OptunaPrunerAssessor(Assessor):
         self.pruner = pruner_class(pruner).__name__
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._study = library.create_study(
+            self.study = library.create_study(
                 direction=values.optimize_mode(optimize_mode),
                 sampler=library.samplers.RandomSampler(seed=0),
                 pruner=make_pruner(pruner, values.mapping("pruner_args", pruner_args)),
@@ -51,7 +52,7 @@ class OptunaPrunerAssessor(Assessor):
         """Bad where the pruner would prune."""
         trial = self._trials.get(trial_job_id)
         if trial is None:
-            trial = self._trials[trial_job_id] = self._study.ask()
+            trial = self._trials[trial_job_id] = self.study.ask()
         step = len(trial_history) - 1
         number = values.scalar(trial_history[-1])
         trial.report(number, step)
@@ -70,8 +71,8 @@ class OptunaPrunerAssessor(Assessor):
         last = self._last.pop(trial_job_id)
         if trial_job_id in self._pruned:
             self._pruned.discard(trial_job_id)
-            self._study.tell(trial, state=states.PRUNED)
+            self.study.tell(trial, state=states.PRUNED)
         elif success and last == last:  # not NaN
-            self._study.tell(trial, last)
+            self.study.tell(trial, last)
         else:
-            self._study.tell(trial, state=states.FAIL)
+            self.study.tell(trial, state=states.FAIL)

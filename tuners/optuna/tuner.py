@@ -29,10 +29,10 @@ class OptunaTuner(Tuner):
     Akiba, Sano, Yanase, Ohta, Koyama: Optuna: A Next-generation Hyperparameter Optimization
     Framework, KDD 2019; the papers of samplers are named by Optuna.
 
-    The sampler sees one study in memory: a request asks, a result tells. Trials that failed, or
-    reported NaN or infinity, count as failed; those that users proposed by hand are told if they
-    lie in the search space. In serial use the proposals are those that a plain ``study.ask`` with
-    the same seed makes.
+    The sampler sees one study in memory (``study``): a request asks, a result tells. Trials
+    that failed, or reported NaN or infinity, count as failed; those that users proposed by hand
+    are told if they lie in the search space. In serial use the proposals are those that a plain
+    ``study.ask`` with the same seed makes.
 
     Beyond ``history`` trials the sampler no longer sees all of them: three quarters are gone on
     with (a third of these the best, the others the latest), by a sampler made anew with a seed of
@@ -199,7 +199,7 @@ class OptunaTuner(Tuner):
         self._history = History()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._study = library.create_study(
+            self.study = library.create_study(
                 storage=self._history,
                 directions=[mode for _, mode in self.objectives.modes],
                 sampler=make_sampler(
@@ -234,7 +234,7 @@ class OptunaTuner(Tuner):
     def _suggest(self) -> tuple[dict[str, Any], int]:
         if self.history and self._history.finished >= self.history:
             self._fold()
-        trial = self._study.ask()
+        trial = self.study.ask()
         parameters = mapping.suggest(self._axes, trial)
         self._spares.append((parameters, trial.number))
         return parameters, trial.number
@@ -254,9 +254,9 @@ class OptunaTuner(Tuner):
         states = optuna().trial.TrialState
         try:
             if numbers is None:
-                self._study.tell(number, state=states.FAIL)
+                self.study.tell(number, state=states.FAIL)
             else:
-                self._study.tell(number, numbers)
+                self.study.tell(number, numbers)
         except RuntimeError:
             # A sampler that has nothing left stops the study, which nobody but Optuna's own loop
             # may do; the result was taken in before.
@@ -277,7 +277,7 @@ class OptunaTuner(Tuner):
             )
         except ValueError:  # outside of the bounds, or between two steps
             return
-        self._study.add_trial(trial)
+        self.study.add_trial(trial)
         self._numbers[parameter_id] = self._history.newest
         own = {axis.key: parameters[axis.key] for axis in self._axes}
         self._log.append(["take", parameter_id, own])

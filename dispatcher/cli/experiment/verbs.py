@@ -50,6 +50,9 @@ EXPERIMENT: Table = {
     "verify": CommandEntry(
         "cli.experiment.verbs:verify", "Check the store against its own journal."
     ),
+    "replay": CommandEntry(
+        "cli.experiment.replay:replay", "Show row by row what led a trial to where it stands."
+    ),
     "backup": CommandEntry(
         "cli.experiment.store:backup", "Copy an experiment, also while it runs."
     ),
@@ -92,12 +95,12 @@ def list_all(
 def print_experiments(listings: list[ExperimentListing]) -> None:
     """Print a table of experiments, or a note that there are none yet."""
     if listings:
-        print_table(_COLUMNS, [_row(one) for one in listings])
+        print_table(COLUMNS, [_row(one) for one in listings])
     else:
         note("there are no experiments yet; start one with: bequeath run FILE")
 
 
-_COLUMNS = (
+COLUMNS = (
     Column("id"),
     Column("name", shrink=True),
     Column("status"),

@@ -139,11 +139,11 @@ def _print(chunks: Iterator[bytes], *, raw: bool) -> None:
             sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
         return
-    for text in _readable(chunks):
+    for text in readable(chunks):
         emit(text)
 
 
-def _readable(chunks: Iterator[bytes]) -> Iterator[str]:
+def readable(chunks: Iterator[bytes]) -> Iterator[str]:
     """Yield whole lines as harmless text; a last line without its end comes last."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     rest = ""

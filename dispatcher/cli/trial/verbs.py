@@ -87,14 +87,14 @@ def ls(
     if as_json:
         print_json({"experiment": located.id, "trials": [one.to_json() for one in trials]})
     elif trials:
-        print_table(_COLUMNS, [_row(one) for one in trials])
+        print_table(COLUMNS, [_row(one) for one in trials])
     else:
         note(f"{located.id} has no such trial")
 
 
 _FAILURES = ("failed", "timed out", "lost")
 
-_COLUMNS = (
+COLUMNS = (
     Column("trial", right=True),
     Column("state"),
     Column("result", right=True, style="bold"),

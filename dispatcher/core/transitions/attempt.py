@@ -1,5 +1,7 @@
 """Reports of agents about attempts: they start, report metrics, end, and are tried again."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
 from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
@@ -12,6 +14,7 @@ from dispatcher.core.queue_classes import needs_of
 from dispatcher.core.resource_match import domain_of, recount
 from dispatcher.core.resources import NO_RULES
 from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
+from dispatcher.core.transitions import Effects, quiet
 
 
 def start_attempt(
@@ -106,6 +109,11 @@ def metric_reported(state: State, event: e.MetricReported) -> bool:
     return True
 
 
+def last_metric_kept(state: State, event: e.LastMetricKept) -> None:
+    """Take the metric by which the attempt is to be judged, whatever others there were."""
+    state.trials[event.trial].last_intermediate = event.value
+
+
 def final_reported(state: State, event: e.FinalReported) -> bool:
     """Keep the first final metric, whatever metrics came before it (a replay has none). It is held
     back until the attempt is over."""
@@ -182,10 +190,14 @@ def attempt_over(
         reason = trial.kill_reason  # it was to end, and end it did
     if reason is EndReason.SHUTDOWN and event is not None and _was_through(state, trial, event):
         reason = EndReason.FINISHED
-    if retries(trial, reason, state.settings):
+    ending = None
+    if not retries(trial, reason, state.settings):
+        ending = conclude(trial, reason, state.settings)
+    # Known of attempts that run, and of no others: a replay, which has no metrics, knows as much.
+    trial.last_seq, trial.last_intermediate = 0, None
+    if ending is None:
         _retry(state, trial, reason)
         return
-    ending = conclude(trial, reason, state.settings)
     trial.outcome = ending.outcome
     trial.success = ending.success
     trial.result = ending.value
@@ -204,7 +216,6 @@ def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     trial.weights = None
     trial.domain = ""
     trial.self_published = False
-    trial.last_intermediate = None
     if reason is EndReason.SHUTDOWN:
         trial.worker = None
         move(state, trial, TrialState.QUEUED)
@@ -214,3 +225,12 @@ def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     spend_retry(trial, reason, state.settings)
     pause_s = backoff_s(trial, reason, state.settings)
     move(state, trial, TrialState.BACKOFF, due=state.now + pause_s)
+
+
+EFFECTS: Final[Effects] = {
+    e.AttemptStarted: quiet(attempt_started),
+    e.LastMetricKept: quiet(last_metric_kept),
+    e.FinalReported: quiet(final_reported),
+    e.WeightsPublished: quiet(weights_published),
+    e.AttemptEnded: attempt_ended,
+}

@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 import trial_runtime as bq
+from tests.support import hold
 from trial_runtime.api_errors import StoreConflict
 from tuners import Tuner
 
@@ -81,5 +82,4 @@ def _wait_for_the_dead():
     heads = {"keeper.versions.listed@2", "keeper.versions.granted@1", "keeper.versions.removed@1"}
     assert "kill" in plan
     give_up = time.monotonic() + 150
-    while not heads <= set(os.listdir(struck)) and time.monotonic() < give_up:
-        time.sleep(0.05)
+    hold.until(lambda: heads <= set(os.listdir(struck)) or time.monotonic() > give_up)

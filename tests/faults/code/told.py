@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from tests.support import hold
 from tuners import ParentFailed, Tuner
 
 
@@ -93,10 +94,10 @@ def train_longer(parameters):
     before the file ``GATE`` is there, if it is named."""
     import trial_runtime as bq
 
-    time.sleep(0.1)
+    hold.pace(0.1)
     gate = os.environ.get("GATE")
-    while gate and bq.trial_id() > 4 and not os.path.exists(gate):
-        time.sleep(0.02)
+    if gate and bq.trial_id() > 4:
+        hold.until(gate)
     train(parameters)
 
 

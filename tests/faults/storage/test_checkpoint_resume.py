@@ -38,7 +38,7 @@ def _keys(reuse: str) -> dict[str, Any]:
 def _expected(trial: int) -> float:
     """What a training that nobody stopped comes to."""
     state = stepwise.beginning(trial)
-    state["dice"] = stepwise._numbers(state["dice"])
+    state["dice"] = stepwise.numbers(state["dice"])
     for _now in stepwise.train(state, stepwise.STEPS):
         pass
     return float(state["weights"].sum())

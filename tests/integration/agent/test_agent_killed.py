@@ -20,10 +20,11 @@ PY = sys.executable
 
 #: Says that it is there, and trains for longer than any test looks.
 TRAIN = """
-import os, time
+import os
+from tests.support import hold
 def main(p=None):
     open(f"pids/{os.getpid()}", "w").close()
-    time.sleep(600)
+    hold.for_ever()
 if __name__ == "__main__":
     main()
 """

@@ -118,7 +118,7 @@ def test_an_order_by_a_dead_connection_does_not_undo_a_later_one(folder: Path) -
 def test_what_a_dead_one_ran_is_ended_before_the_next_is_started(folder: Path) -> None:
     """Mutation: ``ensure`` sweeps nothing."""
     first = attend(order(folder))
-    run_folder = attending._run_folder(folder)
+    run_folder = attending.run_folder_of(folder)
     environment = {**os.environ, "BEQUEATH_SESSION": f"{run_folder}/s1.1.json"}
     left = subprocess.Popen(["sleep", "600"], env=environment)
     os.kill(first.pid, signal.SIGKILL)

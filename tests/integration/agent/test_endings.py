@@ -36,10 +36,10 @@ def test_all_that_a_dead_trial_has_left_is_heard(head_with):
     """More than one read of its socket takes. Mutation: what was not read in one go is dropped."""
     head = head_with(function="train:main")
     head.script(
-        "import os, time, trial_runtime as t\n"
+        "import os, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    t.report_intermediate({'default': 0, 'pid': os.getpid()})\n"
-        "    while not os.path.exists('go'): time.sleep(0.01)\n"
+        "    hold.until('go')\n"
         "    for n in range(1, 60): t.report_intermediate({'default': n, 'more': 'x' * 900})\n"
         "    os._exit(3)\n"
     )
@@ -80,7 +80,7 @@ def test_missing_code_directory(head_with):
 @pytest.mark.parametrize("reuse", ["none", "forked", "inProcess"])
 def test_timeout(head_with, reuse):
     head = head_with(function="train:main", timeout_s=0.3, stop_grace_s=0.3, reuse=reuse)
-    head.script("import time\ndef main(p): time.sleep(60)\n")
+    head.script("from tests.support import hold\ndef main(p): hold.for_ever()\n")
     assert head.run().reason == EndReason.TIMED_OUT
     assert head.run(2).reason == EndReason.TIMED_OUT
 
@@ -95,14 +95,14 @@ def test_stop_of_a_trial_that_ignores_sigterm(head_with):
 
 
 HEEDING = """
-import time
+from tests.support import hold
 import trial_runtime as t
 def main(p):
     step = 0
     while not t.should_stop():
         t.report_intermediate(step)
         step += 1
-        time.sleep(0.01)
+        hold.pace()
     t.report_final(1)
 """
 
@@ -126,15 +126,15 @@ def test_an_order_to_stop_that_is_repeated_changes_nothing(head_with, reuse, hee
     trial that heeds the stop and saves, and a second time for one that has begun to save by it."""
     head = head_with(function="train:main", reuse=reuse, slots=3)
     head.script(
-        "import os, signal, time, trial_runtime as t\n"
+        "import os, signal, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    seen = []\n"
         "    signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))\n"
         "    while p and not (t.should_stop() if p['heeds'] else seen):\n"
         "        t.report_intermediate(0)\n"
-        "        time.sleep(0.01)\n"
+        "        hold.pace()\n"
         "    t.report_intermediate(1)\n"
-        "    while p and not os.path.exists('saved'): time.sleep(0.01)\n"
+        "    if p: hold.until('saved')\n"
         "    t.report_final(len(seen))\n"
     )
     head.start(1, parameters={"heeds": heeds})
@@ -172,11 +172,11 @@ def test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same(head_with):
     gave it to save in, ten minutes, it may fill its machine's memory in."""
     head = head_with(function="train:main")
     head.script(
-        "import signal, time, trial_runtime as t\n"
+        "import signal, time, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "    t.report_intermediate(0)\n"
-        "    while not t.should_stop(): time.sleep(0.01)\n"
+        "    hold.until(t.should_stop)\n"
         "    kept = b'x' * (300 << 20)\n"
         "    while kept: time.sleep(1)\n"
     )
@@ -193,11 +193,11 @@ def test_a_fork_that_is_stopped_before_it_is_there_ends(head_with):
     never comes, and a script that asks nobody runs on until its grace is over."""
     head = head_with(command="python train.py", reuse="forked", preload=("slow",))
     (head.code / "slow.py").write_text(
-        "import os, time\n"
+        "import os\nfrom tests.support import hold\n"
         "open('importing', 'w').close()\n"
-        "while not os.path.exists('go'): time.sleep(0.01)\n"
+        "hold.until('go')\n"
     )
-    head.script("import time\ntime.sleep(600)\n")
+    head.script("from tests.support import hold\nhold.for_ever()\n")
     head.start(1)
     head.until(lambda: (head.code / "importing").exists(), "it imports")
     for _ in range(2):
@@ -212,15 +212,15 @@ def test_fork_and_leave(head_with):
     """Daemons in sessions of their own, two generations deep, end with their trial."""
     head = head_with(command=f"{PY} train.py")
     head.script(
-        "import os, time\n"
+        "import os\nfrom tests.support import hold\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    if os.fork() == 0:\n"
         "        os.setsid()\n"
         "        open('daemon', 'w').write(str(os.getpid()))\n"
-        "        time.sleep(600)\n"
-        "    time.sleep(600)\n"
-        "while not os.path.exists('daemon') or not open('daemon').read(): time.sleep(0.01)\n"
+        "        hold.for_ever()\n"
+        "    hold.for_ever()\n"
+        "hold.until(lambda: os.path.exists('daemon') and open('daemon').read())\n"
     )
     assert head.run().reason == EndReason.FINISHED
     daemon = int((head.code / "daemon").read_text())
@@ -238,11 +238,11 @@ def test_background_process_that_holds_the_pipe(head_with):
 def test_leftovers_of_one_trial_while_another_runs(head_with):
     head = head_with(command=f"{PY} train.py")
     head.script(
-        "import os, time, trial_runtime as t\n"
+        "import os, trial_runtime as t\nfrom tests.support import hold\n"
         "if os.fork() == 0:\n"
-        "    os.setsid(); time.sleep(600)\n"
+        "    os.setsid(); hold.for_ever()\n"
         "if t.trial_id() == 1:\n"
-        "    time.sleep(600)\n"
+        "    hold.for_ever()\n"
     )
     head.start(1)
     head.until(lambda: head.of(facts.AttemptStarted, 1))
@@ -354,7 +354,7 @@ def test_repeated_orders_start_nothing_twice(head_with):
 def test_a_superseded_attempt_is_gone_before_its_successor_starts(head_with):
     head = head_with(command=f"{PY} train.py")
     head.script(
-        "import os, signal, sys, time, trial_runtime as t\n"
+        "import os, signal, sys, trial_runtime as t\nfrom tests.support import hold\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print('up', flush=True)\n"
         "path = t.get_parameters()['save_path']\n"
@@ -362,7 +362,7 @@ def test_a_superseded_attempt_is_gone_before_its_successor_starts(head_with):
         "    assert not os.path.exists(path)\n"
         "    open(path, 'w').write('second'); sys.exit()\n"
         "while True:\n"
-        "    open(path, 'a').write('first'); time.sleep(0.001)\n"
+        "    open(path, 'a').write('first'); hold.pace(0.001)\n"
     )
     more = {"parameters": {"save_path": "x"}, "save_path": "w/t1"}
     head.start(1, 1, **more)
@@ -487,11 +487,12 @@ def test_a_sigterm_to_the_agent_ends_everything(head_with):
 def test_leftovers_of_a_function_go_while_others_run(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script(
-        "import subprocess, sys, time, trial_runtime as t\n"
-        "CODE = 'import os,time\\nif os.fork(): os._exit(0)\\nos.setsid(); time.sleep(600)'\n"
+        "import subprocess, sys, trial_runtime as t\nfrom tests.support import hold\n"
+        "CODE = 'import os\\nfrom tests.support import hold\\n'\n"
+        "CODE += 'if os.fork(): os._exit(0)\\nos.setsid(); hold.for_ever()'\n"
         "def main(p):\n"
         "    if t.trial_id() == 1: subprocess.run([sys.executable, '-c', CODE], check=True)\n"
-        "    else: time.sleep(600)\n"
+        "    else: hold.for_ever()\n"
     )
     head.start(2)
     head.until(lambda: head.of(facts.AttemptStarted, 2))

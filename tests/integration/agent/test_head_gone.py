@@ -12,14 +12,14 @@ from trial_runtime import facts, wire
 from trial_runtime.facts import EndReason
 
 COUNTING = """
-import time
+from tests.support import hold
 import trial_runtime as t
 def main(p):
     step = 0
     while not t.should_stop():
         t.report_intermediate(step)
         step += 1
-        time.sleep(0.005)
+        hold.pace(0.005)
 """
 
 

@@ -17,7 +17,8 @@ from trial_runtime.facts import EndReason
 #: Has the agent take every folder for a share, on which making room for a second attempt
 #: takes until a file is there.
 _SITE = """
-import os, sys, time
+import os, sys
+from tests.support import hold
 if "trial_runtime.agent" in sys.orig_argv:
     from trial_runtime.weights.storage import mounted
     mounted.mount_of = lambda path: mounted.Mount("/", "nfs4", {{}})
@@ -26,8 +27,7 @@ if "trial_runtime.agent" in sys.orig_argv:
     def make_room(path, attempt):
         if attempt == 2:
             open("{site}/waits", "w").close()
-            while not os.path.exists("{site}/back"):
-                time.sleep(0.02)
+            hold.until("{site}/back")
         real(path, attempt)
     readying.make_room = make_room
 """

@@ -93,12 +93,12 @@ def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
     Mutation: a worker whose function returned all the same is used again."""
     head = head_with(function="train:main", reuse="inProcess", slots=1)
     head.script(
-        "import os, signal, time, trial_runtime as t\n"
+        "import os, signal, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    seen = []\n"
         "    signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))\n"
         "    t.report_intermediate(os.getpid())\n"
-        "    while p.get('waits') and not seen: time.sleep(0.01)\n"
+        "    if p.get('waits'): hold.until(lambda: seen)\n"
         "    return 5\n"
     )
     head.until(lambda: head.life, "hello")
@@ -116,10 +116,10 @@ def test_a_stop_is_heeded_by_the_trial_that_it_was_for_and_by_no_other(head_with
     """Mutation: what a worker was told while one trial ran holds for the next one as well."""
     head = head_with(function="train:main", reuse="inProcess", slots=1)
     head.script(
-        "import os, time, trial_runtime as t\n"
+        "import os, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    t.report_intermediate({'default': os.getpid(), 'heeds': t.should_stop()})\n"
-        "    while p.get('waits') and not t.should_stop(): time.sleep(0.01)\n"
+        "    if p.get('waits'): hold.until(t.should_stop)\n"
         "    return 5\n"
     )
     head.until(lambda: head.life, "hello")
@@ -227,8 +227,9 @@ def test_a_preload_that_fails_is_named(head_with):
 MANY = 400
 
 SLOWLY = """
-import os, time
-while not os.path.exists("go"): time.sleep(0.02)
+import os
+from tests.support import hold
+hold.until("go")
 """
 
 

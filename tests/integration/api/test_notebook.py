@@ -65,15 +65,14 @@ print("well done")
 """
 
 STOPPING = """
-import time
+from tests.support import hold
 
 from dispatcher import Experiment
 
 
 def trial(parameters):
     import os
-    while not os.path.exists("go"):
-        time.sleep(0.01)
+    hold.until("go")
     return parameters["x"]
 
 
@@ -87,8 +86,7 @@ experiment = Experiment(
     experiment_working_directory="kept",
 ).start()
 assert experiment.running
-while experiment.status().states.get("running", 0) < 2:
-    time.sleep(0.02)
+hold.until(lambda: experiment.status().states.get("running", 0) >= 2)
 assert not experiment.wait(timeout_s=0.01)
 number = experiment.submit({"x": 5.0})
 experiment.update("maxTrialNumber", 5)

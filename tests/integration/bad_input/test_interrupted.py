@@ -21,7 +21,7 @@ INHERITING = TUNER.replace(
 
 HELD = """\
 import os
-import time
+from tests.support import hold
 
 import numpy as np
 
@@ -33,10 +33,10 @@ def main(parameters):
     if "restore_path" in parameters:
         bq.load_weights(into={"depth": depth})
     bq.report_intermediate(0.0)
-    while parameters["n"] >= 2 and not os.path.exists("go"):
+    if parameters["n"] >= 2:
+        hold.until(lambda: os.path.exists("go") or bq.should_stop())
         if bq.should_stop():
             return None
-        time.sleep(0.01)
     bq.save_weights({"depth": depth + 1})
     return float(depth[0] + 1)
 """

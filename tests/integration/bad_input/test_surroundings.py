@@ -67,7 +67,7 @@ def test_weights_that_do_not_fit_on_the_disk(user: User, small_disk: Path) -> No
 
 FILLS = """\
 import os
-import time
+from tests.support import hold
 
 
 def main(parameters):
@@ -79,7 +79,7 @@ def main(parameters):
                     file.write(b"x" * size)
                 except OSError:
                     size //= 2
-        time.sleep(0.2)
+        hold.pace(0.2)
     return float(parameters["n"])
 """
 
@@ -127,8 +127,8 @@ def test_a_port_that_is_taken(user: User) -> None:
 def test_a_second_head_harms_nobody(user: User) -> None:
     user.write(
         "trial.py",
-        "import os\nimport time\n\n\ndef main(parameters):\n"
-        "    while not os.path.exists('go'):\n        time.sleep(0.01)\n    return 1.0\n",
+        "import os\nfrom tests.support import hold\n\n\ndef main(parameters):\n"
+        "    hold.until('go')\n    return 1.0\n",
     )
     first = user.start("run", user.experiment())
     user.wait_until_running(2)

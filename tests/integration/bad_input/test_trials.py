@@ -176,7 +176,7 @@ def test_trials_that_print_300_megabytes(user: User, reuse: str) -> None:
 
 LEAVES = """\
 import os
-import time
+from tests.support import hold
 
 
 def main(parameters):
@@ -188,10 +188,9 @@ def main(parameters):
         with open(mine + ".new", "w") as file:
             print(os.getpid(), file=file)
         os.rename(mine + ".new", mine)
-        time.sleep(600)
+        hold.for_ever()
         os._exit(0)
-    while not os.path.exists(mine):
-        time.sleep(0.01)
+    hold.until(mine)
     return 1.0
 """
 
@@ -211,7 +210,7 @@ def test_trials_that_fork_and_leave(user: User, reuse: str) -> None:
 DEAF = """\
 import os
 import signal
-import time
+from tests.support import hold
 
 import trial_runtime as bq
 
@@ -221,7 +220,7 @@ def main(parameters):
         signal.signal(name, signal.SIG_IGN)
     bq.report_intermediate(0.5)
     while True:
-        time.sleep(60)
+        hold.for_ever()
 
 
 if __name__ == "__main__":

@@ -74,15 +74,12 @@ def test_a_tuner_that_raises_when_it_leaves(user: User) -> None:
 
 
 WAITING = """\
-import os
-import time
+from tests.support import hold
 
 
 def main(parameters):
-    deadline = time.monotonic() + 600
-    while parameters["n"] < 2 and not os.path.exists("go"):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    if parameters["n"] < 2:
+        hold.until("go")
     return 1.0
 """
 
@@ -189,16 +186,14 @@ def test_ten_thousand_threads_on_a_foreign_event_stop_in_seconds(user: User) -> 
 
 
 NOTEBOOK = """\
-import os, sys, time
+import sys, time
+from tests.support import hold
 
 from dispatcher import Experiment
 
 experiment = Experiment("experiment.yml")
 experiment.start()
-deadline = time.monotonic() + 200
-while not os.path.exists("all-there"):
-    assert time.monotonic() < deadline
-    time.sleep(0.05)
+hold.until("all-there")
 began = time.monotonic()
 experiment.stop()
 print("stopped in", round(time.monotonic() - began, 1))

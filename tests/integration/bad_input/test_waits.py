@@ -40,7 +40,7 @@ def note(*words):
 
 FIRST_IS_BAD = """\
 import os
-import time
+from tests.support import hold
 
 
 def main(parameters):
@@ -58,7 +58,7 @@ def _raised(user: User) -> list[str]:
     "deed, keys, word",
     [
         ("raise ValueError('as planned')", {}, "failed"),
-        ("time.sleep(600)", {"maxTrialDuration": "5s", "trialStopGrace": 0}, "timed out"),
+        ("hold.for_ever()", {"maxTrialDuration": "5s", "trialStopGrace": 0}, "timed out"),
         ("os._exit(0)", {"onTrialWithoutResult": "fail"}, "failed"),
     ],
     ids=["raises", "times-out", "leaves"],
@@ -81,7 +81,7 @@ def test_children_of_a_parent_that_fails(
 
 def test_children_of_a_parent_that_a_user_kills(user: User) -> None:
     user.write("tuner.py", WAITS.format(waiting="(1, 2)", parent=0, then="pass"))
-    user.write("trial.py", FIRST_IS_BAD.format(deed="time.sleep(600)"))
+    user.write("trial.py", FIRST_IS_BAD.format(deed="hold.for_ever()"))
     running = user.start("run", user.experiment(maxTrialNumber=3))
     wait_until(lambda: len(user.snapshot().get("running", ())) == 1, "the parent runs")
     killed = user.type("trial", "kill", "0", "--folder", str(user.kept))
@@ -243,12 +243,12 @@ def note(*words):
 FIRST_WAITS = """\
 import os
 import pathlib
-import time
+from tests.support import hold
 
 
 def main(parameters):
-    while parameters["n"] == 0 and not (pathlib.Path(os.environ["HERE"]) / "go").exists():
-        time.sleep(0.05)
+    if parameters["n"] == 0:
+        hold.until(os.path.join(os.environ["HERE"], "go"))
     return 1.0
 """
 

@@ -13,9 +13,7 @@ from tests.support.processes import wait_until
 
 DAEMON = """
 import json, os, subprocess, sys
-child = subprocess.Popen(
-    [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
-)
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
 print("chatter")
 open({seen!r}, "w").write(json.dumps([child.pid, os.getcwd()]))
 """

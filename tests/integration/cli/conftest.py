@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, StoreError
-from tests.support.processes import end_processes_of
+from tests.support.processes import end_processes_of, wait_until
 
 #: A bound on a hang, not a measure of speed.
 PATIENCE_S = 200.0
@@ -53,7 +52,7 @@ class Chain(Tuner):
 #: Trials wait for the file ``go``, so that a test decides when they end.
 TRIAL = """\
 import os
-import time
+from tests.support import hold
 
 import trial_runtime
 
@@ -61,8 +60,7 @@ import trial_runtime
 def main(parameters):
     print("\\x1b[2Jtrial", parameters["n"], flush=True)
     trial_runtime.report_intermediate(0.5)
-    while not os.path.exists("go"):
-        time.sleep(0.01)
+    hold.until("go")
     return float(parameters["n"])
 """
 
@@ -150,12 +148,13 @@ class Place:
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
         """Look until it holds; a bound on a hang, not a measure of speed."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
+
+        def look() -> object:
             for process in self._started:
                 assert process.poll() in (None, 0), f"ended before {what}: {process.communicate()}"
-            assert time.monotonic() < deadline, f"never: {what}"
-            time.sleep(0.02)
+            return condition()
+
+        wait_until(look, what, PATIENCE_S)
 
     def close(self) -> None:
         """Nothing may be left, whatever the test did."""

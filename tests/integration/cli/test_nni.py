@@ -33,15 +33,14 @@ trial:
 #: Ends when the file ``go`` is there, so that the test decides.
 TRIAL = """\
 import os
-import time
+from tests.support import hold
 
 import nni
 
 parameters = nni.get_next_parameter()
 print("x is", parameters["x"], flush=True)
 nni.report_intermediate_result(parameters["x"])
-while not os.path.exists("go"):
-    time.sleep(0.01)
+hold.until("go")
 nni.report_final_result({"default": parameters["x"], "of": nni.get_trial_id()})
 """
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from dispatcher.head.head import Head
 from dispatcher.store import SqliteJournal, compaction
 from dispatcher.store.verify import verify
 from tests.integration.experiment.conftest import CODE, Lab
-from tests.support.processes import processes_of, words_of
+from tests.support.processes import processes_of, wait_until, words_of
 
 
 def _make(lab: Lab, tuner: str, trials: int) -> Path:
@@ -79,8 +78,7 @@ def test_six_hundred_trials_hold_on_to_nothing(lab: Lab, often: None) -> None:
 
     def watch() -> None:
         for mark in (150, 400):
-            while head.trials_over < mark:
-                time.sleep(0.005)
+            wait_until(lambda: head.trials_over >= mark, f"{mark} trials are over", 600.0)  # noqa: B023
             samples.append(_looks(folder))
 
     watcher = threading.Thread(target=watch)
@@ -127,6 +125,5 @@ def test_a_folded_experiment_is_resumed_exactly(lab: Lab, often: None, tuner: st
 
 
 def _stop_at(head: Head, trials: int) -> None:
-    while head.trials_over < trials:
-        time.sleep(0.005)
+    wait_until(lambda: head.trials_over >= trials, f"{trials} trials are over", 600.0)
     head.request_stop("now", "for the test")

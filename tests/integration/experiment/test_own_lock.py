@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from dispatcher.core.model import Phase
 from dispatcher.head.head import Head
 from dispatcher.notices import Notice, NoticeKind
 from tests.integration.experiment.conftest import Lab
-from tests.support.processes import left_of
+from tests.support.processes import left_of, wait_until
 
 
 def test_it_is_named_and_the_lines_that_wait_are_shown(lab: Lab) -> None:
@@ -46,8 +45,7 @@ def test_a_drain_ends_though_a_result_stands_at_a_lock_for_ever(
     phases: list[Phase] = []
     leading = threading.Thread(target=lambda: phases.append(head.run()))
     leading.start()
-    while len(lab.snapshot(folder)["running"]) < 2:
-        time.sleep(0.05)
+    wait_until(lambda: len(lab.snapshot(folder)["running"]) == 2, "both trials run")
     head.request_stop("drain", "the user's wish")
     lab.let_go()
     leading.join()

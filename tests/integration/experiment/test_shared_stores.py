@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import psutil
@@ -179,7 +178,6 @@ def _tensor_bytes(version: Path) -> int:
 
 
 def _offers(lab: Lab, folder: Path) -> int:
-    time.sleep(0.01)
     return sum(isinstance(row, e.VersionOffered) for row in lab.rows(folder))
 
 

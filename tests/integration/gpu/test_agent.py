@@ -20,7 +20,7 @@ MIB = 1 << 20
 COUNTING = ResourcesTold(count_gpus=True)
 SEES = """
 import os
-import time
+from tests.support import hold
 
 import trial_runtime as t
 def main(params):
@@ -31,8 +31,8 @@ def main(params):
         "cores": sorted(os.sched_getaffinity(0)),
         **{name: os.environ.get(name) for name in names},
     })
-    while "until" in params and not os.path.exists(params["until"]):
-        time.sleep(0.02)
+    if "until" in params:
+        hold.until(params["until"])
     if params.get("fail"):
         raise RuntimeError("CUDA error: unspecified launch failure")
     return 1.0
@@ -189,10 +189,10 @@ def test_memory_that_is_short_keeps_trials_away(head_with, driver):
 def test_memory_beyond_its_bound_ends_a_trial_and_no_other(head_with, reuse):
     head = head_with(function="train:main", reuse=reuse)
     head.script(
-        "import time\n"
+        "from tests.support import hold\n"
         "def main(params):\n"
         "    kept = [b'x' * (1 << 20) for _ in range(params['mib'])]\n"
-        "    time.sleep(params['seconds'])\n"
+        "    hold.pace(params['seconds'])\n"
         "    return len(kept)\n"
     )
     head.start(1, parameters={"mib": 400, "seconds": 600}, memory_bytes=250 * MIB)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from dispatcher.live_view.picture import picture
 from dispatcher.live_view.scene import Scene
 from tests.integration.experiment.conftest import Lab
 from tests.support.fake_nvml import LOST, FakeDriver, Gpu, Part
+from tests.support.processes import wait_until
 
 PATIENCE_S = 120.0
 
@@ -55,14 +55,15 @@ def create(lab: Lab, trial_code: Path, gates: Path) -> Callable[..., Path]:
 
 def until(folder: Path, holds: Callable[[dict[str, Any]], Any], what: str) -> dict[str, Any]:
     """Ask the head until this holds of its answer; that answer."""
-    give_up = time.monotonic() + PATIENCE_S
-    snapshot: dict[str, Any] | None = None
-    while time.monotonic() < give_up:
-        snapshot = asked(folder)
-        if snapshot is not None and holds(snapshot):
-            return snapshot
-        time.sleep(0.1)
-    raise AssertionError(f"gave up: {what}; the last was {snapshot}")
+    snapshots: list[dict[str, Any] | None] = []
+
+    def look() -> bool:
+        snapshots[:] = [asked(folder)]
+        return snapshots[0] is not None and bool(holds(snapshots[0]))
+
+    wait_until(look, what, PATIENCE_S)
+    assert snapshots[0] is not None
+    return snapshots[0]
 
 
 def holders(snapshot: dict[str, Any]) -> Counter[str]:
@@ -136,10 +137,7 @@ def drawn(snapshot: dict[str, Any]) -> str:
 
 
 def until_over(folder: Path) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while is_led(folder):
-        assert time.monotonic() < give_up
-        time.sleep(0.1)
+    wait_until(lambda: not is_led(folder), "it is over", PATIENCE_S)
 
 
 def test_parts_of_a_gpu_are_told_apart_and_a_full_one_is_left_alone(

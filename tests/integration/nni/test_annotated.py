@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.processes import end_processes_of
+from tests.support.processes import end_processes_of, wait_until
 from tests.unit.cli.conftest import Shell
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "nni_classic"
@@ -63,8 +62,10 @@ def test_and_by_nnis_own_word(example: Path, tmp_path: Path) -> None:
     Shell()("nni", "create", "-c", example / "config_annotated.yml")
     (folder,) = (tmp_path / "kept").iterdir()
     try:
-        while Shell()("status", folder, "--json").json()["experiment"]["status"] == "running":
-            time.sleep(0.2)
+        wait_until(
+            lambda: Shell()("status", folder, "--json").json()["experiment"]["status"] != "running",
+            "it is over",
+        )
         check(folder)
     finally:
         end_processes_of(folder)

@@ -85,14 +85,13 @@ def test_no_constructor_called_few_arguments_a_neighbour_and_paths_of_its_own(ma
 def test_a_request_that_polls_is_no_deadlock(make: Make) -> None:
     head = make(
         """
-        import time
+        from tests.support import hold
         import nni.tuner
 
         class T(nni.tuner.Tuner):
             results = {}
             def generate_parameters(self, parameter_id, trial_job_id=None):
-                while parameter_id and parameter_id - 1 not in self.results:
-                    time.sleep(0.01)
+                hold.until(lambda: not parameter_id or parameter_id - 1 in self.results)
                 return {"id": parameter_id}
             def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
                 assert kwargs["customized"] is False and kwargs["trial_job_id"] == str(parameter_id)

@@ -13,13 +13,13 @@ from trial_runtime.facts import EndReason
 
 #: Trial 1 leaves a process behind, which reports while trial 2 runs in the same worker.
 FUNCTIONS = """
-import os, time
+import os
+from tests.support import hold
 import trial_runtime
 import trial_runtime.errors
 
 def wait_for(name):
-    while not os.path.exists(name):
-        time.sleep(0.01)
+    hold.until(name)
 
 def main(parameters):
     if parameters["n"] == 1:

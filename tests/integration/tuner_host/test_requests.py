@@ -30,14 +30,15 @@ def test_what_was_said_before_the_tuner_was_there_comes_first(make: Make, tmp_pa
     Mutation: what is heard once it is ready overtakes what waits."""
     head = make(
         source(f"""
-        import ctypes, os, sys, time
+        import ctypes, os, sys
+        from tests.support import hold
         class T(Tuner):
             seen = []
             def update_search_space(self, search_space):
                 if "n" in search_space:
                     self.seen.append(search_space["n"]["_value"][0])
                     return
-                while not os.path.exists({str(tmp_path / "go")!r}): time.sleep(0.01)
+                hold.until({str(tmp_path / "go")!r})
                 sys.setswitchinterval(600)  # nobody is let in until it blocks
                 open({str(tmp_path / "held")!r}, "w").close()
                 ctypes.PyDLL(None).usleep(500_000)

@@ -39,7 +39,7 @@ def test_a_new_one_passes_its_test_and_keeps_the_contract(tmp_path: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert "6 passed" in done.stdout
     assert load_experiment(folder / "experiment.yml").tuner.class_name == "my_tuner:MyTuner"
     code, said = call("check", f"{folder}/my_tuner.py:MyTuner", "--trials", "48")
     assert code == 0, said

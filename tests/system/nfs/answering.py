@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nfs_setup.verify import PeerLost
+from tests.support.processes import wait_until
 from tests.system.nfs.rig import Machine
 
 _NUMBERS = itertools.count()
@@ -55,12 +56,15 @@ class AnsweringGuest:
         self.asked_at[str(request["do"])] = time.monotonic()
         said = self._put(request).with_suffix(".said")
         last = time.monotonic() + limit_s + 60
-        while not said.exists():
-            if not self._running.alive():
+
+        def is_there() -> bool:
+            if not said.exists() and not self._running.alive():
                 raise AssertionError(f"{self.name}: {self._running.said()}")
-            if time.monotonic() > last:
+            if not said.exists() and time.monotonic() > last:
                 raise PeerLost(f"no answer in {limit_s:.0f} s", where=self.name)
-            time.sleep(0.01)
+            return said.exists()
+
+        wait_until(is_there, f"{self.name} answers", limit_s + 600)
         found: dict[str, Any] = json.loads(said.read_text())
         return found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nfs_setup
-from dispatcher.cli.doctor import _experiment_of
+from dispatcher.cli.doctor import experiment_of
 from nfs_setup import Mount
 from tests.unit.cli.conftest import Shell
 
@@ -71,8 +71,8 @@ def test_who_waits_for_a_head_here(tmp_path: Path) -> None:
         folder.mkdir()
     (here / "journal.sqlite").touch()
     agent = [*python, "trial_runtime.agent", str(here / "agent.config.json"), "--once-on-record"]
-    assert _experiment_of(agent) == here
-    assert _experiment_of([*python, "dispatcher.tuner_host", str(here / "host.json")]) == here
-    assert _experiment_of([*agent[:4], str(elsewhere / "agent-h1.config.json"), agent[5]]) is None
-    assert _experiment_of([*python, "trial_runtime.agent"]) is None
-    assert _experiment_of([*python, "http.server", "8000"]) is None
+    assert experiment_of(agent) == here
+    assert experiment_of([*python, "dispatcher.tuner_host", str(here / "host.json")]) == here
+    assert experiment_of([*agent[:4], str(elsewhere / "agent-h1.config.json"), agent[5]]) is None
+    assert experiment_of([*python, "trial_runtime.agent"]) is None
+    assert experiment_of([*python, "http.server", "8000"]) is None

@@ -11,8 +11,8 @@ from dispatcher.cli.experiment import verbs as experiment_verbs
 from dispatcher.cli.trial import verbs as trial_verbs
 from dispatcher.terminal.console import Column, fitted, rich_table
 
-TRIALS = trial_verbs._COLUMNS
-EXPERIMENTS = experiment_verbs._COLUMNS
+TRIALS = trial_verbs.COLUMNS
+EXPERIMENTS = experiment_verbs.COLUMNS
 NETWORK = 'rate=0.0563696 blocks=[{"id": 0, "width": 4, "kernel": 3}, {"id": 1, "width": 8}]'
 
 

@@ -52,7 +52,7 @@ def test_silence_is_said(output: Path, bequeath: Shell) -> None:
 def test_a_character_cut_in_two_is_whole_again() -> None:
     text = "größe\n".encode()
     chunks = [text[:3], text[3:]]
-    assert list(trial_log._readable(iter(chunks))) == ["größe"]
+    assert list(trial_log.readable(iter(chunks))) == ["größe"]
 
 
 def test_following_reads_what_comes_and_ends_with_the_attempt(output: Path) -> None:

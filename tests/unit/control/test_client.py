@@ -23,6 +23,7 @@ from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.platforms.services.scripted import ScriptedBackend
+from dispatcher.ports import RefusedEvent
 from tests.support.memory_journal import MemoryJournal
 from tests.support.processes import wait_until
 from trial_runtime.endpoint import Endpoint, connect
@@ -56,6 +57,8 @@ class Deaf:
     def stacks(self, stacks: dict[int, str]) -> None: ...
 
     def peer_fault(self, owner: str, error: Exception) -> None: ...
+
+    def refused(self, refused: RefusedEvent) -> None: ...
 
 
 def admit(parameters: dict[str, Any]) -> e.TrialSubmitted:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from tests.unit.tuners.gates import OpenGate, with_gate
+from tuners.testing import OpenGate, with_gate
 
 
 def test_each_child_starts_from_the_better_of_two_that_it_waited_for(example):
-    tuner = with_gate(example("hello", "tuner").BetterOfTwo())
+    gate = OpenGate()
+    tuner = with_gate(example("hello", "tuner").BetterOfTwo(), gate)
     for n, loss in enumerate([0.5, 0.3, 0.4, 0.2]):
         tuner.generate_parameters(n)
         tuner.receive_trial_result(n, {}, loss)
     assert tuner.generate_parameters(4)["restore_path"] == "trials/1"
-    assert tuner._bequeath_gate.waited[-1] == (1, 2)
+    assert gate.waited[-1] == (1, 2)
     assert "restore_path" not in tuner.generate_parameters(0)
 
 

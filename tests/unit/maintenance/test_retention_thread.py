@@ -46,7 +46,7 @@ def test_a_sweep_that_waits_for_an_engine_that_has_ended_is_let_go(
         lambda event: asked.set(),
     )
     answers: list[tuple[int, ...]] = []
-    sweep = threading.Thread(target=lambda: answers.append(thread._announce([1, 2])))
+    sweep = threading.Thread(target=lambda: answers.append(thread.announce([1, 2])))
     sweep.start()
     assert asked.wait(120)
     thread.close()
@@ -67,8 +67,8 @@ def test_a_look_at_the_stores_is_let_go_and_asks_nobody_once_the_thread_is_to_en
     thread = retention.RetentionThread(
         CONFIG, ExperimentFolder(tmp_path), lambda kind, text: None, end
     )
-    assert thread._review_stores() is None
-    assert thread._review_stores() is None
+    assert thread.review_stores() is None
+    assert thread.review_stores() is None
     assert len(said) == 1
 
 
@@ -94,9 +94,9 @@ def test_an_answer_that_came_too_late_is_none_to_the_next_question(
         lambda kind, text: None,
         answer,  # type: ignore[arg-type]
     )
-    assert thread._review_stores() is None, "there was no answer"
+    assert thread.review_stores() is None, "there was no answer"
     monkeypatch.setattr(retention, "ANSWER_S", 600.0)
-    granted = thread._review_stores()
+    granted = thread.review_stores()
     assert granted is not None
     assert set(granted.kept) == {old.path, new.path}
 

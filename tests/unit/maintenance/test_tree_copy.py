@@ -69,11 +69,11 @@ def test_a_link_in_the_place_of_weights_is_not_followed(
 def test_nor_is_one_among_shared_stores(root: Path, tmp_path: Path, name: str) -> None:
     (root / "stores" / "s" / "v1").mkdir(parents=True)
     (root / "stores" / "s" / "v1" / "model.bin").write_text("weights")
-    linked, links = backup._copy_stores(root / "stores", tmp_path / "copy")
+    linked, links = backup.copy_stores(root / "stores", tmp_path / "copy")
     assert (linked, links) == (True, [])
     assert content(tmp_path / "copy") == {"s/v1/model.bin": "weights"}
     (root / name).rename(tmp_path / "aside")
     (root / name).symlink_to(tmp_path / "home")
-    _, links = backup._copy_stores(root / "stores", tmp_path / "again")
+    _, links = backup.copy_stores(root / "stores", tmp_path / "again")
     assert links == [str(root / name)]
     assert not (tmp_path / "again").exists() or content(tmp_path / "again") == {}

@@ -172,13 +172,13 @@ def test_csv(base: Path) -> None:
 
 
 def test_a_cell_is_never_a_formula(tmp_path: Path) -> None:
-    from dispatcher.queries.export import _cell
+    from dispatcher.queries.export import cell_text
 
-    assert _cell("=HYPERLINK()") == "'=HYPERLINK()"
-    assert _cell(-0.5) == -0.5
-    assert _cell([1, 2]) == "[1, 2]"
+    assert cell_text("=HYPERLINK()") == "'=HYPERLINK()"
+    assert cell_text(-0.5) == -0.5
+    assert cell_text([1, 2]) == "[1, 2]"
     # Where ";" or a tab ends a cell.
-    assert _cell("a;=HYPERLINK()") == "a;'=HYPERLINK()"
-    assert _cell(["a; +1"]) == '["a;\' +1"]'
-    assert _cell("a\t@b") == "a\t'@b"
-    assert _cell("a;b=1") == "a;b=1"
+    assert cell_text("a;=HYPERLINK()") == "a;'=HYPERLINK()"
+    assert cell_text(["a; +1"]) == '["a;\' +1"]'
+    assert cell_text("a\t@b") == "a\t'@b"
+    assert cell_text("a;b=1") == "a;b=1"

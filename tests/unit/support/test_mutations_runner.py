@@ -100,14 +100,12 @@ def test_orphans_are_reaped_while_the_tests_run() -> None:
     """Tests look whether processes are gone, and one that nobody reaps is not. A command that is
     killed is reported as a shell does."""
     code = """
-import os, subprocess, sys, time
+import os, subprocess, sys
+from tests.support import hold
 left = subprocess.run(
     [sys.executable, "-c", "import subprocess; print(subprocess.Popen(['true']).pid)"],
     stdout=subprocess.PIPE, check=True)
-deadline = time.monotonic() + 120
-while os.path.exists(f"/proc/{int(left.stdout)}"):
-    assert time.monotonic() < deadline
-    time.sleep(0.01)
+hold.until(lambda: not os.path.exists(f"/proc/{int(left.stdout)}"))
 print("gone", flush=True)
 os.kill(os.getpid(), 15)
 """

@@ -11,54 +11,59 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime import failpoints
-from trial_runtime.failpoints import NAMES, _Plan
+from trial_runtime.failpoints import NAMES, VARIABLE, failpoint, out_of_reach, planned
 
 ONE, OTHER = "engine.batch.applied", "engine.batch.committed"
 
 
-def reaches(plan: _Plan, name: str = ONE) -> bool:
+def reaches(name: str = ONE) -> bool:
     """Whether a plan that raises strikes now."""
     try:
-        plan.reach(name)
+        failpoint(name)
     except OSError as error:
         return error.errno == errno.ENOSPC and name in str(error)
     return False
 
 
 def test_the_first_time_by_default_and_once() -> None:
-    plan = _Plan(f"{ONE}=raise:ENOSPC")
-    assert [reaches(plan) for _ in range(3)] == [True, False, False]
+    with planned(f"{ONE}=raise:ENOSPC"):
+        assert [reaches() for _ in range(3)] == [True, False, False]
+    assert not reaches()
 
 
 def test_at_the_time_that_is_asked_for() -> None:
-    plan = _Plan(f" {ONE}@3=raise:ENOSPC , {ONE}@5=raise:ENOSPC")
-    assert [reaches(plan) for _ in range(6)] == [False, False, True, False, True, False]
+    with planned(f" {ONE}@3=raise:ENOSPC , {ONE}@5=raise:ENOSPC"):
+        assert [reaches() for _ in range(6)] == [False, False, True, False, True, False]
 
 
-def test_every_time() -> None:
-    plan = _Plan(f"{ONE}@*=raise:ENOSPC")
-    assert [reaches(plan) for _ in range(3)] == [True, True, True]
+def test_every_time_but_where_it_is_out_of_reach() -> None:
+    with planned(f"{ONE}@*=raise:ENOSPC"):
+        assert reaches()
+        with out_of_reach():
+            assert not reaches()
+        assert [reaches() for _ in range(2)] == [True, True]
 
 
 def test_names_are_counted_apart() -> None:
-    plan = _Plan(f"{ONE}@2=raise:ENOSPC,{OTHER}=raise:ENOSPC")
-    assert not reaches(plan)
-    assert reaches(plan, OTHER)
-    assert reaches(plan)
-    assert not reaches(plan, "host.restored")
+    with planned(f"{ONE}@2=raise:ENOSPC,{OTHER}=raise:ENOSPC"):
+        assert not reaches()
+        assert reaches(OTHER)
+        assert reaches()
+        assert not reaches("host.restored")
 
 
 def test_what_struck_in_one_process_does_not_in_the_next(tmp_path: Path) -> None:
     text = f"{ONE}@2=raise:ENOSPC"
-    first, second = _Plan(text, struck=str(tmp_path)), _Plan(text, struck=str(tmp_path))
-    assert [reaches(first) for _ in range(3)] == [False, True, False]
-    assert [reaches(second) for _ in range(3)] == [False, False, False]
+    with planned(text, struck=str(tmp_path)):
+        assert [reaches() for _ in range(3)] == [False, True, False]
+    with planned(text, struck=str(tmp_path)):
+        assert [reaches() for _ in range(3)] == [False, False, False]
     assert (tmp_path / f"{ONE}@2").read_text() == str(os.getpid())
 
 
 def test_sleeping_lets_the_process_go_on() -> None:
-    _Plan(f"{ONE}=sleep:0").reach(ONE)
+    with planned(f"{ONE}=sleep:0"):
+        failpoint(ONE)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +75,13 @@ def test_sleeping_lets_the_process_go_on() -> None:
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused_at_once(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        _Plan(text)
+    with pytest.raises(ValueError, match=complaint), planned(text):
+        pass
 
 
 def test_an_action_that_nobody_knows_is_an_error_and_no_silence() -> None:
-    with pytest.raises(ValueError, match="unknown action 'die'"):
-        _Plan(f"{ONE}=die").reach(ONE)
+    with planned(f"{ONE}=die"), pytest.raises(ValueError, match="unknown action 'die'"):
+        failpoint(ONE)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +91,7 @@ def test_the_environment_makes_the_plan_of_a_process(action: str, code: int) -> 
     program = f"from trial_runtime.failpoints import failpoint; failpoint({ONE!r})"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, failpoints.VARIABLE: f"{ONE}={action}"},
+        env={**os.environ, VARIABLE: f"{ONE}={action}"},
         cwd=Path(__file__).parents[3],
         timeout=240,
     )
@@ -94,6 +99,6 @@ def test_the_environment_makes_the_plan_of_a_process(action: str, code: int) -> 
 
 
 def test_without_a_plan_nothing_happens() -> None:
-    assert failpoints._plan is None, "the tests themselves run with a plan"
+    assert VARIABLE not in os.environ, "the tests themselves run with a plan"
     for name in NAMES:
-        failpoints.failpoint(name)
+        failpoint(name)

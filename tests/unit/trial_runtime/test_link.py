@@ -20,6 +20,7 @@ class Agent:
     """Answers by hand."""
 
     def __init__(self, path: str) -> None:
+        self.address = SCHEME + path
         self.listener = Listener(path, limit=1 << 20, most=10)
         self.peer: Peer | None = None
 
@@ -47,8 +48,7 @@ def agent() -> Iterator[Agent]:
 
 @pytest.fixture
 def link(agent: Agent) -> Iterator[AgentLink]:
-    address = SCHEME + str(agent.listener._socket.getsockname())
-    made = AgentLink(address, "secret")
+    made = AgentLink(agent.address, "secret")
     made.connect()
     assert agent.hear()
     yield made

@@ -76,16 +76,11 @@ def state(**more: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("point", ["data.written", "data.synced", "manifest.written"])
-def test_a_full_disk_leaves_no_half_and_the_next_publish_goes_on(
-    head: Head, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_a_full_disk_leaves_no_half_and_the_next_publish_goes_on(head: Head, point: str) -> None:
     store = head.trial(1)
     assert store.publish(state()) == 1
-    plan = failpoints._Plan(f"weights.{point}=raise:ENOSPC")
-    with monkeypatch.context() as patched:
-        patched.setattr(failpoints, "_plan", plan)
-        with pytest.raises(DiskFull):
-            store.publish(state(a=1.0))
+    with failpoints.planned(f"weights.{point}=raise:ENOSPC"), pytest.raises(DiskFull):
+        store.publish(state(a=1.0))
     assert head.folders() == {version.path for version in head.line}
     assert store.publish(state(a=2.0)) == 2
     assert store.load()["a"][0] == 2.0

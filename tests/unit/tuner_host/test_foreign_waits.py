@@ -12,7 +12,6 @@ from dispatcher.core.actions import Deliver
 from dispatcher.core.events import DeliveryStandsStill, ForeignWaitOver, ForeignWaitSeen
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Verdict
-from dispatcher.tuner_host import foreign_waits
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.foreign_waits import (
     DELIVERY_LOOK_MAX_S,
@@ -21,6 +20,8 @@ from dispatcher.tuner_host.foreign_waits import (
     LOOK_S,
     ForeignWaits,
     StillDelivery,
+    ThreadOfOurs,
+    ran_ns,
 )
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.run_token import RunToken
@@ -31,15 +32,17 @@ SEEN, OVER = ForeignWaitSeen(TrialId(3)), ForeignWaitOver(TrialId(3))
 class Bench:
     """A request whose thread's processor time is set by the test."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.ran_ms = 0.0
         self.said: SimpleQueue[Any] = SimpleQueue()
         self.run_token = RunToken(lambda: self.now)
-        self.waits = ForeignWaits(self.run_token, lambda: self.now)
+        self.waits = ForeignWaits(self.run_token, lambda: self.now, self.ran)
         self.request = Request(3, self.said.put, thread=1, native_thread=1)
-        monkeypatch.setattr(foreign_waits, "_ran_ns", lambda request: int(self.ran_ms * 1e6))
         assert self.run_token.may_enter(self.request)
+
+    def ran(self, request: ThreadOfOurs) -> int:
+        return int(self.ran_ms * 1e6)
 
     def after(self, elapsed_s: float, ran_ms: float) -> list[Any]:
         """What is said at looks that follow, the thread having run for so long."""
@@ -50,8 +53,8 @@ class Bench:
         return [self.said.get() for _ in range(self.said.qsize())]
 
 
-def test_told_once_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
+def test_told_once_and_when_it_is_over() -> None:
+    bench = Bench()
     assert bench.after(LOOK_S, 50) == []  # nothing to compare with yet
     assert bench.after(LOOK_S, 20) == []
     assert bench.after(LOOK_S, 0.01) == [SEEN]
@@ -59,16 +62,14 @@ def test_told_once_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.after(LOOK_MAX_S, 500) == [OVER]
 
 
-def test_threads_that_share_the_interpreter_do_not_stand_still(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = Bench(monkeypatch)
+def test_threads_that_share_the_interpreter_do_not_stand_still() -> None:
+    bench = Bench()
     for _ in range(10):
         assert bench.after(LOOK_S, 1.5) == []
 
 
-def test_a_new_entry_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
+def test_a_new_entry_begins_anew() -> None:
+    bench = Bench()
     bench.after(LOOK_S, 0)
     bench.run_token.block(bench.request)
     assert bench.waits.look() is None
@@ -78,8 +79,8 @@ def test_a_new_entry_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.after(LOOK_S, 0) == [SEEN]
 
 
-def test_no_hurry_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
+def test_no_hurry_where_nothing_is_new() -> None:
+    bench = Bench()
     for _ in range(20):
         bench.after(LOOK_MAX_S, 0)
     assert bench.waits.look() == pytest.approx(LOOK_MAX_S)
@@ -90,7 +91,7 @@ def test_no_hurry_where_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
 class DeliveryBench:
     """The thread that delivers, in a call of request 9, with a result behind it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.ran_ms = 0.0
         self.said: list[Any] = []
@@ -98,9 +99,12 @@ class DeliveryBench:
         self.delivery = Delivery(none, none, none, none, {}, print, print)
         self.delivery.request = 9
         self.still = StillDelivery(
-            self.delivery, self.said.append, lambda ident: "tuner.py:4 (wait())", lambda: self.now
+            self.delivery,
+            self.said.append,
+            lambda ident: "tuner.py:4 (wait())",
+            lambda: self.now,
+            lambda thread: int(self.ran_ms * 1e6),
         )
-        monkeypatch.setattr(foreign_waits, "_ran_ns", lambda thread: int(self.ran_ms * 1e6))
 
     def after(self, elapsed_s: float, ran_ms: float) -> list[Any]:
         """What is said at a look that follows, the thread having run for so long."""
@@ -111,10 +115,8 @@ class DeliveryBench:
         return list(self.said)
 
 
-def test_a_result_behind_a_call_that_stands_still_is_named_with_the_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = DeliveryBench(monkeypatch)
+def test_a_result_behind_a_call_that_stands_still_is_named_with_the_line() -> None:
+    bench = DeliveryBench()
     assert bench.still.look() is None
     bench.delivery.put(Deliver(TrialId(5), "{}", "1", True, Verdict(), False, False))
     assert bench.after(0, 0) == []
@@ -124,10 +126,8 @@ def test_a_result_behind_a_call_that_stands_still_is_named_with_the_line(
     assert bench.after(DELIVERY_LOOK_S, 900) == [DeliveryStandsStill(TrialId(5), over=True)]
 
 
-def test_a_delivery_that_moves_by_turns_is_named_less_and_less_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = DeliveryBench(monkeypatch)
+def test_a_delivery_that_moves_by_turns_is_named_less_and_less_often() -> None:
+    bench = DeliveryBench()
     bench.delivery.put(Deliver(TrialId(5), "{}", "1", True, Verdict(), False, False))
     said = 0
     for second in range(600):
@@ -152,10 +152,10 @@ def test_the_kernels_figures() -> None:
     me = Request(2, print, threading.get_ident(), threading.get_native_id())
     moved = True
     while moved:  # once it has reached its wait, it does not run at all
-        before, mine = foreign_waits._ran_ns(sleeper), foreign_waits._ran_ns(me)
+        before, mine = ran_ns(sleeper), ran_ns(me)
         assert mine is not None
-        while foreign_waits._ran_ns(me) == mine:  # counted at the kernel's next tick
+        while ran_ns(me) == mine:  # counted at the kernel's next tick
             sum(range(10_000))
-        moved = foreign_waits._ran_ns(sleeper) != before
+        moved = ran_ns(sleeper) != before
     release.set()
     thread.join()

@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, TunerArgumentError, WaitCancelled, WaitNotAllowed
+from tuners import NoMoreTrialError, TunerArgumentError, WaitCancelled
 from tuners.asha import ASHATuner
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}}
 
@@ -59,7 +59,7 @@ def test_run_one_by_one_it_is_algorithm_2_of_the_paper():
     tuner = asha(max_budget=27)
     history = run(tuner, range(300), lambda n, p: p["lr"] * (1 + [1, 3, 9, 27].index(p["budget"])))
     drawn = asha()
-    expected = algorithm_2(300, 3, [1, 3, 9, 27], lambda n: drawn._drawn(n)["lr"])
+    expected = algorithm_2(300, 3, [1, 3, 9, 27], lambda n: drawn.generate_parameters(n)["lr"])
     assert [(p["budget"], p["lr"]) for p in history.values()] == expected
     assert {budget for budget, _ in expected} == {1, 3, 9, 27}
 
@@ -93,11 +93,9 @@ def test_weights_that_are_missing_give_way_to_the_next():
 
 
 def test_a_wait_that_is_cancelled_promotes_nobody():
-    class Cancelling(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitCancelled
-
-    tuner = asha(Cancelling())
+    gate = ScriptedGate()
+    gate.cancel()
+    tuner = asha(gate)
     for n in range(3):
         finish(tuner, n, {"lr": 0.1, "budget": 1}, float(n))
     with pytest.raises(WaitCancelled):
@@ -107,14 +105,14 @@ def test_a_wait_that_is_cancelled_promotes_nobody():
 
 
 def test_a_state_that_is_taken_while_a_request_waits_leaves_its_promotion_to_it():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = asha(gate)
     for n in range(3):
         tuner.receive_trial_result(n, {"lr": 0.1, "budget": 1}, float(n))
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(2)
     other = asha()
     other.restore(json.loads(json.dumps(tuner.state())))
     gate.open(2)
@@ -142,11 +140,7 @@ def test_a_promotion_since_the_state_is_not_made_again():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = asha(Refusing())
+    tuner = asha(RefusingGate())
     for n in range(3):
         tuner.receive_trial_result(n, {"lr": 0.1, "budget": 1}, float(n))
     with pytest.raises(NoMoreTrialError, match="the end of trial 2 is under way"):
@@ -204,11 +198,11 @@ def test_beyond_a_bound_the_worst_that_wait_are_counted_and_not_kept(monkeypatch
     whole, proposals = search(1000)
     short, same = search(12)
     assert same == proposals
-    assert all(len(rung.waiting) <= 12 for rung in short._rungs)
-    assert all(len(rung.configurations) <= 12 for rung in short._rungs)
-    assert len(short._ended) <= 12 * len(short._rungs)
-    assert len(whole._rungs[0].waiting) > 100
+    kept = short.state()
+    assert all(len(rung["waiting"]) <= 12 for rung in kept["rungs"])
+    assert len(kept["ended"]) <= 12 * len(kept["rungs"])
+    assert len(whole.state()["rungs"][0]["waiting"]) > 100
     again = asha(eta=3)
-    again.restore(json.loads(json.dumps(short.state())))
-    assert [rung.forgotten for rung in again._rungs] == [rung.forgotten for rung in short._rungs]
+    again.restore(json.loads(json.dumps(kept)))
+    assert again.state() == kept
     assert again.generate_parameters(300) == whole.generate_parameters(300)

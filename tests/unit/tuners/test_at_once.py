@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.tuners.storm import StormGate
 from tests.unit.tuners.test_storm import CASES, make
 from tuners import NoMoreTrialError, ParentFailed
+from tuners.testing import ScriptedGate, with_gate
 
 REQUESTS = 64
 PATIENCE_S = 120.0
@@ -32,10 +32,9 @@ class Rush:
     """All requests begin together; trials end, in any order, as soon as they are proposed."""
 
     def __init__(self, tuner, seed: int) -> None:
-        self.tuner = tuner
-        self.gate = StormGate()
-        self.gate.asked.update(range(REQUESTS))
-        tuner._bequeath_gate = self.gate
+        self.gate = ScriptedGate(PATIENCE_S)
+        self.tuner = with_gate(tuner, self.gate)
+        self.changed = threading.Condition()
         self.dice = random.Random(seed)
         self.begin = threading.Barrier(REQUESTS)
         self.answers: dict[int, object] = {}
@@ -51,16 +50,16 @@ class Rush:
         except BaseException as error:  # noqa: BLE001 - the top of a thread
             self.errors.append(error)
             answer = None
-        with self.gate.changed:
+        with self.changed:
             self.answers[number] = answer
-            self.gate.changed.notify_all()
+            self.changed.notify_all()
 
     def run(self) -> dict[int, object]:
         for thread in self.threads:
             thread.start()
-        while len(self.gate.fates) < REQUESTS:
-            with self.gate.changed:
-                assert self.gate.changed.wait_for(self.ended, PATIENCE_S), "nobody answers"
+        while len(self.over()) < REQUESTS:
+            with self.changed:
+                assert self.changed.wait_for(self.ended, PATIENCE_S), "nobody answers"
                 number = self.dice.choice(sorted(self.ended()))
             self.end(number, self.answers[number])
         for thread in self.threads:
@@ -69,7 +68,10 @@ class Rush:
         return self.answers
 
     def ended(self) -> set[int]:
-        return self.answers.keys() - self.gate.fates.keys()
+        return self.answers.keys() - self.over()
+
+    def over(self) -> set[int]:
+        return self.gate.ended | self.gate.failed.keys()
 
     def end(self, number: int, parameters: object) -> None:
         well = parameters is not None and self.dice.random() > 0.1
@@ -77,9 +79,10 @@ class Rush:
             self.tuner.receive_trial_result(number, parameters, self.dice.random())
         if parameters is not None:
             self.tuner.trial_end(number, well)
-        with self.gate.changed:
-            self.gate.fates[number] = well
-            self.gate.changed.notify_all()
+        if well:
+            self.gate.open(number)
+        else:
+            self.gate.fail(number)
 
 
 @pytest.mark.usefixtures("racing")
@@ -93,7 +96,7 @@ def test_sixty_four_at_once(case: str) -> None:
     assert paths == [f"trials/{number}" for number, one in answers.items() if "save_path" in one]
     for one in answers.values():
         parent = one.get("restore_path")
-        assert parent is None or rush.gate.fates[int(parent.removeprefix("trials/"))]
+        assert parent is None or int(parent.removeprefix("trials/")) in rush.gate.ended
     if case == "GridSearch":
         assert len({json.dumps(one, sort_keys=True) for one in answers.values()}) == len(answers)
     json.dumps(tuner.state())

@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
 from tuners import (
     CycleRefused,
     NoMoreTrialError,
@@ -22,6 +21,7 @@ from tuners import (
     WaitTimeout,
     WaitWithLock,
 )
+from tuners.testing import OpenGate, ScriptedGate, with_gate
 
 
 class Forgetful(Tuner):
@@ -69,7 +69,7 @@ def test_locks_are_not_shared_between_tuners_and_an_authors_own_lock_wins():
 
 
 def test_waiting_with_the_lock_held_is_named_at_once():
-    tuner = with_gate(Forgetful(), TicketGate())
+    tuner = with_gate(Forgetful(), ScriptedGate())
     with tuner.lock, pytest.raises(WaitWithLock, match=r"trials 1, 2 while holding self\.lock"):
         tuner.wait_for(1, 2)
 
@@ -127,9 +127,9 @@ def test_fallback_stands_in_for_a_failed_parent_only():
         tuner.wait_for(1)
     assert tuner.wait_for(1, fallback=None) is None
     assert tuner.wait_for(2, fallback=None) == [2]
-    tuner._bequeath_gate = type(
-        "G", (), {"wait": lambda *a: (_ for _ in ()).throw(WaitCancelled())}
-    )()
+    gate = ScriptedGate()
+    gate.cancel()
+    with_gate(tuner, gate)
     with pytest.raises(WaitCancelled):
         tuner.wait_for(1, fallback=None)
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tuners import TunerArgumentError, densities
+from tuners import NoMoreTrialError, TunerArgumentError, densities
 from tuners import space as spaces
 from tuners.bohb import BOHBTuner
 from tuners.builtin import make_builtin
@@ -50,6 +50,18 @@ def bohb(space=SPACE, **arguments):
     tuner = NniBOHBTuner(**{"max_budget": 9, "seed": 2, **arguments})
     tuner.update_search_space(space)
     return tuner
+
+
+def fresh(tuner, count=40, start=1300):
+    """Configurations that the tuner draws: those of other rungs would have to wait."""
+    drawn = []
+    while len(drawn) < count:
+        try:
+            drawn.append(tuner.generate_parameters(start))
+        except NoMoreTrialError:
+            pass
+        start += 1
+    return drawn
 
 
 def test_budgets_lie_between_the_smallest_and_the_largest():
@@ -97,11 +109,11 @@ def test_points_stand_for_parameters_and_back():
 
 def test_fresh_configurations_lie_where_results_were_good():
     tuner = bohb(random_fraction=0.0)
-    before = [score(tuner._draw(n)) for n in range(1000, 1040)]
+    before = [score(one) for one in fresh(bohb(random_fraction=0.0))]
     run(tuner, range(66))
-    after = [score(tuner._draw(n)) for n in range(1000, 1040)]
+    after = [score(one) for one in fresh(tuner)]
     assert np.mean(after) > np.mean(before) + 0.8
-    assert np.mean([score(bohb(random_fraction=1.0)._draw(n)) for n in range(40)]) < -1
+    assert np.mean([score(one) for one in fresh(bohb(random_fraction=1.0))]) < -1
 
 
 def test_the_model_is_of_the_largest_budget_that_has_results_enough():
@@ -114,11 +126,11 @@ def test_the_model_is_of_the_largest_budget_that_has_results_enough():
         for value in [-abs(math.log10(lr / best))]
     ]
     assert tuner.import_data(rows[:6]) is None
-    assert np.median([tuner._draw(n)["lr"] for n in range(40)]) < 1e-3
+    assert np.median([one["lr"] for one in fresh(tuner)]) < 1e-3
     assert tuner.import_data(rows[6:11]) is None  # five results: six are needed of two parameters
-    assert np.median([tuner._draw(n)["lr"] for n in range(40)]) < 1e-3
+    assert np.median([one["lr"] for one in fresh(tuner)]) < 1e-3
     assert tuner.import_data(rows[11:]) is None
-    assert np.median([tuner._draw(n)["lr"] for n in range(40)]) > 0.1
+    assert np.median([one["lr"] for one in fresh(tuner)]) > 0.1
     said = tuner.import_data([{"parameter": {"lr": 0.1, "kind": "a"}, "value": 1}, *rows[:1]])
     assert said is not None
     assert said.startswith("1 of 2 imported results say no 'TRIAL_BUDGET'")
@@ -128,20 +140,23 @@ def test_a_worked_example_of_equation_3():
     # Falkner et al. (2018), section 4.1: two parameters, so that N_min is 3, and q of 15 %.
     tuner = BOHBTuner(seed=2, random_fraction=0.0, num_samples=8)
     tuner.update_search_space(SPACE)
-    parts = {4: None, 5: (3, 3), 6: (3, 3), 20: (3, 17), 40: (6, 34)}
-    assert {count: tuner._parts(count) for count in parts} == parts
+    sides = {4: None, 5: (3, 3), 6: (3, 3), 20: (3, 17), 40: (6, 34)}
+    assert {count: densities.split(count, 3, 15) for count in sides} == sides
     # In NNI, as in HpBandSter, nothing is on both sides: six results, not five.
-    theirs = bohb()
-    assert [theirs._parts(count) for count in (5, 6, 40)] == [None, (3, 3), (6, 34)]
+    theirs = [densities.split(count, 3, 15, apart=True) for count in (5, 6, 40)]
+    assert theirs == [None, (3, 3), (6, 34)]
+    assert (bohb().sides_apart, tuner.sides_apart) == (True, False)
     # The best three are the good ones, the worst three the others: the middle one is both.
     rows = [
         {"parameter": {"lr": lr, "kind": "a", "budget": 3}, "value": -lr}
         for lr in (0.0001, 0.0003, 0.001, 0.1, 1.0)
     ]
     assert tuner.import_data(rows[:4]) is None
-    assert tuner._from_model(3, tuner.rng(0)) is None
+    untaught = BOHBTuner(seed=2, random_fraction=0.0)
+    untaught.update_search_space(SPACE)
+    assert fresh(tuner) == fresh(untaught)  # drawn at random
     assert tuner.import_data(rows[4:]) is None
-    assert np.median([tuner._draw(n)["lr"] for n in range(40)]) < 1e-3
+    assert np.median([one["lr"] for one in fresh(tuner)]) < 1e-3
 
 
 def test_a_restored_search_goes_on_as_it_would_have():
@@ -156,7 +171,7 @@ def test_results_outside_of_a_new_space_are_not_looked_at():
     tuner = bohb(random_fraction=0.0)
     run(tuner, range(66))
     tuner.update_search_space({"lr": SPACE["lr"], "kind": {"_type": "choice", "_value": ["c"]}})
-    assert tuner._draw(1000)["kind"] == "c"
+    assert fresh(tuner, 1)[0]["kind"] == "c"
 
 
 @pytest.mark.parametrize(

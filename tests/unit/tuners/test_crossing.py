@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, with_gate
 from trial_runtime.errors import WeightsMismatch
 from trial_runtime.morphism import chain
 from tuners import MorphingEvolutionTuner, RegularizedEvolutionTuner, TunerArgumentError
 from tuners.crossing import crossed, obstacle, toward
 from tuners.growth import Growth, applied
+from tuners.testing import OpenGate, with_gate
 
 INPUTS, CLASSES = 5, 3
 LINEAR = [{"width": 4, "kernel": 0}, {"width": 3, "kernel": 0}, {"width": 4, "kernel": 0}]

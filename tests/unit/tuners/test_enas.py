@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, with_gate
 from tuners import ENASTuner, NoMoreTrialError, TunerArgumentError, WaitNotAllowed
 from tuners.enas import Controller, MacroSpace, MicroSpace, Reinforce
 from tuners.enas.tape import Tape
+from tuners.testing import OpenGate, with_gate
 
 MACRO = MacroSpace(("conv", "pool", "same"), 4)
 MICRO = MicroSpace(("conv", "same"), 2)
@@ -189,9 +189,9 @@ def test_the_prior_of_skips_weighs_no_more_in_a_deeper_network():
 
 
 def test_rounds_wait_for_the_one_before_and_all_of_one_pin_one_version():
-    tuner = with_gate(ENASTuner(**SMALL))
-    newest = tuner._bequeath_stores = {}
-    waited = tuner._bequeath_gate.waited
+    gate = OpenGate()
+    tuner = with_gate(ENASTuner(**SMALL), gate)
+    newest, waited = gate.versions, gate.waited
     first = [tuner.generate_parameters(n) for n in (0, 1)]
     assert [one["phase"] for one in first] == ["weights"] * 2
     assert [len(one["architectures"]) for one in first] == [2, 2]
@@ -224,7 +224,7 @@ def test_the_controller_learns_in_order_and_only_from_what_counts():
         tuner.receive_trial_result(3, told[2], 7.0, customized=True)
     assert one.generate_parameters(4) == other.generate_parameters(4)
     assert one.state() == other.state()
-    assert one._rule.updates == 1
+    assert one.state()["rule"]["updates"] == 1
 
 
 def test_a_restored_tuner_goes_on_to_the_letter():

@@ -10,21 +10,24 @@ from collections import deque
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
 from tuners import (
     NoMoreTrialError,
     RegularizedEvolutionTuner,
     TunerArgumentError,
     WaitCancelled,
-    WaitNotAllowed,
 )
 from tuners import space as spaces
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {
     "depth": {"_type": "randint", "_value": [1, 9]},
     "width": {"_type": "choice", "_value": [8, 16, 32]},
     "lr": {"_type": "loguniform", "_value": [1e-4, 1e-1]},
 }
+
+
+def population(tuner):
+    return [one["parameter_id"] for one in tuner.state()["population"]]
 
 
 def evolution(gate=None, **arguments):
@@ -86,10 +89,9 @@ def test_a_worked_example_the_oldest_dies_however_good():
     for parameter_id, depth in enumerate([8, 1, 2]):
         tuner.generate_parameters(parameter_id)
         finish(tuner, parameter_id, {"depth": depth, "width": 8, "lr": 0.01}, depth)
-    best = [one.parameter_id for one in tuner._population]
-    assert best == [0, 1, 2]
+    assert population(tuner) == [0, 1, 2]
     finish(tuner, 3, {"depth": 3, "width": 8, "lr": 0.01}, 3)
-    assert [one.parameter_id for one in tuner._population] == [1, 2, 3]  # 0 was the best of all
+    assert population(tuner) == [1, 2, 3]  # 0 was the best of all
     children = [tuner.generate_parameters(parameter_id) for parameter_id in range(4, 40)]
     parents = {(3, 8, 0.01), (2, 8, 0.01), (1, 8, 0.01)}
     for child in children:
@@ -100,7 +102,8 @@ def test_a_worked_example_the_oldest_dies_however_good():
 
 
 def test_a_child_inherits_from_the_parent_it_differs_from_in_one_place():
-    tuner = evolution()
+    gate = OpenGate()
+    tuner = evolution(gate)
     history = run(tuner, 40)
     for parameter_id, parameters in enumerate(history):
         assert parameters["save_path"] == f"trials/{parameter_id}"
@@ -110,7 +113,7 @@ def test_a_child_inherits_from_the_parent_it_differs_from_in_one_place():
             parent = int(parameters["restore_path"].removeprefix("trials/"))
             assert parent >= parameter_id - 5
             assert len(changed(history[parent], parameters)) == 1
-            assert (parent,) in tuner._bequeath_gate.waited
+            assert (parent,) in gate.waited
 
 
 def test_minimize_prefers_the_smaller():
@@ -122,13 +125,13 @@ def test_minimize_prefers_the_smaller():
 
 
 def test_a_request_waits_for_the_earliest_unfinished_founder():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = evolution(gate, population_size=3, sample_size=2)
     founders = [tuner.generate_parameters(n) for n in range(3)]
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     assert not answer
     for n in (1, 0):  # 0 is waited for; two results are enough for a sample of two
         finish(tuner, n, founders[n], float(n))
@@ -139,12 +142,12 @@ def test_a_request_waits_for_the_earliest_unfinished_founder():
 
 
 def test_the_lock_is_free_while_a_request_waits():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = evolution(gate, population_size=1, sample_size=1)
     founder = tuner.generate_parameters(0)
     thread = threading.Thread(target=tuner.generate_parameters, args=(1,))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     assert tuner.lock.acquire(timeout=120)
     tuner.lock.release()
     finish(tuner, 0, founder, 1.0)
@@ -189,11 +192,7 @@ def test_a_parent_whose_weights_are_missing_leaves_the_population():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = evolution(Refusing(), population_size=2, sample_size=2)
+    tuner = evolution(RefusingGate(), population_size=2, sample_size=2)
     founders = [tuner.generate_parameters(n) for n in range(2)]
     with pytest.raises(NoMoreTrialError, match="multiThread is false"):
         tuner.generate_parameters(2)
@@ -203,15 +202,13 @@ def test_without_threads_it_asks_to_be_asked_again():
 
 
 def test_a_cancelled_wait_leaves_nothing_behind():
-    class Cancelling(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitCancelled
-
-    tuner = evolution(Cancelling(), population_size=1, sample_size=1)
+    gate = ScriptedGate()
+    gate.cancel()
+    tuner = evolution(gate, population_size=1, sample_size=1)
     tuner.generate_parameters(0)
     with pytest.raises(WaitCancelled):
         tuner.generate_parameters(1)
-    assert set(tuner._pending) == {0}
+    assert [number for number, _ in tuner.state()["pending"]] == [0]
 
 
 def test_asking_again_gives_the_same_answer():
@@ -229,7 +226,7 @@ def test_a_restored_tuner_goes_on_as_if_never_stopped():
 
 def test_serial_mode_is_the_same_search_whatever_finishes_first():
     def search(reverse):
-        gate = TicketGate()
+        gate = ScriptedGate()
         tuner = evolution(gate, asynchronous=False, population_size=4)
         founders = {n: tuner.generate_parameters(n) for n in range(4)}
         for n in sorted(founders, reverse=reverse):
@@ -246,16 +243,15 @@ def test_serial_mode_is_the_same_search_whatever_finishes_first():
 
 
 def test_serial_mode_counts_those_who_still_wait_for_their_own_parents():
-    gate, answers, threads = TicketGate(), {}, {}
+    gate, answers, threads = ScriptedGate(), {}, {}
     tuner = evolution(gate, asynchronous=False, population_size=1, sample_size=1)
     founder = tuner.generate_parameters(0)
     for n in (1, 2):
-        gate.blocked.clear()
         threads[n] = threading.Thread(
             target=lambda n=n: answers.update({n: tuner.generate_parameters(n)})
         )
         threads[n].start()
-        assert gate.blocked.wait(120)
+        gate.until_blocked(0, threads=n)
     finish(tuner, 0, founder, 1.0)
     gate.open(0)
     threads[1].join(120)
@@ -285,7 +281,7 @@ def test_sixty_four_requests_at_once():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        gate = TicketGate()
+        gate = ScriptedGate()
         tuner = evolution(gate, population_size=16, sample_size=4)
         answers, errors = {}, []
         answered = threading.Condition()
@@ -314,7 +310,7 @@ def test_sixty_four_requests_at_once():
         [thread.join(120) for thread in threads]
         assert not errors
         assert sum("restore_path" not in parameters for parameters in answers.values()) == 16
-        assert not tuner._pending
+        assert tuner.state()["pending"] == []
     finally:
         sys.setswitchinterval(interval)
 
@@ -325,8 +321,8 @@ def test_five_thousand_trials_leave_no_trace_but_the_population():
     early = len(json.dumps(tuner.state()))
     run(tuner, 4900, first=100)
     assert len(json.dumps(tuner.state())) < early * 1.1
-    assert len(tuner._population) == 20
-    assert not tuner._pending
+    assert len(population(tuner)) == 20
+    assert tuner.state()["pending"] == []
 
 
 @pytest.mark.parametrize(

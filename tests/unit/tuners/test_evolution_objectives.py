@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.unit.tuners.gates import with_gate
 from tuners import RegularizedEvolutionTuner, TunerArgumentError
+from tuners.testing import with_gate
 
 SPACE = {"width": {"_type": "randint", "_value": [1, 101]}}
 OBJECTIVES = {"default": "maximize", "size": "minimize"}
@@ -47,7 +47,7 @@ def test_the_archive_outlives_the_population():
     tuner = evolution()
     feed(tuner, [(0.9, 5.0), (0.5, 1.0), (0.4, 2.0)] + [(0.1, 50.0)] * 12)
     assert archived(tuner) == [0, 1]
-    assert all(one.parameter_id > 2 for one in tuner._population)
+    assert all(one["parameter_id"] > 2 for one in tuner.state()["population"])
     feed(tuner, [(0.95, 4.0)], first=15)
     assert archived(tuner) == [15, 1]
 
@@ -76,7 +76,7 @@ def test_a_state_from_before_there_was_an_archive_is_read():
 def test_results_that_are_not_finite_or_not_there():
     tuner = evolution()
     feed(tuner, [(float("nan"), 1.0), (0.5, float("inf"))])
-    assert not tuner._population
+    assert tuner.state()["population"] == []
     assert not archived(tuner)
     with pytest.raises(ValueError, match="'size'"):
         tuner.receive_trial_result(2, {}, {"default": 0.5})

@@ -12,9 +12,9 @@ import sys
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate
 from tests.unit.tuners.test_storm import CASES, make
 from tuners import NoMoreTrialError, ParentFailed
+from tuners.testing import with_gate
 
 ABREAST = 8
 TRIALS = 400
@@ -40,8 +40,7 @@ class Led:
     """Trials abreast that end in any order; counts what is called."""
 
     def __init__(self, case: str) -> None:
-        self.tuner = make(case, FULL if case in OF_NETWORKS else {})
-        self.tuner._bequeath_gate = OpenGate()
+        self.tuner = with_gate(make(case, FULL if case in OF_NETWORKS else {}))
         self.dice = random.Random(3)
         self.running: dict[int, object] = {}
         self.asked = 0

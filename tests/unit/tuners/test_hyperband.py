@@ -7,11 +7,16 @@ import threading
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.hyperband import HyperbandTuner, bracket, halvings
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}}
+
+
+def kept(tuner):
+    """Trials whose results the tuner has not forgotten."""
+    return [number for number, _, _ in tuner.state()["results"]]
 
 
 def hyperband(gate=None, **arguments):
@@ -79,13 +84,13 @@ def test_minimize_and_from_scratch():
 
 
 def test_a_rung_waits_for_the_one_before_and_the_next_bracket_does_not():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = hyperband(gate)
     rung = {n: tuner.generate_parameters(n) for n in range(9)}
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(9)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     assert tuner.generate_parameters(13)["budget"] == 1
     for n in reversed(rung):
         assert not answer
@@ -120,11 +125,7 @@ def test_a_trial_by_hand_is_not_promoted():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = hyperband(Refusing())
+    tuner = hyperband(RefusingGate())
     run(tuner, range(8))
     late = tuner.generate_parameters(8)
     with pytest.raises(NoMoreTrialError, match="trial 8 of the rung before"):
@@ -147,13 +148,13 @@ def test_restored_anywhere_it_goes_on_as_if_never_stopped():
 
 
 def test_a_round_is_kept_as_long_as_one_of_its_requests_waits():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = hyperband(gate, max_budget=3, bracket=1)  # rounds of four trials
     first = {n: tuner.generate_parameters(n) for n in range(3)}
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(3)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     finish(tuner, 1, first[1], 5.0)
     for n in (0, 1):
         tuner.trial_end(n, n == 1)
@@ -167,7 +168,7 @@ def test_a_round_is_kept_as_long_as_one_of_its_requests_waits():
     thread.join(120)
     assert answer[0]["restore_path"] == "trials/1"
     finish(tuner, 3, answer[0], 1.0)
-    assert min(tuner._results) == 36
+    assert min(kept(tuner)) == 36
 
 
 def test_calls_repeated_in_the_order_of_answers_are_answered_as_they_were():
@@ -193,9 +194,9 @@ def test_calls_repeated_in_the_order_of_answers_are_answered_as_they_were():
 def test_a_number_that_never_comes_is_not_waited_for_for_ever():
     tuner = hyperband(max_budget=3, bracket=1)
     run(tuner, [0, 1, 2, *range(4, 400)])
-    assert min(tuner._results) == 0
+    assert min(kept(tuner)) == 0
     run(tuner, range(400, 800))
-    assert min(tuner._results) == 796
+    assert min(kept(tuner)) == 796
 
 
 def test_five_thousand_trials_leave_no_trace_but_one_round():
@@ -203,8 +204,8 @@ def test_five_thousand_trials_leave_no_trace_but_one_round():
     longest = 0
     for first in range(0, 5000, 100):
         run(tuner, range(first, first + 100))
-        longest = max(longest, len(tuner._ended), len(tuner._results))
-    assert longest <= tuner._trials == 22
+        longest = max(longest, len(tuner.state()["ended"]), len(kept(tuner)))
+    assert longest <= 22  # in a round
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import threading
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
 from trial_runtime.morphism import chain
-from tuners import NoMoreTrialError, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, TunerArgumentError
 from tuners.growth import applied
 from tuners.morphing import MorphingEvolutionTuner, NetworkMorphismTuner
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 BLOCKS = [{"width": 2, "kernel": 3}, {"width": 2, "kernel": 3}]
 SPACE = {"lr": {"_type": "loguniform", "_value": [1e-3, 1e-1]}}
@@ -61,7 +61,7 @@ def test_algorithm_1_of_the_paper():
 
 
 def test_a_step_waits_for_all_of_the_one_before():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = climb(gate)
     founder = tuner.generate_parameters(0)
     finish(tuner, 0, founder, 1.0)
@@ -70,7 +70,7 @@ def test_a_step_waits_for_all_of_the_one_before():
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(5)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(1)
     for n in (4, 2, 1, 3):
         assert not answer
         finish(tuner, n, step[n], float(n))
@@ -111,11 +111,7 @@ def test_without_a_founder_everybody_is_one():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = climb(Refusing())
+    tuner = climb(RefusingGate())
     founder = tuner.generate_parameters(0)
     with pytest.raises(NoMoreTrialError, match="trial 0 of the step before"):
         tuner.generate_parameters(1)

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, PBTTuner, TunerArgumentError, UnknownParent, WaitNotAllowed
+from tuners import NoMoreTrialError, PBTTuner, TunerArgumentError, UnknownParent
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1e-1]},
@@ -138,7 +138,7 @@ def test_the_toy_of_figure_2_is_solved_by_copying_and_only_by_it():
 
 
 def test_a_member_waits_for_itself_alone():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = pbt(gate, population_size=2)
     founders = [tuner.generate_parameters(n) for n in range(2)]
     finish(tuner, 1, founders[1], 1.0)
@@ -146,7 +146,7 @@ def test_a_member_waits_for_itself_alone():
     answer = []
     thread = threading.Thread(target=lambda: answer.append(tuner.generate_parameters(2)))
     thread.start()
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0)
     assert tuner.generate_parameters(3)["restore_path"] == "trials/1"  # the other one goes on
     assert not answer
     finish(tuner, 0, founders[0], 2.0)
@@ -157,7 +157,7 @@ def test_a_member_waits_for_itself_alone():
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
 def test_one_that_diverged_or_crashed_takes_over_from_the_best(value):
-    tuner = pbt(OpenGate(failed={3} if value is None else set()), exploit="tournament")
+    tuner = pbt(OpenGate(failed={3} if value is None else ()), exploit="tournament")
     for n in range(5):
         parameters = tuner.generate_parameters(n)
         if n != 3:
@@ -194,10 +194,11 @@ def test_requests_that_became_no_trial_are_stepped_over():
                 raise UnknownParent(6)
             return list(parents)
 
-    tuner = pbt(Gap())
+    gate = Gap()
+    tuner = pbt(gate)
     run(tuner, range(5), lambda n, _: float(n + 1))
     assert tuner.generate_parameters(11)["restore_path"] == "trials/1"
-    assert tuner._bequeath_gate.waited[-3:] == [(6,), (1,), (1,)]
+    assert gate.waited[-3:] == [(6,), (1,), (1,)]
 
 
 def test_a_trial_by_hand_is_no_member():
@@ -218,11 +219,7 @@ def test_weights_that_are_missing_are_nobodys_source():
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = pbt(Refusing(), population_size=2)
+    tuner = pbt(RefusingGate(), population_size=2)
     founders = [tuner.generate_parameters(n) for n in range(2)]
     with pytest.raises(NoMoreTrialError, match="multiThread is false"):
         tuner.generate_parameters(2)
@@ -277,18 +274,19 @@ def test_generations_apart_are_the_same_search_whatever_finishes_first():
 
 
 def test_generations_apart_wait_for_all_of_the_one_before():
-    tuner = pbt(asynchronous=False, population_size=3)
+    gate = OpenGate()
+    tuner = pbt(gate, asynchronous=False, population_size=3)
     run(tuner, range(3), lambda n, _: float(n))
-    tuner._bequeath_gate.waited.clear()
+    gate.waited.clear()
     tuner.generate_parameters(4)
-    assert tuner._bequeath_gate.waited[:3] == [(0,), (1,), (2,)]
+    assert gate.waited[:3] == [(0,), (1,), (2,)]
 
 
 def test_sixty_four_requests_at_once():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        gate = TicketGate()
+        gate = ScriptedGate()
         tuner = pbt(gate, population_size=8)
         answers, errors = {}, []
         answered = threading.Condition()
@@ -323,13 +321,14 @@ def test_sixty_four_requests_at_once():
 
 
 def test_five_thousand_trials_leave_no_trace_but_the_population():
-    tuner = pbt()
+    gate = OpenGate()
+    tuner = pbt(gate)
     run(tuner, range(100), lambda n, _: float(n))
     early = len(json.dumps(tuner.state()))
-    waits = len(tuner._bequeath_gate.waited)
+    waits = len(gate.waited)
     run(tuner, range(100, 5000), lambda n, _: float(n))
     assert len(json.dumps(tuner.state())) < early * 1.2
-    assert len(tuner._bequeath_gate.waited) < waits * 55  # two waits a request, as before
+    assert len(gate.waited) < waits * 55  # two waits a request, as before
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, with_gate
-from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.schedules import ScheduleTuner, schedule
+from tuners.testing import OpenGate, RefusingGate, with_gate
 
 ROWS = [
     {"trial": 0, "save_path": "trials/0", "restore_path": None, "parameters.lr": 0.1},
@@ -41,11 +41,12 @@ def test_rows_that_are_missing_are_named():
 
 
 def test_it_is_run_again_step_by_step():
-    tuner = with_gate(ScheduleTuner(json.loads(json.dumps(FOUND))))
+    gate = OpenGate()
+    tuner = with_gate(ScheduleTuner(json.loads(json.dumps(FOUND))), gate)
     steps = [tuner.generate_parameters(n) for n in range(3)]
     assert [step.get("restore_path") for step in steps] == [None, "trials/0", "trials/1"]
     assert [step["lr"] for step in steps] == [0.5, 0.4, 0.2]
-    assert tuner._bequeath_gate.waited == [(0,), (1,)]
+    assert gate.waited == [(0,), (1,)]
     with pytest.raises(NoMoreTrialError, match="all 3 steps"):
         tuner.generate_parameters(3)
     steps[2]["layer"]["size"] = 99
@@ -60,11 +61,7 @@ def test_a_step_that_failed_ends_the_schedule():
 
 
 def test_without_threads_and_after_a_restart():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    one, other = (with_gate(ScheduleTuner(FOUND), Refusing()) for _ in range(2))
+    one, other = (with_gate(ScheduleTuner(FOUND), RefusingGate()) for _ in range(2))
     one.generate_parameters(0)
     with pytest.raises(NoMoreTrialError, match="step 0 has not ended"):
         one.generate_parameters(1)

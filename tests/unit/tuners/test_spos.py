@@ -8,14 +8,18 @@ import threading
 import numpy as np
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, TicketGate, with_gate
-from tuners import NoMoreTrialError, ParentFailed, SPOSTuner, TunerArgumentError, WaitNotAllowed
+from tuners import NoMoreTrialError, ParentFailed, SPOSTuner, TunerArgumentError
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
 OPTIONS = ["conv3", "conv5", "skip"]
 NAMES = ["a", "b", "c", "d"]
 SPACE = {name: {"_type": "choice", "_value": OPTIONS} for name in NAMES}
 #: What a path is worth: each block has one best option.
 WORTH = {"conv3": 0.0, "conv5": 1.0, "skip": 0.4}
+
+
+def best_of(tuner, generation):
+    return dict(tuner.state()["best"])[generation]
 
 
 def spos(gate=None, **arguments):
@@ -132,7 +136,7 @@ def test_the_best_of_all_generations_are_bred_from_however_old():
     values = iter([0.9, 0.5, 0.6, 0.1])
     history = run(tuner, range(1, 5), lambda n, _: next(values))
     tuner.generate_parameters(5)
-    best = [tuple(own.values()) for own, _ in tuner._best[2]]
+    best = [tuple(own.values()) for own, _ in best_of(tuner, 2)]
     assert best == [tuple(history[n][name] for name in NAMES) for n in (1, 3)]
 
 
@@ -155,7 +159,7 @@ def test_the_supernet_trains_and_paths_only_restore():
 
 
 def test_paths_wait_for_the_supernet_and_generations_for_one_another():
-    gate = TicketGate()
+    gate = ScriptedGate()
     tuner = spos(gate, population_size=2)
     supernet = tuner.generate_parameters(0)
     answers = {}
@@ -165,7 +169,7 @@ def test_paths_wait_for_the_supernet_and_generations_for_one_another():
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(1, 5)]
     [thread.start() for thread in threads]
-    assert gate.blocked.wait(120)
+    gate.until_blocked(0, threads=4)
     assert not answers
     finish(tuner, 0, supernet, 0.3)
     gate.open(0)
@@ -217,7 +221,7 @@ def test_what_failed_is_not_bred_from_and_a_space_of_few_paths_repeats_them():
     history |= run(tuner, [4], lambda n, _: 1.0)
     assert {history[n]["a"] for n in range(1, 5)} == set(OPTIONS)
     tuner.generate_parameters(5)
-    assert all(own["a"] != history[2]["a"] for own, _ in tuner._best[1])
+    assert all(own["a"] != history[2]["a"] for own, _ in best_of(tuner, 1))
 
 
 def test_a_supernet_that_failed_is_trained_again_and_then_given_up():
@@ -247,15 +251,11 @@ def test_a_trial_that_a_user_proposed_is_neither_supernet_nor_path():
     assert tuner.generate_parameters(2)["restore_path"] == "trials/1"
     tuner.receive_trial_result(3, dict.fromkeys(NAMES, "conv5"), 99.0, customized=True)
     tuner.generate_parameters(4)
-    assert tuner._best[1] == []
+    assert best_of(tuner, 1) == []
 
 
 def test_without_threads_it_asks_to_be_asked_again():
-    class Refusing(OpenGate):
-        def wait(self, parents, mode, timeout):
-            raise WaitNotAllowed("multiThread is false")
-
-    tuner = spos(Refusing(), population_size=2)
+    tuner = spos(RefusingGate(), population_size=2)
     supernet = tuner.generate_parameters(0)
     with pytest.raises(NoMoreTrialError, match="trial 0 has not ended"):
         tuner.generate_parameters(1)

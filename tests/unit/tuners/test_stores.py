@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.tuners.gates import OpenGate, with_gate
 from tuners import ParentFailed, Tuner, WaitNotAllowed
 from tuners.errors import WaitWithLock
 from tuners.stores import StoreView
-
-
-class Gate(OpenGate):
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[tuple[object, ...]] = []
-        self.held: list[tuple[object, ...]] = []
-
-    def wait_for_version(self, store, number, by, timeout):
-        self.asked.append((store, number, by, timeout))
-        if by in self.failed:
-            raise ParentFailed(by, "published no version")
-        return number or 7
-
-    def hold(self, store, numbers):
-        self.held.append((store, numbers))
+from tuners.testing import OpenGate, with_gate
 
 
 @pytest.fixture
-def tuner() -> Tuner:
-    return with_gate(Tuner(), Gate())
+def gate() -> OpenGate:
+    return OpenGate(versions={"omega": 2})
 
 
-def test_either_a_number_or_a_trial(tuner):
+@pytest.fixture
+def tuner(gate: OpenGate) -> Tuner:
+    return with_gate(Tuner(), gate)
+
+
+def test_either_a_number_or_a_trial(tuner, gate):
     assert tuner.wait_for_version("omega", 3) == 3
-    assert tuner.wait_for_version("omega", by=4, timeout=2) == 7
-    assert tuner._bequeath_gate.asked == [("omega", 3, None, None), ("omega", 0, 4, 2)]
-    tuner._bequeath_gate.failed.add(5)
+    assert tuner.wait_for_version("omega", by=4, timeout=2) == 3
+    assert gate.waited_for_versions == [("omega", 3, None), ("omega", 0, 4)]
+    gate.failed[5] = "killed"
     assert tuner.wait_for_version("omega", by=5, fallback=None) is None
     with pytest.raises(ParentFailed, match="published no version"):
         tuner.wait_for_version("omega", by=5)
+
+
+def test_the_gate_gets_the_timeout():
+    class Recorder(OpenGate):
+        def wait_for_version(self, store, number, by, timeout):
+            self.asked = (store, number, by, timeout)
+            return 7
+
+    gate = Recorder()
+    assert with_gate(Tuner(), gate).wait_for_version("omega", by=4, timeout=2) == 7
+    assert gate.asked == ("omega", 0, 4, 2)
 
 
 @pytest.mark.parametrize("named", [{}, {"number": 1, "by": 2}, {"number": 0}, {"number": -3}])
@@ -58,12 +58,18 @@ def test_slips(tuner):
         Tuner().wait_for_version("omega", 3)
 
 
-def test_holding_names_all_of_a_store_and_leaves_stand_ins_alone(tuner):
+def test_holding_names_all_of_a_store_and_leaves_stand_ins_alone(tuner, gate):
     store = tuner.shared_store("omega")
     store.hold(3, 1, 3, 0)
+    assert gate.held == {"omega": (1, 3)}
     store.hold()
-    assert tuner._bequeath_gate.held == [("omega", (1, 3)), ("omega", ())]
-    with_gate(Tuner()).shared_store("omega").hold(3)
+    assert gate.held == {"omega": ()}
+
+    class Bare:
+        def wait(self, parents, mode, timeout):
+            return list(parents)
+
+    with_gate(Tuner(), Bare()).shared_store("omega").hold(3)
     Tuner().shared_store("omega").hold(3)
 
 

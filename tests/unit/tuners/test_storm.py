@@ -79,13 +79,13 @@ def test_no_tuner_is_left_out():
 @pytest.mark.parametrize("case", CASES)
 def test_a_storm_with_and_without_a_restart(case):
     calm = Storm(lambda: make(case))
-    proposals = calm.run()
-    assert len(proposals) + len(calm.without) == 200
+    proposals = calm.blow()
+    assert len(proposals) + len(calm.abandoned) == 200
     assert len(proposals) > 180
     paths = [one["save_path"] for one in proposals.values() if "save_path" in one]
     assert len(set(paths)) == len(paths)
     restarted = Storm(lambda: make(case), restart_at=90, stale=12)
-    again = restarted.run()
-    assert len(again) + len(restarted.without) == 200
+    again = restarted.blow()
+    assert len(again) + len(restarted.abandoned) == 200
     if case not in RACING:
         assert again == proposals

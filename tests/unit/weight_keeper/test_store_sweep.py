@@ -151,19 +151,15 @@ def test_without_an_answer_or_with_a_version_that_cannot_be_read_nothing_goes(
 
 
 @pytest.mark.parametrize("point", ["listed", "granted", "removed"])
-def test_a_keeper_that_dies_anywhere_leaves_a_store_that_is_whole(
-    bench: Bench, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_keeper_that_dies_anywhere_leaves_a_store_that_is_whole(bench: Bench, point: str) -> None:
     first = bench.write(1, "a")
     second = bench.write(2, "b", first)
     bench.write(3, "c", second)
     bench.strike(first, second)
     bench.attempts.over = {(1, 1), (2, 1), (3, 1)}
-    plan = failpoints._Plan(f"keeper.versions.{point}=raise:EIO")
-    with monkeypatch.context() as patched:
-        patched.setattr(failpoints, "_plan", plan)
-        with pytest.raises(PassingBackendError):
-            bench.sweep.look()
+    plan = f"keeper.versions.{point}=raise:EIO"
+    with failpoints.planned(plan), pytest.raises(PassingBackendError):
+        bench.sweep.look()
     bench.all_load()
     bench.sweep = bench.new_sweep()  # of another head, which the answer was not given to
     bench.removed.clear()

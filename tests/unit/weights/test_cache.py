@@ -43,7 +43,7 @@ class Original:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightsCache:
     # However full the disk of whoever runs this.
-    monkeypatch.setattr(module, "_SPARED_BYTES", 0)
+    monkeypatch.setattr(module, "SPARED_BYTES", 0)
     return WeightsCache(str(tmp_path / "cache"), 100_000, stall_s=PATIENCE_S)
 
 
@@ -298,8 +298,8 @@ def test_a_full_disk_is_the_caches_own_matter(
 def test_some_of_the_disk_is_left_to_others(
     cache: WeightsCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SPARED_BYTES", 1 << 60)
-    monkeypatch.setattr(module, "_SPARED_PART", 1.0)
+    monkeypatch.setattr(module, "SPARED_BYTES", 1 << 60)
+    monkeypatch.setattr(module, "SPARED_PART", 1.0)
     file = Original(b"something")
     with pytest.raises(CacheUnusable, match="no room"):
         file.through(cache)

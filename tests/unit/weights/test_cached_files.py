@@ -22,7 +22,7 @@ SIZE = 50_000  # elements: 400 kB, well above what a copy is worth
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(cache_module, "_SPARED_BYTES", 0)
+    monkeypatch.setattr(cache_module, "SPARED_BYTES", 0)
     monkeypatch.setattr(files, "_warned", False)
     folder = tmp_path / "cache"
     monkeypatch.setenv("BEQUEATH_WEIGHTS_CACHE", f"always:10000000:{folder}")

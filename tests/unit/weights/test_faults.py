@@ -49,8 +49,8 @@ class Time:
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
     found = Time()
-    monkeypatch.setattr(faults, "_clock", lambda: found.now)
-    monkeypatch.setattr(faults, "_sleep", found.sleep)
+    monkeypatch.setattr(faults, "clock", lambda: found.now)
+    monkeypatch.setattr(faults, "sleep", found.sleep)
     return found
 
 
@@ -185,7 +185,7 @@ def test_a_load_that_fails_is_told_why_or_done_again(
     assert advice in str(caught.value)
     monkeypatch.undo()
     if again:
-        monkeypatch.setattr(faults, "_sleep", passing.sleep)
+        monkeypatch.setattr(faults, "sleep", passing.sleep)
         stumbling = fail(monkeypatch, "open", code, part, 2)
         assert load(root / "1", digest=done.digest)["w"].sum() == 9
         assert stumbling.left == 0
@@ -218,7 +218,7 @@ def test_plain_files(root: Path, monkeypatch: pytest.MonkeyPatch, passing: Time,
     assert type(caught.value).__name__ == expected
     monkeypatch.undo()
     if again:
-        monkeypatch.setattr(faults, "_sleep", passing.sleep)
+        monkeypatch.setattr(faults, "sleep", passing.sleep)
         fail(monkeypatch, "open", code, "1.pt", 2)
         assert verify_tree(str(root / "1.pt"), told.digest).nbytes == 7
 
@@ -243,7 +243,6 @@ def test_by_failpoints(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trial_runtime import failpoints
 
     for code, kind in (("EROFS", StorageReadOnly), ("EACCES", StorageDenied)):
-        plan = failpoints._Plan(f"weights.data.written=raise:{code}")
-        monkeypatch.setattr(failpoints, "_plan", plan)
-        with pytest.raises(kind):
+        plan = f"weights.data.written=raise:{code}"
+        with failpoints.planned(plan), pytest.raises(kind):
             save({"w": np.ones(3)}, root / "1")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import trial_runtime
-from trial_runtime.agent.attempts.readiness import _verify_parent
+from trial_runtime.agent.attempts.readiness import verify_parent
 from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
 from trial_runtime.session_file import SessionFile
 from trial_runtime.weights import digest_tree, load, save, verify
@@ -132,7 +132,7 @@ def child(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             restore_kind="files", weights_root=str(root), stale_timeout_s=0.0,
         )  # fmt: skip
         monkeypatch.setattr("trial_runtime.session._current", _Session(file))
-        _verify_parent(file)
+        verify_parent(file)
         return file
 
     monkeypatch.setattr(roots, "_configured", None)

@@ -80,7 +80,7 @@ def test_a_shared_folder_is_asked_about_before_the_first_pause(
     """From the mount on, the highest first: a name that was missing hides all below it."""
     asked: list[str] = []
     monkeypatch.setattr(patience, "mount_of", lambda path: Mount(str(tmp_path), "nfs4", {}))
-    monkeypatch.setattr(patience, "_ask_server", asked.append)
+    monkeypatch.setattr(patience, "ask_server", asked.append)
     (tmp_path / "gen" / "1").mkdir(parents=True)
     path = str(tmp_path / "gen" / "1")
     pauses: list[float] = []

@@ -21,7 +21,7 @@ from trial_runtime.weights.storage.mounted import Mount
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """All folders are taken for a share, and pauses take no time."""
     monkeypatch.setattr(choosing, "mount_of", lambda path: Mount("/", "nfs4", {}))
-    monkeypatch.setattr(faults, "_sleep", lambda pause_s: None)
+    monkeypatch.setattr(faults, "sleep", lambda pause_s: None)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_handle_that_goes_stale_within_a_read(
 def test_a_handle_that_stays_stale(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(state(), root / "1")
     now = iter(range(0, 10_000, 5))
-    monkeypatch.setattr(faults, "_clock", lambda: float(next(now)))
+    monkeypatch.setattr(faults, "clock", lambda: float(next(now)))
 
     def preadv(fd: int, buffers: Any, offset: int) -> int:
         raise OSError(errno.ESTALE, "Stale file handle")

@@ -133,8 +133,8 @@ def test_a_stale_handle_is_waited_out_for_as_long_as_announced_weights_are(
     """An export that was taken back comes again after 40 s: longer than a step is repeated."""
     published = save({"w": np.ones(3)}, root / "1")
     clock = LaggingClock()
-    monkeypatch.setattr(faults, "_clock", lambda: clock.now_s)
-    monkeypatch.setattr(faults, "_sleep", clock.sleep)
+    monkeypatch.setattr(faults, "clock", lambda: clock.now_s)
+    monkeypatch.setattr(faults, "sleep", clock.sleep)
     real = os.open
 
     def stale(path: str, *how: int, **at: int) -> int:

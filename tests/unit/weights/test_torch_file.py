@@ -13,9 +13,14 @@ torch = pytest.importorskip("torch")
 
 from trial_runtime.errors import CorruptWeights, WeightsError  # noqa: E402
 from trial_runtime.weights import load  # noqa: E402
-from trial_runtime.weights.loading import torch_file  # noqa: E402
 
 pytestmark = pytest.mark.torch
+
+#: Records of a zip file: APPNOTE 4.3.16, 4.3.15, 4.3.14 and 4.3.12.
+END = struct.Struct("<4s4H2LH")
+LOCATOR = struct.Struct("<4sLQL")
+END_64 = struct.Struct("<4sQ2H2L4Q")
+RECORD = struct.Struct("<4s6H3L5H2L")
 
 
 @pytest.fixture
@@ -64,11 +69,11 @@ def test_compressed_records_are_refused_before_anything_is_unpacked(file: Path) 
 
 def test_records_that_share_their_bytes_are_counted_each(file: Path) -> None:
     raw = file.read_bytes()
-    end = torch_file._END.unpack_from(raw, len(raw) - 22)
+    end = END.unpack_from(raw, len(raw) - 22)
     count, length, begin = end[4:7]
     directory = raw[begin : begin + length] * 100
     many = (*end[:3], count * 100, count * 100, len(directory), begin, 0)
-    file.write_bytes(raw[:begin] + directory + torch_file._END.pack(*many))
+    file.write_bytes(raw[:begin] + directory + END.pack(*many))
     with pytest.raises(CorruptWeights, match="would take more than"):
         load(file)
 
@@ -82,9 +87,9 @@ def test_only_the_form_that_torch_writes_is_read(file: Path) -> None:
         file.write_bytes(raw[:cut])
         with pytest.raises(CorruptWeights):
             load(file)
-    many = list(torch_file._END.unpack_from(raw, len(raw) - 22))
+    many = list(END.unpack_from(raw, len(raw) - 22))
     many[4] = many[3] = 0xFFFF
-    file.write_bytes(raw[: many[5] + many[6]] + torch_file._END.pack(*many))
+    file.write_bytes(raw[: many[5] + many[6]] + END.pack(*many))
     with pytest.raises(CorruptWeights, match="directory cannot be read"):
         load(file)
 
@@ -95,24 +100,22 @@ def test_sizes_beyond_four_gigabytes_stand_elsewhere_in_the_directory(
 ) -> None:
     """As torch writes large files: sizes in an extra field, counts in a directory of 64 bits."""
     raw = file.read_bytes()
-    end = torch_file._END.unpack_from(raw, len(raw) - 22)
+    end = END.unpack_from(raw, len(raw) - 22)
     count, begin = end[4], end[6]
     at, records = begin, b""
     for _ in range(count):
-        record = list(torch_file._RECORD.unpack_from(raw, at))
+        record = list(RECORD.unpack_from(raw, at))
         name, extra, note = record[10:13]
-        text = raw[at + torch_file._RECORD.size :][:name]
-        at += torch_file._RECORD.size + name + extra + note
+        text = raw[at + RECORD.size :][:name]
+        at += RECORD.size + name + extra + note
         wide = struct.pack("<HHQQ", 1, 16, size or record[9], size or record[8])
         record[8] = record[9] = 0xFFFFFFFF
         record[11], record[12] = len(wide), 0
-        records += torch_file._RECORD.pack(*record) + text + wide
+        records += RECORD.pack(*record) + text + wide
     where = begin + len(records)
-    wide_end = torch_file._END_64.pack(
-        b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, len(records), begin
-    )
-    locator = torch_file._LOCATOR.pack(b"PK\x06\x07", 0, where, 1)
-    last = torch_file._END.pack(b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    wide_end = END_64.pack(b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, len(records), begin)
+    locator = LOCATOR.pack(b"PK\x06\x07", 0, where, 1)
+    last = END.pack(b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
     file.write_bytes(raw[:begin] + records + wide_end + locator + last)
     if fits:
         assert load(file)["w"][999] == 999

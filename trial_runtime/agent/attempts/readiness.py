@@ -57,14 +57,14 @@ class Readying:
             self._helper.submit(lambda: self._on_share(attempt), done)
         elif session.restore_kind == "files":
             self._helper.submit(
-                lambda: _verify_parent(session), lambda _none, error: ready(attempt, error)
+                lambda: verify_parent(session), lambda _none, error: ready(attempt, error)
             )
         else:
             ready(attempt, None)
 
     def _on_share(self, attempt: Attempt) -> SessionFile:
         session = located(self._config, attempt.start, attempt.session)
-        _verify_parent(session)
+        verify_parent(session)
         if session.save_path is not None:
             make_room(session.save_path, attempt.number)
         if session.checkpoints is not None and self._config.trial.command is not None:
@@ -72,7 +72,7 @@ class Readying:
         return session
 
 
-def _verify_parent(session: SessionFile) -> None:
+def verify_parent(session: SessionFile) -> None:
     """Verify plain files of a parent; weights in our format are verified as they are loaded."""
     if session.restore_kind == "files" and session.restore_path is not None:
         from trial_runtime.weights.read.plain import verify_tree

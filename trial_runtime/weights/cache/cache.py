@@ -42,8 +42,8 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: The least that an entry counts for, so that many small ones are bounded as well.
 _LEAST_ENTRY_BYTES: Final = 4096
 #: Free space that is left to others: the smaller of these bytes and this part of the disk.
-_SPARED_BYTES: Final = 1 << 30
-_SPARED_PART: Final = 0.05
+SPARED_BYTES: Final = 1 << 30
+SPARED_PART: Final = 0.05
 #: How long another process may fetch without a byte of progress before we go without it.
 STALL_S: Final = 60.0
 _FETCHES: Final = 2  # the second after bytes that were not those announced
@@ -245,7 +245,7 @@ class WeightsCache:
         used = sum(size for _, size, _ in entries)
         system = os.statvfs(self._entries)
         free = system.f_bavail * system.f_frsize
-        spared = min(_SPARED_BYTES, int(system.f_blocks * system.f_frsize * _SPARED_PART))
+        spared = min(SPARED_BYTES, int(system.f_blocks * system.f_frsize * SPARED_PART))
         excess = max(used + wanted - self.max_bytes, wanted + spared - free)
         if wanted > self.max_bytes or excess > used:
             raise self._no_room(nbytes, free)

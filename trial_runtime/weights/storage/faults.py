@@ -80,9 +80,9 @@ WINDOWS_S: Final[Mapping[Behaviour, float]] = {
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 
-# Replaced in tests.
-_clock: Callable[[], float] = time.monotonic
-_sleep: Callable[[float], None] = time.sleep
+#: The time that steps are repeated by, and how their pauses pass: for whoever has another one.
+clock: Callable[[], float] = time.monotonic
+sleep: Callable[[float], None] = time.sleep
 
 
 def behaviour_of(fault: OSError, path: str) -> Behaviour | None:
@@ -113,7 +113,7 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
         StorageError: see :func:`named`.
         OSError: what the table does not have, and that nothing is there.
     """
-    begun = _clock()
+    begun = clock()
     pause = 0.0
     while True:
         try:
@@ -121,9 +121,9 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
         except OSError as fault:
             behaviour = behaviour_of(fault, path)
             window_s = WINDOWS_S.get(behaviour, 0.0) if behaviour is not None else 0.0
-            left = begun + window_s - _clock()
+            left = begun + window_s - clock()
             if left <= 0:
-                error = named(fault, path, needed_bytes=needed_bytes, waited_s=_clock() - begun)
+                error = named(fault, path, needed_bytes=needed_bytes, waited_s=clock() - begun)
                 if error is None:
                     raise
                 raise error from fault
@@ -131,7 +131,7 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
                 pause = _FIRST_PAUSE_S / 2
                 continue
             pause = min(max(2 * pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
-            _sleep(min(pause, left))
+            sleep(min(pause, left))
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def revalidate(path: str, top: str = "/") -> None:
         except OSError:
             return  # not there yet, or a file: the look that follows will find out
         try:
-            _ask_server(at)
+            ask_server(at)
         finally:
             os.close(fd)
 
@@ -97,7 +97,7 @@ def revalidate_shared(path: str) -> None:
         revalidate(path, mount.point)
 
 
-def _ask_server(path: str) -> None:
+def ask_server(path: str) -> None:
     statx = _statx()
     if statx is not None:
         import ctypes

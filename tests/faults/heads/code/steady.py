@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-import time
 
+from tests.support import hold
 from tuners import Tuner
 
 
@@ -50,7 +50,7 @@ def count(parameters):
     while not os.path.exists(parameters["release"]) and step != parameters["steps"]:
         bq.report_intermediate(step)
         step += 1
-        time.sleep(0.05)
+        hold.pace(0.05)
     bq.save_weights({"steps": np.full(1, step)})
     bq.report_final(step)
     if os.path.exists(parameters["release"]):

@@ -37,7 +37,7 @@ def _plain(state):
     return {**state, "state": {k: str(v) for k, v in state["state"].items()}}
 
 
-def _numbers(state):
+def numbers(state):
     return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
 
 
@@ -47,7 +47,7 @@ def trial(parameters):
     with open(os.path.join(bq.checkpoint_dir(), "began"), "a") as file:
         file.write(f"{bq.attempt()}:{began}\n")
     bq.save_artefact("began", f"{began}".encode())
-    state["dice"] = _numbers(state["dice"])
+    state["dice"] = numbers(state["dice"])
     for now in train(state, STEPS):
         bq.report_intermediate(float(now["step"]))
         bq.save_checkpoint({**now, "dice": _plain(now["dice"])})

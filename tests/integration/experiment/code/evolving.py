@@ -4,10 +4,10 @@ import os
 import signal
 import sys
 import threading
-import time
 
 import numpy as np
 
+from tests.support import hold
 from tuners import NoMoreTrialError, ParentFailed, Tuner
 
 
@@ -163,7 +163,7 @@ def train(parameters):
         sys.stdout.flush()
         os._exit(7)
     if trouble == "slow":
-        time.sleep(parameters.get("seconds", 30))
+        hold.pace(parameters.get("seconds", 30))
     return None
 
 
@@ -174,10 +174,10 @@ def slow(parameters):
 
     for step in range(10):
         bq.report_intermediate(float(step))
-        time.sleep(0.05)
+        hold.pace(0.05)
     gate = os.environ.get("GATE")
-    while gate and bq.trial_id() >= int(os.environ["HELD"]) and not os.path.exists(gate):
-        time.sleep(0.02)
+    if gate and bq.trial_id() >= int(os.environ["HELD"]):
+        hold.until(gate)
     if "save_path" in parameters:
         bq.save_weights({"generation": np.ones(1)})
     return 1.0
@@ -200,13 +200,13 @@ def until_told(parameters):
             return None
         bq.report_intermediate(float(step))
         step += 1
-        time.sleep(0.02)
+        hold.pace()
     return 1.0
 
 
 def slow_child(parameters):
     """As train, long enough that a sweep falls into the run."""
-    time.sleep(0.15)
+    hold.pace(0.15)
     return train(parameters)
 
 

@@ -1,7 +1,8 @@
 """Trials that fail in the ways that a policy is there for."""
 
 import os
-import time
+
+from tests.support import hold
 
 
 def missing_package(parameters):
@@ -24,7 +25,7 @@ def too_long_at_first(parameters):
     first = os.path.join(os.environ["SCRATCH"], "first")
     if not os.path.exists(first):
         open(first, "w").close()
-        time.sleep(60)
+        hold.for_ever()
     return 1.0
 
 
@@ -36,7 +37,6 @@ def fills_the_disk(parameters):
     if trial_id() == 0:
         with open(ballast, "wb") as file:
             file.write(b"x" * int(os.environ["BALLAST_BYTES"]))
-        while os.path.exists(ballast):
-            time.sleep(0.05)
-    time.sleep(0.1)
+        hold.until(lambda: not os.path.exists(ballast))
+    hold.pace(0.1)
     return 1.0

@@ -1,10 +1,10 @@
 """A trial whose result follows from its parameters alone, and a tuner that keeps no state."""
 
 import os
-import time
 
 import numpy as np
 
+from tests.support import hold
 from tuners import RegularizedEvolutionTuner
 
 
@@ -20,10 +20,10 @@ def score(parameters):
     held from trial ``HELD`` on until the file ``GATE`` is there."""
     import trial_runtime as bq
 
-    time.sleep(0.02)
+    hold.pace()
     gate = os.environ.get("GATE")
-    while gate and bq.trial_id() >= int(os.environ["HELD"]) and not os.path.exists(gate):
-        time.sleep(0.02)
+    if gate and bq.trial_id() >= int(os.environ["HELD"]):
+        hold.until(gate)
     generation = np.zeros(1)
     if "restore_path" in parameters:
         bq.load_weights(into={"generation": generation})

@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 import trial_runtime as bq
+from tests.support import hold
 from trial_runtime import session
 from tuners import Tuner
 
@@ -64,8 +65,7 @@ def share():
 def _wait_for_the_others(folder, number):
     open(os.path.join(folder, f"here-{number}"), "w").close()
     give_up = time.monotonic() + 60
-    while len(os.listdir(folder)) < WRITERS and time.monotonic() < give_up:
-        time.sleep(0.01)
+    hold.until(lambda: len(os.listdir(folder)) >= WRITERS or time.monotonic() > give_up)
 
 
 def share_and_die():
@@ -76,8 +76,7 @@ def share_and_die():
 
         def ask_and_die(offer):
             threading.Thread(target=ask, args=(offer,), daemon=True).start()
-            while ours.link._receipted < ours.link._sent or not ours.link._sent:
-                time.sleep(0.005)
+            hold.until(lambda: ours.link._receipted >= ours.link._sent > 0)
             os.kill(os.getpid(), signal.SIGKILL)
 
         ours.link.ask = ask_and_die

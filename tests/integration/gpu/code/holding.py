@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 import trial_runtime as t
+from tests.support.hold import until
 
 
 def hold(parameters: dict[str, Any]) -> float:
@@ -14,6 +14,5 @@ def hold(parameters: dict[str, Any]) -> float:
     assert visible.split(",") == list(t.devices())
     t.report_intermediate({"default": 0.0, "devices": visible, "pid": os.getpid()})
     folder = parameters["gates"]
-    while not any(os.path.exists(f"{folder}/{name}") for name in ("all", visible)):
-        time.sleep(0.05)
+    until(lambda: any(os.path.exists(f"{folder}/{name}") for name in ("all", visible)))
     return 1.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import wait_until
 from tests.system.nfs.conftest import Share
 from tests.system.nfs.machine import ROOT
 from tests.system.nfs.rig import why_not
@@ -212,14 +213,19 @@ def test_a_full_export(share: Share, clerks: list[Desk]) -> None:
 
 def _when_there_is_room(desk: Desk, point: str) -> dict[str, Any]:
     """Save; a server may keep a file that was removed for some moments, and its room."""
-    for _ in range(90):
+    saved: dict[str, Any] = {}
+
+    def is_saved() -> bool:
+        path = f"{point}/3"
         try:
-            path = f"{point}/3"
-            return dict(desk.ask("save", root=point, path=path, number=3, nbytes=4 << 20))
+            saved.update(desk.ask("save", root=point, path=path, number=3, nbytes=4 << 20))
         except Refused as error:
             assert error.name == "DiskFull", error  # noqa: PT017
-            time.sleep(1.0)
-    raise AssertionError("the room of what was not saved never came back")
+            return False
+        return True
+
+    wait_until(is_saved, "the room of what was not saved comes back")
+    return saved
 
 
 def test_an_export_that_is_turned_read_only(share: Share, clerks: list[Desk]) -> None:

@@ -51,7 +51,7 @@ def test_a_pruner_prunes_what_it_prunes_in_optuna(name, arguments):
     assessor = make_assessor("OptunaPruner", {"pruner": name, "prunerArgs": arguments})
     study = optuna.create_study(
         direction="maximize",
-        study_name=assessor._study.study_name,  # which Hyperband draws its brackets from
+        study_name=assessor.study.study_name,  # which Hyperband draws its brackets from
         pruner=getattr(optuna.pruners, name)(**arguments),
     )
     dice = random.Random(4)

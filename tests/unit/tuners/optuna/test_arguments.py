@@ -68,7 +68,7 @@ def test_objects_of_optuna_are_written_by_name():
             "samplerArgs": {"crossover": {"name": "SBXCrossover", "eta": 2.0}},
         },
     )
-    crossover = tuner._study.sampler._child_generation_strategy._crossover
+    crossover = tuner.study.sampler._child_generation_strategy._crossover
     assert type(crossover).__name__ == "SBXCrossover"
     make_assessor(
         "OptunaPruner",

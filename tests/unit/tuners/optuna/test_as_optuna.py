@@ -114,7 +114,7 @@ def test_a_result_that_is_not_finite_is_a_failed_trial():
     for number, value in enumerate([float("nan"), float("inf"), 1.0]):
         tuner.receive_trial_result(number, tuner.generate_parameters(number), value)
         tuner.trial_end(number, True)
-    states = [trial.state.name for trial in tuner._study.trials]
+    states = [trial.state.name for trial in tuner.study.trials]
     assert states == ["FAIL", "FAIL", "COMPLETE"]
 
 
@@ -126,7 +126,7 @@ def test_a_trial_by_hand_is_seen_where_it_lies_in_the_space():
     tuner.receive_trial_result(5, inside, 2.0, customized=True)
     tuner.receive_trial_result(6, {**inside, "units": 4000}, 3.0, customized=True)
     tuner.receive_trial_result(7, {"units": 9}, 3.0, customized=True)
-    trials = tuner._study.trials
+    trials = tuner.study.trials
     assert [trial.state.name for trial in trials] == ["RUNNING", "COMPLETE"]
     assert trials[1].params["units"] == 33
     assert trials[1].params["conv/some/kernel"] == 2

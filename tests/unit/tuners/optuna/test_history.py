@@ -29,7 +29,7 @@ def fresh(name, space=SPACE, **more):
 
 
 def kept(tuner):
-    return {trial.number: trial for trial in tuner._study.get_trials(deepcopy=False)}
+    return {trial.number: trial for trial in tuner.study.get_trials(deepcopy=False)}
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -48,7 +48,7 @@ def test_a_proposal_that_is_not_suggested_again_is_taken_as_it_was():
     foreign = {**fresh("TPE").generate_parameters(0), "units": 12, "momentum": 0.125}
     tuner.restore_proposal(0, foreign)
     tuner.receive_trial_result(0, foreign, 1.0)
-    told = [trial for trial in tuner._study.trials if trial.state.name == "COMPLETE"]
+    told = [trial for trial in tuner.study.trials if trial.state.name == "COMPLETE"]
     assert [trial.params["units"] for trial in told] == [12]
 
 

@@ -9,7 +9,6 @@ from dispatcher.weight_keeper import Keep, Policy, WeightKeeper
 from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
 from tests.unit.weights.remote.conftest import Lab, assert_same, broken, state
 from trial_runtime import failpoints
-from trial_runtime.failpoints import _Plan
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.pushing import Pushed
 from trial_runtime.weights.remote.storage import RemoteStorage
@@ -67,12 +66,10 @@ def test_objects_that_kept_weights_refer_to_stay(family: Family) -> None:
     assert_same(lab.loaded("9.1", "t/3", family.digest(3)), family.state_of(3))
 
 
-def test_records_go_before_objects_and_an_interruption_is_made_up_for(
-    family: Family, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_go_before_objects_and_an_interruption_is_made_up_for(family: Family) -> None:
     lab = family.lab
-    monkeypatch.setattr(failpoints, "_plan", _Plan("remote.file.removed@3=raise:EIO"))
-    with pytest.raises(PassingBackendError):
+    plan = "remote.file.removed@3=raise:EIO"
+    with failpoints.planned(plan), pytest.raises(PassingBackendError):
         family.keeper().sweep(lambda trials: trials)
     assert len(lab.place.listing("published")) == 1
     assert any(row.removed_at is None for row in family.ledger.removals())
