@@ -27,7 +27,6 @@ from nfs_setup.step_packages import Packages
 FSTAB = "/etc/fstab"
 
 _LASTS = ("auto", "automount", "fstab", "no")
-
 _ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
 
 

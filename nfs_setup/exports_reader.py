@@ -12,7 +12,6 @@ from nfs_setup.exports import FOLDER
 from nfs_setup.host import Files, Host
 
 _OCTAL = frozenset(b"01234567")
-
 _BLANK = frozenset(b" \t\n\r\v\f")
 
 

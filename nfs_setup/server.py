@@ -29,7 +29,6 @@ from nfs_setup.walk import MODE_BITS
 _MODE = "2770"
 
 _MEMORY = frozenset({"tmpfs", "ramfs"})
-
 _NETWORK = frozenset({"nfs", "nfs4"})
 
 

@@ -51,3 +51,10 @@ class Step(Protocol):
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
         """Add to the data of :meth:`before` what could be known only now."""
+
+
+class KnownBefore:
+    """Base of steps of which all is known before they are made."""
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """Add nothing."""

@@ -10,13 +10,13 @@ from typing import Any
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 _COMMAND_S = 60.0
 
 
 @dataclass(frozen=True)
-class Commands:
+class Commands(KnownBefore):
     """Commands that bring something about, and those that take it back, in their order."""
 
     title: str
@@ -43,9 +43,6 @@ class Commands:
             if not ran.ok:
                 raise MachineRefuses(ran.message, where=" ".join(command))
 
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
-
 
 def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     """Run the commands that take a step back.
@@ -66,7 +63,7 @@ def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(KnownBefore):
     """A look at what the steps before have done; if it fails, they are taken back. ``look`` returns
     what is wrong, or an empty text."""
 
@@ -93,6 +90,3 @@ class Check:
         wrong = self.look(host)
         if wrong:
             raise MachineRefuses(wrong, where=self.title, hint=self.hint)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""

@@ -10,11 +10,11 @@ from typing import Any
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 
 @dataclass(frozen=True)
-class WriteFile:
+class WriteFile(KnownBefore):
     """A file with this text and nothing else. ``reload`` runs after it changed, either way."""
 
     path: str
@@ -66,9 +66,6 @@ class WriteFile:
         else:
             host.write(self.path, new, found.mode, found.uid, found.gid)
         reload(host, self.reload)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Add nothing: everything was known before."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any
 from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 #: What ``getent`` is asked for: no option, and nothing that a shell would read.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}\$?")
 
 
 @dataclass(frozen=True)
-class Folder:
+class Folder(KnownBefore):
     """A folder that is there, and as wanted if ``uid``, ``gid`` and ``mode`` are given."""
 
     path: str
@@ -64,9 +64,6 @@ class Folder:
         for folder in _missing(host, self.path):
             host.make_folder(folder, 0o755)
         host.set_owner(self.path, self.mode, self.uid, self.gid)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Add nothing: everything was known before."""
 
 
 def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from nfs_setup.host import Host, Ran
 from nfs_setup.ledger import Ledger
 from nfs_setup.mount_table import mount_at, named, users_of
 from nfs_setup.mounts import Mount
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 #: Seconds for a server to answer.
 _MOUNT_S = 45.0
@@ -23,7 +23,7 @@ _NOT_SHOWN = ("x-systemd.", "_netdev", "nofail", "noauto", "actimeo=", "nconnect
 
 
 @dataclass(frozen=True)
-class MountShare:
+class MountShare(KnownBefore):
     """A share that is mounted."""
 
     source: str
@@ -63,9 +63,6 @@ class MountShare:
         there = mount_at(host, self.point)
         if there is None or not there.is_nfs:
             raise MachineRefuses("mount said yes and nothing is mounted", where=self.point)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Add nothing: everything was known before."""
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:

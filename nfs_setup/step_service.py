@@ -122,7 +122,6 @@ def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 _LEVELS = tuple(f"/etc/rc{level}.d" for level in "0123456S")
-
 _UNITS = "/etc/systemd/system"
 
 #: A path, and where it leads; an empty text for a folder of links.

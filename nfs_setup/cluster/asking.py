@@ -1,20 +1,22 @@
 """One machine asked over a connection: looked at first; then code and request go in, and a report
-comes back."""
+comes back.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nfs_setup import errors
 from nfs_setup.cluster.members import Inventory, Member
-from nfs_setup.cluster.program import Program
-from nfs_setup.cluster.remote import Remote
-from nfs_setup.errors import MachineRefuses, SetupError
+from nfs_setup.cluster.remote import Program, Remote, Unreachable
+from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 from nfs_setup.host import Ran
 from nfs_setup.report import Line, Note, Report
 from nfs_setup.request import VERBS, Request, ServerRequest
+from nfs_setup.verify.peers import PeerHangs, PeerLost
 
 OLDEST = (3, 9)
 
@@ -33,15 +35,16 @@ _SUDO = ("sudo", "-n", "--")
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Findings of a first look. ``become`` is put before a command so that root runs it."""
+class Access:
+    """Our access to a machine, as a first look shows it. ``become`` is put before a command
+    so that root runs it."""
 
     become: tuple[str, ...]
     identity: str  # the same for two names of one machine
     rootless: str = ""  # why nothing can be changed there, or nothing
 
 
-def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
+def look(remote: Remote, member: Member, *, needs_root: bool) -> Access:
     """See whether a request can be carried out there. Changes nothing. Blocks.
 
     Args:
@@ -65,11 +68,11 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
         )
     identity = f"{fields[4]} {fields[5]}"
     if fields[3] == "0":
-        return Ground((), identity)
+        return Access((), identity)
     ran = remote.run((*_SUDO, *argv), stdin=b"", limit_s=_LOOK_S)
     root = _fields(ran)
     if root is not None and root[3] == "0":
-        return Ground(_SUDO, identity)
+        return Access(_SUDO, identity)
     why = "there is no sudo" if ran.code == 127 else f"sudo -n says: {ran.message}"
     if needs_root:
         raise MachineRefuses(
@@ -77,7 +80,7 @@ def look(remote: Remote, member: Member, *, needs_root: bool) -> Ground:
             hint="log in as root (user: root), or allow sudo without a password (NOPASSWD); "
             "passwords for sudo are not supported",
         )
-    return Ground((), identity, why)
+    return Access((), identity, why)
 
 
 def _fields(ran: Ran) -> list[str] | None:
@@ -121,13 +124,13 @@ os.execvp(sys.argv[3], sys.argv[3:])
 """
 
 
-def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str, ...]:
+def as_owner(inventory: Inventory, member: Member, access: Access) -> tuple[str, ...]:
     """Return the beginning of a command there that has the owner of the share run the rest.
 
     Args:
         inventory: names the owner of the share.
         member: the machine.
-        ground: what was found there.
+        access: what was found there.
 
     Returns:
         Nothing where the inventory names no owner, or where we are not root: then the user of
@@ -135,9 +138,9 @@ def as_owner(inventory: Inventory, member: Member, ground: Ground) -> tuple[str,
     """
     share = inventory.server.request
     assert isinstance(share, ServerRequest)
-    if ground.rootless or not share.owner:
+    if access.rootless or not share.owner:
         return ()
-    return (*ground.become, member.python, "-I", "-c", _BECOME, share.owner, share.group)
+    return (*access.become, member.python, "-I", "-c", _BECOME, share.owner, share.group)
 
 
 #: Packages are downloaded meanwhile.
@@ -149,14 +152,14 @@ _KINDS["RollbackFailed"] = errors.RollbackFailed
 
 
 def ask(
-    remote: Remote, program: Program, ground: Ground, member: Member, request: Request
+    remote: Remote, program: Program, access: Access, member: Member, request: Request
 ) -> Report:
     """Carry a request out there. Blocks for :data:`LIMIT_S` at most.
 
     Args:
         remote: the machine, logged in.
         program: this package, packed.
-        ground: what was found there.
+        access: what was found there.
         member: the machine in the inventory.
         request: what to do there.
 
@@ -165,7 +168,7 @@ def ask(
     """
     document = {"verb": verb_of(request), **asdict(request)}
     ran = remote.run(
-        (*ground.become, *program.command(member.python)),
+        (*access.become, *program.command(member.python)),
         stdin=program.code + json.dumps(document).encode(),
         limit_s=LIMIT_S,
     )
@@ -173,8 +176,8 @@ def ask(
     if "error" in answer:
         raise error_of(answer["error"])
     report = report_of(answer)
-    if ground.rootless:
-        report.note(f"nothing can be changed there: not root, and {ground.rootless}", "warning")
+    if access.rootless:
+        report.note(f"nothing can be changed there: not root, and {access.rootless}", "warning")
     return report
 
 
@@ -211,12 +214,79 @@ def _answer(ran: Ran) -> dict[str, Any]:
             f"was not done after {LIMIT_S / 60:.0f} minutes",
             hint="look at what it does there; --status says how it stands",
         )
-    for line in reversed(ran.out.splitlines()):
-        if line.startswith("{"):
-            try:
-                document = json.loads(line)
-            except (ValueError, RecursionError):
-                break
-            if isinstance(document, dict):
-                return document
+    try:
+        document = json.loads(_last_object(ran))
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict):
+        return document
     raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.message}")
+
+
+def _last_object(ran: Ran) -> str:
+    """Return the last line of the output that may be a JSON object, among what logins print."""
+    return next((line for line in reversed(ran.out.splitlines()) if line.startswith("{")), "")
+
+
+class RemotePeer:
+    """A machine of a survey: a program for each request, of which nothing stays there.
+
+    Args:
+        name: the machine's name in findings.
+        remote: the machine, logged in.
+        program: this package, packed.
+        python: a Python of 3.9 or later there.
+        prefix: put before each command, to run it as somebody else.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        remote: Remote,
+        program: Program,
+        python: str = "python3",
+        prefix: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self._remote = remote
+        self._program = program
+        self._python = python
+        self._prefix = tuple(prefix)
+
+    def ask(self, request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:
+        """See :class:`~nfs_setup.verify.peers.Peer`."""
+        try:
+            ran = self._remote.run(
+                (*self._prefix, *self._program.command(self._python)),
+                stdin=self._program.code + json.dumps({"verb": "probe", **request}).encode(),
+                limit_s=limit_s,
+            )
+        except Unreachable as error:
+            raise PeerLost(error.message, hint=error.hint) from error
+        if ran.code == 124:
+            text = f"no answer in {limit_s:.0f} s"
+            raise PeerHangs(text, where=self.name)
+        line = _last_object(ran)
+        if not line:
+            text = f"gave no answer (exit code {ran.code}): {ran.message}"
+            raise PeerLost(text, where=self.name)
+        return self._answer(line)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _answer(self, line: str) -> Mapping[str, Any]:
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            raise PeerLost("its answer is no JSON", where=self.name) from None
+        if "too_old" in document:
+            version = ".".join(map(str, document["too_old"]))
+            raise PeerLost(
+                f"{self._python} is Python {version} there, and 3.9 is needed", where=self.name
+            )
+        if "error" in document:
+            error = document["error"] if isinstance(document["error"], dict) else {}
+            raise RequestRefused(str(error.get("message")), where=str(error.get("where", "")))
+        assert isinstance(document, dict)
+        return document

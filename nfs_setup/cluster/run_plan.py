@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nfs_setup.cluster.asking import Ground, ask, look
+from nfs_setup.cluster.asking import Access, ask, look
 from nfs_setup.cluster.members import SERVER
 from nfs_setup.cluster.plan import (
     DONE,
@@ -19,8 +19,7 @@ from nfs_setup.cluster.plan import (
     Outcome,
     Wave,
 )
-from nfs_setup.cluster.program import Program
-from nfs_setup.cluster.remote import Connect
+from nfs_setup.cluster.remote import Connect, Program
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
@@ -79,12 +78,12 @@ class RunPlan:
         """
         staged = [(wave, [Outcome(order) for order in wave.orders]) for wave in waves]
         outcomes = [outcome for _, stage in staged for outcome in stage]
-        grounds = self._look(outcomes)
+        accesses = self._look(outcomes)
         well = True
         for wave, stage in staged:
             going = [outcome for outcome in stage if not outcome.over]
             if well and not self.interrupted:
-                self._ask(going, grounds)
+                self._ask(going, accesses)
                 well = all(outcome.state == DONE for outcome in stage)
             elif not self.interrupted:
                 for outcome in going:
@@ -95,31 +94,31 @@ class RunPlan:
                 self._end(outcome, UNKNOWN if begun else LEFT_OUT, _interrupted(begun))
         return outcomes
 
-    def _look(self, outcomes: list[Outcome]) -> dict[str, Ground]:
-        grounds: dict[str, Ground] = {}
+    def _look(self, outcomes: list[Outcome]) -> dict[str, Access]:
+        accesses: dict[str, Access] = {}
 
-        def looked(outcome: Outcome) -> Ground:
+        def looked(outcome: Outcome) -> Access:
             member = outcome.order.member
             with self._connect(member) as remote:
                 return look(remote, member, needs_root=self._needs_root)
 
-        def keep(outcome: Outcome, ground: Ground) -> None:
-            grounds[outcome.name] = ground
+        def keep(outcome: Outcome, access: Access) -> None:
+            accesses[outcome.name] = access
             outcome.state = WAITING
             self._watch(outcome)
 
         self._work_off(outcomes, looked, LOOKING, keep)
-        self._refuse_same(outcomes, grounds)
-        return grounds
+        self._refuse_same(outcomes, accesses)
+        return accesses
 
-    def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
+    def _refuse_same(self, outcomes: list[Outcome], accesses: dict[str, Access]) -> None:
         """Refuse two names of one machine; only a login at both shows that."""
         first: dict[str, Outcome] = {}
         # The server first, whichever wave it is in.
         for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):
-            if outcome.name not in grounds:
+            if outcome.name not in accesses:
                 continue
-            other = first.setdefault(grounds[outcome.name].identity, outcome)
+            other = first.setdefault(accesses[outcome.name].identity, outcome)
             if other is outcome:
                 continue
             server = other.order.member.role == SERVER
@@ -131,12 +130,12 @@ class RunPlan:
             )
             self._end(outcome, FAILED, error)
 
-    def _ask(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
+    def _ask(self, outcomes: list[Outcome], accesses: dict[str, Access]) -> None:
         def asked(outcome: Outcome) -> Any:
             order = outcome.order
             with self._connect(order.member) as remote:
                 return ask(
-                    remote, self._program, grounds[outcome.name], order.member, order.request
+                    remote, self._program, accesses[outcome.name], order.member, order.request
                 )
 
         def keep(outcome: Outcome, report: Any) -> None:

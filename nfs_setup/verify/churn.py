@@ -23,11 +23,8 @@ from nfs_setup.verify.findings import Finding, Level, failed, pairs_text
 from nfs_setup.verify.peers import Asked
 
 _BODY_BYTES = 64 << 10
-
 _DIGEST_BYTES = 64
-
 _NUMBER_BYTES = 8
-
 _MOST_ROUNDS = 2000
 
 

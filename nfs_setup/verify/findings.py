@@ -87,7 +87,6 @@ _MEANINGS: dict[str, tuple[str, str]] = {
 }
 
 _MEANINGS["EPERM"] = _MEANINGS["EACCES"]
-
 _MEANINGS["EREMOTEIO"] = _MEANINGS["EIO"]
 
 

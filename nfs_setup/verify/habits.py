@@ -19,7 +19,6 @@ from nfs_setup.verify.findings import Finding, Level, failed
 from nfs_setup.verify.peers import Asked
 
 _LONGEST_NAME = 255
-
 _SPARSE_BYTES = 16 << 20
 
 

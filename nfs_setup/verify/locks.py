@@ -23,7 +23,6 @@ from nfs_setup.verify.findings import Finding, Level, meaning_of
 from nfs_setup.verify.peers import Asked
 
 _POLL_S = 0.02
-
 _TAKEN = ("EAGAIN", "EACCES")
 
 

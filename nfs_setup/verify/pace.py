@@ -25,7 +25,6 @@ from nfs_setup.verify.peers import Asked, Say
 from nfs_setup.verify.room import size_text
 
 _CHUNK_BYTES = 1 << 20
-
 _SMALL_BYTES = 4096
 
 
@@ -162,7 +161,6 @@ def _free_bytes(machine: Asked) -> int:
 #: A disk that turns has its fsync done in some 10 ms, a network adds one; beyond this
 #: each published trial waits noticeably.
 _SLOW_FSYNC_S = 0.1
-
 _SLOW_PUBLISH_S = 0.25
 
 #: Bytes a second. 100 Mbit/s has 12 MB/s: whatever is below has a fault or a neighbour.

@@ -123,7 +123,6 @@ sys.exit(main())
 """
 
 _MOST_BYTES = 8 << 20
-
 _END_S = 5.0
 
 

@@ -29,7 +29,6 @@ class Kind(NamedTuple):
 
 
 _TIMES = "clients set times by their own clocks"
-
 _OBJECTS = "objects behind a folder: renames copy, and locks are each machine's own"
 
 _KINDS: dict[str, Kind] = {

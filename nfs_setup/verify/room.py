@@ -8,11 +8,8 @@ from nfs_setup.verify.facts import Begun, Clock, MachineFacts, Surroundings
 from nfs_setup.verify.findings import Finding, Level
 
 _NO_ROOM_BYTES = 64 << 20
-
 _LITTLE_BYTES = 10 << 30
-
 _LITTLE_PART = 0.05
-
 _NO_INODES = 1000
 
 #: Seconds: a difference worth a word, and one that spoils something (ages of leftovers,

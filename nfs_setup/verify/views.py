@@ -56,7 +56,6 @@ CASES: dict[str, Case] = {
 }
 
 _BYTES = 192 << 10
-
 _SOON_S, _LATER_S = 0.01, 0.2
 
 
@@ -220,7 +219,6 @@ _UNNOTICED_S = 1.0
 
 
 _SHORTER = "see the load of the server and the network; on NFS, mount without nocto"
-
 _TOO_LATE = (
     "readers of weights give up after {:.0f} s: see whether both have the same folder of the "
     "same server, and its load; on NFS, mount without nocto and with acdirmax=60 or less"

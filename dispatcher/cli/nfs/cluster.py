@@ -61,7 +61,7 @@ def cluster(
     hosts = read_inventory(inventory)
     connect = logins(hosts, inventory.expanduser().absolute().parent)
     if verify:
-        from dispatcher.cli.nfs.cluster_verify import verify_cluster
+        from dispatcher.cli.nfs.verify import verify_cluster
 
         verify_cluster(hosts, connect, quick=quick, as_json=as_json)
         return

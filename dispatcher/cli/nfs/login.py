@@ -12,8 +12,7 @@ from dispatcher.errors import BackendError, UserError
 if TYPE_CHECKING:
     from dispatcher.ssh import SshConnection, SshTarget
     from nfs_setup.cluster.members import Inventory, Login, Member
-    from nfs_setup.cluster.program import Program
-    from nfs_setup.cluster.remote import Connect, Remote
+    from nfs_setup.cluster.remote import Connect, Program, Remote
     from nfs_setup.host import Ran
 
 #: For each step of a login: many at once slow one another down.
@@ -24,7 +23,7 @@ def setup_program() -> Program:
     """Return ``nfs_setup``, packed to be run on other machines."""
     import nfs_setup
     from dispatcher.remote_python.bundle import bundle_of
-    from nfs_setup.cluster.program import STAYS, Program
+    from nfs_setup.cluster.remote import STAYS, Program
 
     bundle = bundle_of(Path(nfs_setup.__file__).parent, without=STAYS)
     return Program(bundle.code, tuple(bundle.arguments()))

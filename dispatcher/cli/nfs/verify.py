@@ -13,15 +13,14 @@ import typer
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs import arguments as options
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 from dispatcher.terminal.console import note, print_json, say
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.remote import Remote
-    from nfs_setup.host import Ran
+    from nfs_setup.cluster.members import Inventory
+    from nfs_setup.cluster.remote import Connect
     from nfs_setup.verify import Finding, Peer, Place, Survey
-    from nfs_setup.verify.remote_peer import Run
 
 _MARKS = {
     "passes": ("✓", "green"),
@@ -31,7 +30,6 @@ _MARKS = {
 }
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 30
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def verify(
@@ -64,6 +62,61 @@ def verify(
         facts = survey(places, plan, (lambda _: None) if as_json else note)
     if not print_survey(facts, as_json):
         raise typer.Exit(ExitCode.GENERAL)
+
+
+def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_json: bool) -> None:
+    """Measure from all clients that can be reached, and print the findings.
+
+    Args:
+        inventory: the server and its clients.
+        connect: logs in to a member.
+        quick: measure each client alone, in some seconds.
+        as_json: print one JSON document.
+
+    Raises:
+        typer.Exit: if anything is wrong (1), or a client could not be asked (4).
+    """
+    from dispatcher.cli.failure import report
+    from nfs_setup.verify import Plan, survey
+
+    with contextlib.ExitStack() as closing:
+        places, errors = _clients(inventory, connect, closing)
+        if not places:
+            raise typer.Exit(report(errors[0]))
+        facts = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
+    well = print_survey(facts, as_json, errors)
+    if not as_json:
+        for error in errors:
+            report(error)
+    if errors or not well:
+        raise typer.Exit(ExitCode.ENVIRONMENT if well else ExitCode.GENERAL)
+
+
+def _clients(
+    inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
+) -> tuple[list[Place], list[BequeathError]]:
+    """Return the clients, logged in to until the end of the context, and errors of the others."""
+    from dispatcher.cli.nfs.login import setup_program
+    from nfs_setup.cluster.asking import RemotePeer, as_owner, look
+    from nfs_setup.errors import SetupError
+    from nfs_setup.request import ClientRequest
+    from nfs_setup.verify import Place
+
+    program = setup_program()
+    places: list[Place] = []
+    errors: list[BequeathError] = []
+    for member in inventory.clients:
+        assert isinstance(member.request, ClientRequest)
+        try:
+            remote = closing.enter_context(connect(member))
+            access = look(remote, member, needs_root=False)
+        except SetupError as error:
+            errors.append(PermanentBackendError(error.message, hint=error.hint, where=member.name))
+            continue
+        owner = as_owner(inventory, member, access)
+        peer = RemotePeer(member.name, remote, program, member.python, owner)
+        places.append(Place(peer, member.request.point, access.identity))
+    return places, errors
 
 
 def print_survey(
@@ -146,26 +199,11 @@ def host_and_path(text: str, here: str) -> tuple[str, str]:
 def _over_ssh(host: str, python: str, closing: contextlib.ExitStack) -> Peer:
     from dispatcher.cli.nfs.login import OverSsh, setup_program
     from dispatcher.ssh import SshTarget, connect
-    from nfs_setup.verify.remote_peer import RemotePeer
+    from nfs_setup.cluster.asking import RemotePeer
 
     user, _, name = host.rpartition("@")
     connection = closing.enter_context(connect(SshTarget(host=name, user=user)))
-    return RemotePeer(host, probe_runner(OverSsh(connection)), setup_program(), python)
-
-
-def probe_runner(remote: Remote, prefix: Sequence[str] = ()) -> Run:
-    """Return the function that runs programs on a machine; ``prefix`` is put before each."""
-
-    def run(argv: Sequence[str], stdin: bytes, limit_s: float) -> Ran:
-        from nfs_setup.cluster.remote import Unreachable
-        from nfs_setup.verify import PeerLost
-
-        try:
-            return remote.run((*prefix, *argv), stdin=stdin, limit_s=limit_s)
-        except Unreachable as error:
-            raise PeerLost(error.message, hint=error.hint) from error
-
-    return run
+    return RemotePeer(host, OverSsh(connection), setup_program(), python)
 
 
 def bytes_of(text: str) -> int:
@@ -174,12 +212,15 @@ def bytes_of(text: str) -> int:
     Raises:
         UserError: if it is no size, or one that tells nothing or fills disks.
     """
-    number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
-    if not number.isdigit() or unit not in _UNITS:
-        raise UserError("is no size", where=f"--size {text!r}", hint="write it as 64M or 2G")
-    nbytes = int(number) * _UNITS[unit]
+    from dispatcher.experiment.sizes import parse_size
+
+    where = f"--size {text!r}"
+    try:
+        nbytes = parse_size(text)
+    except ValueError:
+        raise UserError("is no size", where=where, hint="write it as 64M or 2G") from None
     if not _LEAST_BYTES <= nbytes <= _MOST_BYTES:
-        raise UserError("is not between 1M and 64G", where=f"--size {text!r}")
+        raise UserError("is not between 1M and 64G", where=where)
     return nbytes
 
 
