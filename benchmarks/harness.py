@@ -25,7 +25,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
-from dispatcher.leading.collector import walk_less
+from dispatcher.head.collector import walk_less
 from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig

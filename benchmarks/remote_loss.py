@@ -39,7 +39,7 @@ print((last - first) / (ends[last] - ends[first]), losses)
 """
 _TOKEN = """
 import sys
-from trial_runtime.weights.share import lay_token
+from trial_runtime.weights.storage.share import lay_token
 lay_token(sys.argv[1])
 """
 

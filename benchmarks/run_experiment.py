@@ -22,10 +22,10 @@ from typing import Any
 import psutil
 
 from benchmarks.counting import counting, waits_of
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head
-from dispatcher.leading.collector import walk_less
+from dispatcher.experiments.creating import create
+from dispatcher.head.collector import walk_less
+from dispatcher.head.head import Head
 
 #: Whose CPU time counts; the order of a sample.
 PARTS = ("head", "tuner", "agent")

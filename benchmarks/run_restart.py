@@ -21,9 +21,9 @@ from dispatcher.core import apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, State
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
 from dispatcher.wiring.settings import settings_of

@@ -20,12 +20,12 @@ import psutil
 
 from benchmarks.rows import median
 from benchmarks.run_experiment import TRIALS
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head
-from dispatcher.leading.collector import walk_less
-from dispatcher.past.compacted import compact
+from dispatcher.experiments.creating import create
+from dispatcher.head.collector import walk_less
+from dispatcher.head.head import Head
 from dispatcher.store import SqliteJournal
+from dispatcher.store.replay.folding import compact
 from dispatcher.store.verify import verify
 
 #: Trials after the last mark: when that is taken, all processes are still at work.

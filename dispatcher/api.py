@@ -22,12 +22,12 @@ from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.finding import known_folders
-from dispatcher.folders import ExperimentFolder
+from dispatcher.experiments import known_folders
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.status import is_led
 from dispatcher.notebook.code import NotebookCode
 from dispatcher.notebook.plotting import PlotFile, PlotKind, draw
-from dispatcher.queries.status import is_led
-from dispatcher.submitted import looked_up
+from dispatcher.wiring.submitted import looked_up
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
@@ -124,7 +124,7 @@ class Experiment:
             ExperimentNotFound: there is none.
             UserError: there are several.
         """
-        from dispatcher.finding.find import find_one
+        from dispatcher.experiments.find import find_one
 
         folder = find_one(str(experiment), None, others=True).folder
         record = ExperimentFolder(folder)
@@ -189,8 +189,8 @@ class Experiment:
             self.start()
         watching = None
         if not quiet:
-            from dispatcher.cli.scene import Observer
-            from dispatcher.cli.watching import Watching
+            from dispatcher.live_view.scene import Observer
+            from dispatcher.live_view.watching import Watching
 
             watching = Watching(Observer(self.folder, self.config.experiment_name))
             watching.start()
@@ -256,7 +256,7 @@ class Experiment:
 
     def why(self) -> str:
         """The reason why nothing, or not more, is running, in one sentence."""
-        from dispatcher.finding.explaining import explain
+        from dispatcher.experiments.why import explain
 
         return explain(self.folder)[1]
 

@@ -15,9 +15,10 @@ import psutil
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import BequeathError, PassingBackendError, UserError
-from dispatcher.leading.nested import refuse_nested
-from dispatcher.ownership import demand_ours
-from dispatcher.queries.status import LOCK_NAME, is_led, leader_of
+from dispatcher.folders.names import LOCK_NAME
+from dispatcher.folders.ownership import demand_ours
+from dispatcher.folders.status import is_led, leader_of
+from dispatcher.wiring.nesting import refuse_nested
 
 #: After the folder on the command line: lead even if another head does.
 TAKE_OVER = "--take-over"
@@ -171,8 +172,8 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
 def main() -> int:
     """Lead the experiment whose folder is the first argument."""
     from dispatcher.core.model import Phase
-    from dispatcher.head import Head
-    from dispatcher.leading.collector import walk_less
+    from dispatcher.head.collector import walk_less
+    from dispatcher.head.head import Head
     from dispatcher.notices import Notice, NoticeKind
 
     last: list[str] = [""]

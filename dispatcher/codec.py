@@ -21,7 +21,7 @@ UNREADABLE = (ValueError, RecursionError)
 
 EVENT_CLASSES: dict[str, type] = {cls.__name__: cls for cls in get_args(events.Event)}
 ACTION_CLASSES: dict[str, type] = {
-    cls.__name__: cls for cls in (*actions.TUNER_ACTIONS, *actions.WORKER_ACTIONS)
+    cls.__name__: cls for cls in get_args(actions.TunerAction | actions.WorkerAction)
 }
 _decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {
     name: msgspec.msgpack.Decoder(cls) for name, cls in {**EVENT_CLASSES, **ACTION_CLASSES}.items()

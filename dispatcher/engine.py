@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from dispatcher.channel import PeerMessage, Router
 from dispatcher.control.server import ControlServer, Handled
-from dispatcher.core import State, apply, check, judged_by, next_deadline
+from dispatcher.core import State, apply, check, judged_by, next_deadline, worker_of
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
@@ -48,28 +48,6 @@ CHECK_EVERY_S = 0.5
 #: Facts of users, signals and the weight keeper that may wait.
 INBOX = 10_000
 
-#: Facts whose loss in a power cut loses nothing: they are asked or reported again. A batch of
-#: nothing else is committed without waiting for the disk. A delivery is one of them: the tuner
-#: that took it runs beside the head and goes with the same power, the next one is built from
-#: what is on disk, and what a state of the tuner already holds is on disk with that state.
-_TRANSIENT = (
-    e.WaitStarted,
-    e.WaitGivenUp,
-    e.ForeignWaitSeen,
-    e.ForeignWaitOver,
-    e.DeliveryStandsStill,
-    e.ResultDelivered,
-    e.EndDelivered,
-    e.AttemptStarted,
-    e.TunerHostReady,
-    e.WorkerSuspect,
-    e.WorkerHeard,
-    e.WorkerOffers,
-    e.DiskLow,
-    e.DiskRecovered,
-)
-
-
 #: What others rest on: an attempt whose number must not be given again after a power cut, weights
 #: that are removed, an experiment that is reported as over.
 _BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)
@@ -78,10 +56,6 @@ _BINDING = (a.StartAttempt, a.GrantRemoval, a.GrantVersions, a.Finish)
 def _binds(actions: list[a.Action]) -> bool:
     """Whether what follows must not be undone by a power cut."""
     return any(isinstance(action, _BINDING) for action in actions)
-
-
-#: Facts beside which the journal's readers want to know where the attempt ran.
-_OF_ATTEMPTS = (e.AttemptStarted, e.AttemptEnded)
 
 
 class Watcher(Protocol):
@@ -260,7 +234,12 @@ class Engine(threading.Thread):
         at = self._clock()
         self._catch_up(facts)
         for owner, event in _with_what_judges(state, facts):
-            worker = _worker_of(state, event) if isinstance(event, _OF_ATTEMPTS) else None
+            row = e.CATALOGUE[type(event)]
+            worker = worker_of(state.trials, event)
+            if owner and _origin_of(owner) not in row.by:
+                text = f"it may not report {type(event).__name__}"
+                self._watcher.peer_fault(owner, ProtocolError(text))
+                continue
             if owner in self._backends and not self._is_its_own(event, owner):
                 text = f"it speaks of an attempt that is not its own: {_named(event)}"
                 self._watcher.peer_fault(owner, ProtocolError(text))
@@ -280,7 +259,7 @@ class Engine(threading.Thread):
                 continue
             entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
-            durable = durable or not isinstance(event, _TRANSIENT) or _binds(step.actions)
+            durable = durable or row.durable or _binds(step.actions)
             if self._debug:
                 check(state)
         before = self._row
@@ -288,7 +267,7 @@ class Engine(threading.Thread):
         self._commit(entries, durable=durable)
         failpoint("engine.batch.committed")
         for position, text in snapshots:
-            kept = sum(not isinstance(x.event, e.NOT_JOURNALLED) for x in entries[:position])
+            kept = sum(e.is_journalled(entry.event) for entry in entries[:position])
             self._journal.save_snapshot(Snapshot(before + kept, text))
             failpoint("engine.snapshot.kept")
             if self._compactor is not None and before + kept == self._row:
@@ -330,9 +309,9 @@ class Engine(threading.Thread):
 
     def _perform(self, actions: list[a.Action]) -> None:
         for action in actions:
-            if isinstance(action, a.TUNER_ACTIONS):
+            if isinstance(action, a.TunerAction):
                 self._tuner.perform(action)
-            elif isinstance(action, a.WORKER_ACTIONS):
+            elif isinstance(action, a.WorkerAction):
                 self._backend_of(action.worker).perform(action)
             else:
                 self._watcher.act(action)
@@ -378,10 +357,8 @@ def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
         yield fact
 
 
-def _worker_of(state: State, event: e.AttemptStarted | e.AttemptEnded) -> str | None:
-    """The worker that runs the attempt, as long as the attempt is the one that is believed."""
-    trial = state.trials.get(event.trial)
-    return trial.worker if trial is not None and trial.attempt == event.attempt else None
+def _origin_of(owner: str) -> e.Origin:
+    return e.Origin.TUNER if owner == "tuner" else e.Origin.WORKER
 
 
 def _named(event: e.Event) -> str:

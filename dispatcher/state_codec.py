@@ -25,9 +25,9 @@ from dispatcher.errors import ProtocolError
 #: Trials in each part but the first: some tens of kilobytes.
 TRIALS_A_PART: Final = 256
 
-#: Trials have parts of their own; ``dirty`` is of the moment (trials touched since the last
-#: commit); ``queue_classes`` is computed from ``queued``.
-_LEFT_OUT: Final = frozenset({"trials", "dirty", "queue_classes"})
+#: Trials have parts of their own; ``dirty`` (trials touched since the last commit), ``trigger`` and
+#: ``trace`` are of the moment; ``queue_classes`` is computed from ``queued``.
+_LEFT_OUT: Final = frozenset({"trials", "dirty", "trigger", "trace", "queue_classes"})
 
 #: Fields whose names have changed since states were first stored, with the names in the bytes.
 _STORED_NAMES: Final = {

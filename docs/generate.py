@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from dispatcher.cli.nni.page import verbs_markdown
 from dispatcher.cli.reference import reference_markdown as commands
-from dispatcher.experiment.nni.page import page as from_nni
 from dispatcher.experiment.schema import reference_markdown as configuration
+from dispatcher.nni.commands.page import verbs_markdown
+from dispatcher.nni.files.page import page as from_nni
 
 DOCS = Path(__file__).parent
 

@@ -15,7 +15,7 @@ from typing import Literal
 DEFAULT_ACDIRMAX_S = 60
 
 #: How long readers wait for announced weights to become visible, at least, and for how much
-#: longer than the mount caches folders (trial_runtime.weights.patience).
+#: longer than the mount caches folders (trial_runtime.weights.storage.patience).
 READER_PATIENCE_S = 75
 _MARGIN_S = 15
 

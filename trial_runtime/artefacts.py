@@ -6,7 +6,7 @@ import os
 from typing import BinaryIO, Final
 
 from trial_runtime.api_errors import ArtefactRefused
-from trial_runtime.weights import confined
+from trial_runtime.weights.storage import confined
 
 #: Largest artefact (bytes). Larger things are weights, or belong on a disk of the author's.
 MAX_BYTES: Final = 64 << 20

@@ -12,7 +12,8 @@ so one that was given up and lives on (a zombie) overwrites nothing of its succe
 can see its successor's folder it is refused.
 
 Whoever may write to the weights root can guess these names and put links there. So everything
-is made, renamed and removed by a walk that follows none (:mod:`~trial_runtime.weights.confined`).
+is made, renamed and removed by a walk that follows none
+(:mod:`~trial_runtime.weights.storage.confined`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from typing import Any, Final, NamedTuple
 
 from trial_runtime.api_errors import AttemptSuperseded
 from trial_runtime.errors import PathError, WeightsError
-from trial_runtime.weights import confined
-from trial_runtime.weights.paths import CHECKPOINTS_NAME
+from trial_runtime.weights.storage import confined
+from trial_runtime.weights.storage.paths import CHECKPOINTS_NAME
 
 #: Checkpoints of one attempt that are kept: the newest, and one should the disk spoil it.
 KEPT: Final = 2
@@ -99,7 +100,7 @@ class Checkpoints:
             PathThroughLink: somebody has put a link in the way.
         """
         from trial_runtime import weights
-        from trial_runtime.weights.roots import Located
+        from trial_runtime.weights.storage.roots import Located
 
         with confined.folder(self._own, make=True):
             pass
@@ -132,7 +133,7 @@ class Checkpoints:
         are those of :func:`trial_runtime.weights.load`.
         """
         from trial_runtime import weights
-        from trial_runtime.weights.roots import Located
+        from trial_runtime.weights.storage.roots import Located
 
         with confined.folder(self._own, make=True):
             pass  # attempts before this one see that it has begun

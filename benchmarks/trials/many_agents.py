@@ -16,8 +16,8 @@ import zmq
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
 
 HEARTBEAT_S = 1.0
 LINGER_S = 0.01  # as the real one

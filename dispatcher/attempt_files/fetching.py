@@ -22,7 +22,7 @@ from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.ports import AttemptFiles, FileEntry
 from trial_runtime.errors import PathError
-from trial_runtime.weights import confined
+from trial_runtime.weights.storage import confined
 
 #: Kinds of files that an attempt may leave: its output, the files it kept, its working directory,
 #: and its trial's checkpoints.

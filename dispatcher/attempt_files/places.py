@@ -16,8 +16,8 @@ from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiment.weights_place import RootUrl
-from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.ownership import demand_ours
+from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
 from dispatcher.ports import AttemptFiles
@@ -25,7 +25,7 @@ from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.machines import LOCAL, Place, machine_of, packer, places
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.environment import base_environment, resolve_references
+from trial_runtime.agent.runners.environment import base_environment, resolve_references
 from trial_runtime.checkpoints import folder_of
 from trial_runtime.endpoint import Endpoint
 

@@ -9,7 +9,7 @@ from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.backends.files.here import LocalFiles
 from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import BequeathError
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.ports import AttemptFiles
 
 

@@ -12,26 +12,28 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from dispatcher.backends.service import ServiceBackend
 from dispatcher.core.actions import LaunchWorker, StartAttempt, WorkerAction
 from dispatcher.core.events import (
+    OF_ATTEMPTS,
     AttemptEnded,
-    AttemptStarted,
     Event,
     FinalReported,
     MetricReported,
-    WeightsPublished,
+    Origin,
+    VersionOffered,
     WorkerHeard,
     WorkerJoined,
     WorkerLost,
-    WorkerOffers,
     WorkerSuspect,
+    reported_by,
 )
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
 
 #: Seconds between two looks of the thread at its backend.
@@ -47,8 +49,8 @@ CLOSE_S = 2.0
 #: Errors after which trying again soon mends nothing.
 _HOPELESS = (PermanentBackendError, ProtocolError)
 
-_OF_WORKERS = (WorkerJoined, WorkerLost, WorkerSuspect, WorkerHeard, WorkerOffers)
-_OF_ATTEMPTS = (AttemptStarted, MetricReported, FinalReported, WeightsPublished, AttemptEnded)
+#: A service has no shared stores.
+_REPORTED = reported_by(Origin.WORKER) - {VersionOffered}
 
 #: The bounds on metrics, where nobody sets others.
 _USUAL = TrialSpec(".")
@@ -141,19 +143,21 @@ class _Incarnation:
 
     def _judge(self, event: Event) -> None:
         """Check an event. Raises ``ProtocolError`` for one that a backend may not report."""
-        if isinstance(event, _OF_WORKERS):
-            if event.worker != self.worker:
-                raise ProtocolError(f"it speaks of the worker {event.worker!r}")
-            if isinstance(event, WorkerJoined):
-                self.known = set(event.holds)
-        elif isinstance(event, _OF_ATTEMPTS):
-            attempt = (event.trial, event.attempt)
+        kind = type(event)
+        if kind not in _REPORTED:
+            raise ProtocolError(f"it says {kind.__name__}")
+        of: Any = event
+        if kind in OF_ATTEMPTS:
+            attempt = (of.trial, of.attempt)
             if attempt not in self.known:
-                raise ProtocolError(f"it speaks of attempt {event.trial}.{event.attempt}")
+                raise ProtocolError(f"it speaks of attempt {of.trial}.{of.attempt}")
             if isinstance(event, AttemptEnded):
                 self.known.discard(attempt)
-        else:
-            raise ProtocolError(f"it says {type(event).__name__}")
+            return
+        if of.worker != self.worker:
+            raise ProtocolError(f"it speaks of the worker {of.worker!r}")
+        if isinstance(event, WorkerJoined):
+            self.known = set(event.holds)
 
     def _fits(self, event: Event) -> bool:
         """Whether a metric is valid: a report of a trial is relayed by somebody else's code, and is

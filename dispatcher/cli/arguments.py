@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.safe_text import made_safe
+from dispatcher.terminal.safe_text import made_safe
 
 
 def _complete_experiment(incomplete: str) -> list[str]:
     """Return ids and names with that prefix; none, rather than an error, while the user types."""
-    from dispatcher.finding.find import completions
+    from dispatcher.experiments.find import completions
 
     return completions(incomplete)
 

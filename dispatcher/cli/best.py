@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, print_json
+from dispatcher.terminal.console import note, print_json
 
 #: Trials that are shown without ``--number``.
 _FEW = 5
@@ -33,8 +33,8 @@ def best(
     Of several objectives: the trials that no other one beats in all of them (the Pareto front).
     """
     from dispatcher import queries
-    from dispatcher.cli.leaderboard import print_front, print_leaders
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
+    from dispatcher.terminal.leaderboard import print_front, print_leaders
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:

@@ -12,12 +12,12 @@ import typer
 from dispatcher.background import kill_experiment, spawn_head
 from dispatcher.chaos import Supervisor
 from dispatcher.cli.closing import print_closing
-from dispatcher.cli.console import note
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
+from dispatcher.terminal.console import note
 
 #: Signals that are the head's to interpret.
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

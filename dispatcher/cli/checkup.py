@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dispatcher.cli import formatting
 from dispatcher.errors import BackendError
-from dispatcher.folders import run_folder
+from dispatcher.folders.experiment_folder import run_folder
 from dispatcher.store.filesystem import filesystem_type, is_network
+from dispatcher.terminal import formatting
 from trial_runtime.torch_version import why_unsafe
 
 #: A socket's path may have 107 bytes on Linux and 103 on macOS; ours end in names like

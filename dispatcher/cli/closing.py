@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.cli import formatting
-from dispatcher.cli.console import heading, print_json, say
-from dispatcher.cli.leaderboard import print_front, print_leaders
 from dispatcher.core.model import Phase
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import heading, print_json, say
+from dispatcher.terminal.leaderboard import print_front, print_leaders
 
 _LEADERS = 5
 

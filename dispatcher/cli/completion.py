@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.console import pass_on
+from dispatcher.terminal.console import pass_on
 
 
 class Shell(StrEnum):

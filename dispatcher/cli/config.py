@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dispatcher.cli.console import print_json, say
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.terminal.console import print_json, say
 
 CONFIG: Table = {
     "schema": CommandEntry(
-        "config:schema", "Print the JSON Schema of experiment files, for editors."
+        "cli.config:schema", "Print the JSON Schema of experiment files, for editors."
     ),
     "reference": CommandEntry(
-        "config:reference", "Print every key with its type, default and meaning."
+        "cli.config:reference", "Print every key with its type, default and meaning."
     ),
 }
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import ExperimentFile
-from dispatcher.cli.console import note, pass_on
+from dispatcher.terminal.console import note, pass_on
 
 Target = Annotated[
     str, typer.Option("--to", metavar="FORM", help="What to convert to; there is 'native' only.")

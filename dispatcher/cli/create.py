@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dispatcher.cli.arguments import ExperimentFile, Json
-from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.run import Changes, Name, configured, make_folder
+from dispatcher.terminal.console import note, print_json, say
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig

@@ -13,13 +13,13 @@ import typer
 from dispatcher.cli import checkup
 from dispatcher.cli.arguments import Folder, Json
 from dispatcher.cli.checkup import Finding, Level
-from dispatcher.cli.console import print_json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.gpu_checkup import check_gpus
-from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.cli.share_checkup import check_share
 from dispatcher.errors import BequeathError
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.terminal.console import print_json
+from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -57,7 +57,7 @@ def doctor(
 
 
 def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.finding.known_folders import default_folder, with_default_folder
+    from dispatcher.experiments.known_folders import default_folder, with_default_folder
 
     yield from checkup.check_python()
     yield from checkup.check_packages()
@@ -107,7 +107,7 @@ def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
 
 
 def _left_behind(folder: Path | None) -> Iterator[Finding]:
-    from dispatcher.finding.find import all_experiments
+    from dispatcher.experiments.find import all_experiments
     from dispatcher.queries import ExperimentStatus
 
     listings = all_experiments(folder)
@@ -124,7 +124,7 @@ def _left_over_processes() -> Iterator[Finding]:
     """Report agents and tuner hosts whose head is gone: they end by themselves after headGrace."""
     import psutil
 
-    from dispatcher.queries.status import is_led
+    from dispatcher.folders.status import is_led
 
     for process in psutil.process_iter(["cmdline"]):
         folder = experiment_of(process.info["cmdline"] or [])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import traceback
 
-from dispatcher.cli.console import emit, styled
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.safe_text import keep_lines, safe_text
 from dispatcher.errors import BequeathError, InternalError
+from dispatcher.terminal.console import emit, styled
+from dispatcher.terminal.safe_text import keep_lines, safe_text
 
 
 def report(error: BequeathError) -> ExitCode:

@@ -13,13 +13,13 @@ import typer
 
 from dispatcher.cli.closing import print_closing
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.scene import Observer
-from dispatcher.cli.watching import Watching
 from dispatcher.core.model import Phase
+from dispatcher.live_view.scene import Observer
+from dispatcher.live_view.watching import Watching
 from dispatcher.notices import Notice, NoticeKind
 
 if TYPE_CHECKING:
-    from dispatcher.head import Head
+    from dispatcher.head.head import Head
 
 #: Notices that are printed; the others are in the log, or in the picture.
 _SHOWN = {
@@ -50,8 +50,8 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
         typer.Exit: unless the experiment is completed.
         BequeathError: another head leads it or has taken over, or the head ended early.
     """
-    from dispatcher.head import Head
-    from dispatcher.leading.collector import walk_less
+    from dispatcher.head.collector import walk_less
+    from dispatcher.head.head import Head
 
     watching = Watching(Observer(folder, name))
     head = Head(folder, on_notice=lambda notice: _tell(watching, notice), take_over=take_over)

@@ -15,8 +15,8 @@ HELP_WIDTH = 100
 
 
 class CommandEntry(NamedTuple):
-    """A command in its table. ``home`` is ``module:function`` within this room, or
-    ``module:TABLE`` for a group of commands."""
+    """A command in its table. ``home`` is ``module:function``, or ``module:TABLE`` for a group of
+    commands, with the module's name below ``dispatcher``."""
 
     home: str
     help: str
@@ -47,7 +47,7 @@ def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
 def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
     """Import what an entry names and make a command of it."""
     module, _, attribute = entry.home.partition(":")
-    target = getattr(importlib.import_module(f"dispatcher.cli.{module}"), attribute)
+    target = getattr(importlib.import_module(f"dispatcher.{module}"), attribute)
     if isinstance(target, Mapping):
         return group_of(name, entry.help, target)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import is_terminal, note, print_json, say, styled
-from dispatcher.cli.safe_text import SafeText, safe_text
+from dispatcher.terminal.console import is_terminal, note, print_json, say, styled
+from dispatcher.terminal.safe_text import SafeText, safe_text
 
 _COLOURS: dict[str, dict[str, object]] = {
     "branch": {"dim": True},
@@ -42,7 +42,7 @@ def lineage(
     ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
     """
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:

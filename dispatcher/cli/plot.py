@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder
-from dispatcher.cli.console import note
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.terminal.console import note
 
 PLOT: Table = {
-    "progress": CommandEntry("plot:progress", "Every result, and the best so far, over time."),
-    "parallel": CommandEntry("plot:parallel", "Parameters against results, one line a trial."),
-    "lineage": CommandEntry("plot:lineage", "The inheritance tree."),
+    "progress": CommandEntry("cli.plot:progress", "Every result, and the best so far, over time."),
+    "parallel": CommandEntry("cli.plot:parallel", "Parameters against results, one line a trial."),
+    "lineage": CommandEntry("cli.plot:lineage", "The inheritance tree."),
 }
 
 Out = Annotated[
@@ -55,7 +55,7 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
             written.
     """
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
     from dispatcher.queries import pictures
 
     located = find_one(experiment, folder, others=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, print_json, say
+from dispatcher.terminal.console import note, print_json, say
 
 
 def resume(
@@ -33,7 +33,7 @@ def resume(
     An experiment that a head leads already is refused, unless you --take-over: that head is
     asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.
     """
-    from dispatcher.finding.find import find_one, find_resumable
+    from dispatcher.experiments.find import find_one, find_resumable
 
     if take_over:
         located = find_one(experiment, folder, change=True)
@@ -42,8 +42,8 @@ def resume(
     if background:
         from dispatcher.background import start_in_background
         from dispatcher.experiment.snapshot import from_json
-        from dispatcher.folders import ExperimentFolder
-        from dispatcher.upkeep.retention import gone_before_it_goes_on
+        from dispatcher.folders.experiment_folder import ExperimentFolder
+        from dispatcher.maintenance.retention import gone_before_it_goes_on
 
         home = ExperimentFolder(located.folder)
         warning = gone_before_it_goes_on(home, from_json(home.read_config(), str(home.config)))

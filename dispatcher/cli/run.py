@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import ExperimentFile, Json
-from dispatcher.cli.console import note
+from dispatcher.terminal.console import note
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -80,7 +80,7 @@ def run(
     what follows it is for the script.
     """
     if file.suffix == _SCRIPT:
-        from dispatcher.cli.nni_script.script import run_script
+        from dispatcher.nni.script.script import run_script
 
         if changes or name is not None or as_json or chaos is not None:
             raise typer.BadParameter(
@@ -147,7 +147,7 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     """
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.updates import apply_update, renamed
-    from dispatcher.finding import known_folders
+    from dispatcher.experiments import known_folders
 
     def remark(text: str) -> None:
         note(f"{file}: {text}")
@@ -165,8 +165,8 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
 
 def make_folder(config: ExperimentConfig) -> Path:
     """Make the experiment's folder, and remember its place."""
-    from dispatcher.creating import create
-    from dispatcher.finding import known_folders
+    from dispatcher.experiments import known_folders
+    from dispatcher.experiments.creating import create
 
     folder = create(config)
     known_folders.remember(folder.parent)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import heading, print_facts, print_json, say
+from dispatcher.live_view.scene import troubles_beside
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import heading, print_facts, print_json, say
 
 
 def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -15,8 +16,8 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
     from dispatcher import queries
-    from dispatcher.finding.explaining import asked
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.why import asked
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:
@@ -31,14 +32,8 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     print_facts(_facts(summary, snapshot))
 
 
-def troubles_beside(snapshot: dict[str, Any]) -> list[str]:
-    """Return the troubles of an experiment that the text of ``why`` does not contain."""
-    reason = snapshot["why"]["text"]
-    return [text for text in snapshot.get("troubles", ()) if text not in reason]
-
-
 def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
-    from dispatcher.finding.explaining import in_one_line
+    from dispatcher.experiments.why import in_one_line
 
     limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
     facts = [("id", summary.id), ("folder", summary.folder)]

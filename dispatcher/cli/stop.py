@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, confirmed
-from dispatcher.cli.console import note, print_json, say
+from dispatcher.terminal.console import note, print_json, say
 
 #: Seconds between checks whether the head is gone.
 _LOOK_EVERY_S = 0.1
@@ -39,7 +39,7 @@ def stop(
     Trials that are stopped run again after `bequeath resume`.
     """
     from dispatcher.control.client import HeadClient
-    from dispatcher.finding.find import find_running
+    from dispatcher.experiments.find import find_running
 
     located = find_running(experiment, folder)
     kind = "drain" if drain else "now"
@@ -56,7 +56,7 @@ def stop(
 
 
 def _wait_until_gone(folder: Path) -> None:
-    from dispatcher.queries.status import is_led
+    from dispatcher.folders.status import is_led
 
     while is_led(folder):
         time.sleep(
@@ -73,7 +73,7 @@ def kill(
     `bequeath resume` goes on from there.
     """
     from dispatcher.background import kill_experiment
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder, change=True)
     confirmed(f"End all processes of {located.id}?", yes)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, pass_on, print_json
+from dispatcher.terminal.console import note, pass_on, print_json
 
 
 def systemd_unit(
@@ -21,8 +21,8 @@ def systemd_unit(
     """
     from dispatcher.cli.unit_text import UnitValues, unit_text
     from dispatcher.experiment.snapshot import from_json
-    from dispatcher.finding.find import find_one
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.experiments.find import find_one
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     located = find_one(experiment, folder)
     files = ExperimentFolder(located.folder.resolve())

@@ -43,11 +43,11 @@ def watch(
         as_json: print one snapshot and return.
         every_s: seconds between two pictures; None: the usual time.
     """
-    from dispatcher.cli.console import console, is_terminal, note, print_json
-    from dispatcher.cli.scene import Observer
-    from dispatcher.cli.watching import Watching
-    from dispatcher.finding.find import find_one, find_running
-    from dispatcher.queries.status import is_led
+    from dispatcher.experiments.find import find_one, find_running
+    from dispatcher.folders.status import is_led
+    from dispatcher.live_view.scene import Observer
+    from dispatcher.live_view.watching import Watching
+    from dispatcher.terminal.console import console, is_terminal, note, print_json
 
     named = experiment is not None
     located = find_running(experiment, folder) if named else find_one(None, folder)
@@ -70,7 +70,7 @@ def watch(
         if as_json:
             print_json({"experiment": located.id, "snapshot": scene.snapshot})
             return
-        from dispatcher.cli.live_view import picture
+        from dispatcher.live_view.picture import picture
 
         screen = console()
         screen.print(picture(scene, screen.width, max(screen.height, 40)))

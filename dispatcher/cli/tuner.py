@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.tuner_tools.check import CheckReport
 
 TUNER: Table = {
-    "list": CommandEntry("tuner:list_tuners", "Tuners and assessors that files may name."),
-    "show": CommandEntry("tuner:show", "One of them: arguments, search spaces, paper."),
-    "new": CommandEntry("tuner:new", "Write a tuner of your own to begin with, and its test."),
-    "check": CommandEntry("tuner:check", "Find out whether a tuner keeps the threading contract."),
-    "replay": CommandEntry("tuner_replay:replay", "Run a tuner against an experiment's journal."),
+    "list": CommandEntry("cli.tuner:list_tuners", "Tuners and assessors that files may name."),
+    "show": CommandEntry("cli.tuner:show", "One of them: arguments, search spaces, paper."),
+    "new": CommandEntry("cli.tuner:new", "Write a tuner of your own to begin with, and its test."),
+    "check": CommandEntry(
+        "cli.tuner:check", "Find out whether a tuner keeps the threading contract."
+    ),
+    "replay": CommandEntry(
+        "cli.tuner_replay:replay", "Run a tuner against an experiment's journal."
+    ),
 }
 
 Name = Annotated[

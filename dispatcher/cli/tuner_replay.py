@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import Column, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.tuner_tools.replay import ReplayReport
@@ -39,7 +39,7 @@ def replay(
 
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.
     """
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
     from dispatcher.tuner_tools.replay import replay_tuner
 
     located = find_one(experiment, folder)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dispatcher.cli.arguments import ExperimentFile, Json
-from dispatcher.cli.console import print_facts, print_json, say
 from dispatcher.cli.failure import report
-from dispatcher.cli.formatting import duration
+from dispatcher.terminal.console import print_facts, print_json, say
+from dispatcher.terminal.formatting import duration
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -25,7 +25,7 @@ def validate(file: ExperimentFile, as_json: Json = False) -> None:
     import typer
 
     from dispatcher.experiment import ExperimentFileErrors, load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.experiments.known_folders import with_default_folder
 
     try:
         config = with_default_folder(load_experiment(file))

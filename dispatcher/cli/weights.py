@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import (
     Experiment,
     Folder,
@@ -19,26 +18,27 @@ from dispatcher.cli.arguments import (
     Yes,
     confirmed,
 )
-from dispatcher.cli.console import Column, note, print_json, print_table, say
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import BackendError, UserError
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.finding.find import LocatedExperiment
+    from dispatcher.experiments.find import LocatedExperiment
     from dispatcher.weight_keeper import GcPlan, Policy, WeightKeeper
 
 WEIGHTS: Table = {
     "export": CommandEntry(
-        "weights:export", "One self-contained .safetensors file of a trial's weights."
+        "cli.weights:export", "One self-contained .safetensors file of a trial's weights."
     ),
-    "du": CommandEntry("weights:du", "What the weights take on disk, trial by trial."),
-    "gc": CommandEntry("weights:gc", "Remove weights that nothing needs."),
+    "du": CommandEntry("cli.weights:du", "What the weights take on disk, trial by trial."),
+    "gc": CommandEntry("cli.weights:gc", "Remove weights that nothing needs."),
     "versions": CommandEntry(
-        "weights_stores:versions", "The versions of shared stores that are there."
+        "cli.weights_stores:versions", "The versions of shared stores that are there."
     ),
-    "pin": CommandEntry("weights:pin", "Keep a trial's weights whatever retention says."),
-    "unpin": CommandEntry("weights:unpin", "Let retention decide again."),
+    "pin": CommandEntry("cli.weights:pin", "Keep a trial's weights whatever retention says."),
+    "unpin": CommandEntry("cli.weights:unpin", "Let retention decide again."),
 }
 
 
@@ -61,9 +61,9 @@ def export(
     Every digest is checked. For weights that bequeath saved (`save_weights`).
     """
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
     from trial_runtime.errors import TrialRuntimeError
-    from trial_runtime.weights.exporting import export as export_weights
+    from trial_runtime.weights.loading.exporting import export as export_weights
 
     located = find_one(experiment, folder)
     with queries.ExperimentReader.open(located.folder) as reader:
@@ -110,7 +110,7 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
     """Show what each trial's weights take: files of its own, and tensors in ancestors' files; and
     what versions of shared stores take."""
     from dispatcher.cli.weights_stores import show_stores_use, stores_use
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder)
     with _keeper(located) as keeper:
@@ -182,7 +182,7 @@ def gc(
     to the file's policy, and only --dry-run is possible.
     """
     from dispatcher.cli.weights_stores import removable_versions, show_swept, sweep_stores
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
     from dispatcher.store.leadership import Leadership
 
     located = find_one(experiment, folder, change=not dry_run)
@@ -244,7 +244,7 @@ def pin(
     folder: Folder = None,
 ) -> None:
     """Keep a trial's weights whatever retention says."""
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder)
     with _keeper(located) as keeper:
@@ -254,7 +254,7 @@ def pin(
 
 def unpin(trial: Trial, experiment: OfExperiment = None, folder: Folder = None) -> None:
     """Let retention decide on a trial's weights again."""
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder)
     with _keeper(located) as keeper:
@@ -273,7 +273,7 @@ def _policy(text: str) -> Policy:
 
 @contextmanager
 def _keeper(located: LocatedExperiment, policy: Policy | None = None) -> Iterator[WeightKeeper]:
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.weight_keeper import Policy, WeightKeeper
     from dispatcher.wiring.remote_roots import storage_of
@@ -297,7 +297,7 @@ def _unseen(located: LocatedExperiment, trial: int | None = None) -> str:
 
     With a trial, only on the weights of that trial.
     """
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.store import SqliteWeightsLedger
     from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
 
@@ -315,7 +315,7 @@ def _unseen(located: LocatedExperiment, trial: int | None = None) -> str:
 
 def _config(located: LocatedExperiment) -> ExperimentConfig:
     from dispatcher.experiment.snapshot import from_json
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     path = ExperimentFolder(located.folder).config
     return from_json(path.read_text(encoding="utf-8"), str(path))
@@ -329,7 +329,7 @@ def _root(located: LocatedExperiment) -> Path | str:
 @contextmanager
 def _readable_root(located: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
     """Give a folder that holds these weights; a temporary one if the root is no folder."""
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.wiring.remote_roots import local_copy, remote_root
     from dispatcher.wiring.weights import weights_root
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import Column, note, print_json, print_table, say
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.finding.find import LocatedExperiment
+    from dispatcher.experiments.find import LocatedExperiment
     from dispatcher.weight_keeper.storage import VersionStorage
     from dispatcher.weight_keeper.store_sweep import Swept
 
@@ -26,9 +26,9 @@ def versions(
     as_json: Json = False,
 ) -> None:
     """List the versions of shared stores that are there, whose they are, and why they stay."""
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
+    from dispatcher.maintenance.stores import state_with_stores
     from dispatcher.queries.versions import stores_of
-    from dispatcher.upkeep.stores import state_with_stores
 
     located = find_one(experiment, folder)
     state = state_with_stores(_journal(located))
@@ -79,8 +79,8 @@ def stores_use(located: LocatedExperiment, config: ExperimentConfig) -> dict[str
     ``published`` and ``versions`` are counts, ``bytes`` is the size of files on disk, each counted
     once, and ``leftovers`` is the number of folders that are no version.
     """
+    from dispatcher.maintenance.stores import state_with_stores
     from dispatcher.queries.versions import stores_of
-    from dispatcher.upkeep.stores import state_with_stores
 
     state = state_with_stores(_journal(located))
     if state is None:
@@ -137,11 +137,11 @@ def sweep_stores(located: LocatedExperiment, config: ExperimentConfig, keep: int
     Returns:
         What was removed; None if there are no versions, or none that this machine can reach.
     """
-    from dispatcher.past.compacted import read_whole_past
+    from dispatcher.maintenance.stores import AtRest, state_with_stores
     from dispatcher.store.compaction import Compaction
     from dispatcher.store.journal import SqliteJournal
+    from dispatcher.store.replay.folding import read_whole_past
     from dispatcher.store.weights_ledger import SqliteWeightsLedger
-    from dispatcher.upkeep.stores import AtRest, state_with_stores
     from dispatcher.weight_keeper.store_sweep import StoreSweep
     from dispatcher.wiring.settings import sees_versions
 
@@ -169,7 +169,7 @@ def removable_versions(
         keep: the newest versions of each store that stay at least; 0: as the settings say.
     """
     from dispatcher.core.stores import let_go_of_old
-    from dispatcher.upkeep.stores import state_with_stores
+    from dispatcher.maintenance.stores import state_with_stores
     from dispatcher.wiring.settings import sees_versions
 
     state = state_with_stores(_journal(located)) if sees_versions(config) else None
@@ -189,13 +189,13 @@ def show_swept(swept: dict[str, Any], *, done: bool) -> None:
 
 
 def _journal(located: LocatedExperiment) -> Any:
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     return ExperimentFolder(located.folder).journal
 
 
 def _version_storage(located: LocatedExperiment, config: ExperimentConfig) -> VersionStorage:
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.wiring.remote_roots import stores_of
 
     return stores_of(config, ExperimentFolder(located.folder))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import print_json, say
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.terminal.console import print_json, say
+from dispatcher.terminal.safe_text import safe_text
 
 
 def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -14,7 +14,7 @@ def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fa
 
     `--json` names the cause by a word of an enumeration as well.
     """
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder, others=True)
     cause, text = explain(located.folder)
@@ -25,7 +25,7 @@ def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fa
 
 
 def explain(folder: Path) -> tuple[str, str]:
-    """See :func:`dispatcher.finding.explaining.explain`, which this loads when it is wanted."""
-    from dispatcher.finding import explaining
+    """See :func:`dispatcher.experiments.why.explain`, which this loads when it is wanted."""
+    from dispatcher.experiments import why
 
-    return explaining.explain(folder)
+    return why.explain(folder)

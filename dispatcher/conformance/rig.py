@@ -15,11 +15,11 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder, run_folder
-from dispatcher.leading.workers import Workers, open_endpoints
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
+from dispatcher.head.workers import Workers, open_endpoints
 from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"

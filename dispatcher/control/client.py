@@ -13,7 +13,7 @@ import zmq
 
 from dispatcher.control.messages import ControlRequest, encoder, reply_decoder
 from dispatcher.errors import PassingBackendError, UserError
-from dispatcher.ownership import demand_ours
+from dispatcher.folders.ownership import demand_ours
 from trial_runtime.endpoint import Endpoint, connect
 
 

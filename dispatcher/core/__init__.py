@@ -17,9 +17,12 @@ trial and NNI's ``parameter_id`` are one number:
 * the *gate*: no verdict, then one, for ever. It gets its verdict when result and end were delivered
   to the tuner, in this order; then waits end and held children move (``gates``).
 
-Legality is a table (``table``), effects are in ``transitions`` by event family, and what follows
-from the state as a whole (placing, opening requests, finishing, stalls) is in ``coupling``. How an
-attempt's end is translated for the tuner and the children is one function, ``endings.conclude``.
+All that holds for a kind of event is its row in one catalogue (``events``): who may report it, in
+which states of its trial it is legal, where it leads, where it is late, whether it is journalled.
+Effects are in ``transitions`` by event family, and what follows from the state as a whole (placing,
+opening requests, finishing, stalls) is in ``coupling``. A move that neither the catalogue nor a
+joint rule has (``arrows``) is refused by ``moves``. How an attempt's end is translated for the
+tuner and the children is one function, ``endings.conclude``.
 
 Failures are a policy: which attempt is followed by another is ``endings.retries``; when a worker is
 left out, ``quarantine``; when the experiment ends since everything fails, ``failures``; and nothing
@@ -35,6 +38,7 @@ What is not beautiful: ``Trial`` carries fields that only some of its states use
 from dispatcher.core.apply import Step, apply, new_state, next_deadline, outstanding
 from dispatcher.core.endings import judged_by
 from dispatcher.core.invariants import check
+from dispatcher.core.legality import worker_of
 from dispatcher.core.model import State
 
 __all__ = [
@@ -46,4 +50,5 @@ __all__ = [
     "new_state",
     "next_deadline",
     "outstanding",
+    "worker_of",
 ]

@@ -296,18 +296,3 @@ HeadAction: TypeAlias = (
     | Finish
 )
 Action: TypeAlias = TunerAction | WorkerAction | HeadAction
-
-TUNER_ACTIONS = (
-    LaunchTuner,
-    OpenRequest,
-    CancelRequest,
-    AnswerWait,
-    Deliver,
-    OpenGate,
-    TellSearchSpace,
-    TellVersion,
-    TellImport,
-    Assess,
-    AskStacks,
-)
-WORKER_ACTIONS = (LaunchWorker, StartAttempt, StopAttempt, AnswerOffer)

@@ -11,7 +11,7 @@ from dispatcher.core.draining import waits_for_tuner
 from dispatcher.core.failures import all_failed
 from dispatcher.core.gates import end_without_trial
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import OVER, Phase, State, TrialState
+from dispatcher.core.model import OVER, Phase, Rule, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
 from dispatcher.core.placement import may_go, next_placement
 from dispatcher.core.quarantine import end_quarantines
@@ -22,7 +22,11 @@ from dispatcher.core.transitions.attempt import start_attempt
 
 
 def settle(state: State, out: list[Action]) -> None:
-    """Bring the state to rest: do all that follows from it, now that an event had its effect."""
+    """Bring the state to rest: do all that follows from it, now that an event had its effect.
+
+    Each rule that moves trials says so in ``state.trigger``; after the last one nothing may.
+    """
+    state.trigger = None
     _end_of_time(state)
     if state.unjudged:
         impossible.judge(state, out)
@@ -38,6 +42,7 @@ def settle(state: State, out: list[Action]) -> None:
     if stalls.watch(state, out):
         _open_requests(state, out)  # more may be asked for
     _finish(state, out)  # last: a stall may have ended the experiment
+    state.trigger = None
 
 
 def _end_of_time(state: State) -> None:
@@ -53,6 +58,7 @@ def _end_of_time(state: State) -> None:
 def _end_backoffs(state: State) -> None:
     if not state.backoff:
         return
+    state.trigger = Rule.BACKOFF_OVER
     for trial_id in [t for t, due in state.backoff.items() if due <= state.now]:
         move(state, state.trials[trial_id], TrialState.QUEUED)
 
@@ -67,6 +73,7 @@ def _start_attempts(state: State, out: list[Action]) -> None:
         for trial in place.passed:
             if may_go(state, trial, place.worker):
                 trial.passed_over += not never_fits(needs_of(state, trial), place.worker)
+        state.trigger = Rule.PLACED
         start_attempt(state, place.trial, place.worker, place.devices, out)
 
 
@@ -82,8 +89,10 @@ def _open_requests(state: State, out: list[Action]) -> None:
             if again is None:
                 return  # "not now" still stands: no new request either
             trial = state.trials[again]
+            state.trigger = Rule.ASKED_AGAIN
             move(state, trial, TrialState.OPEN)
         elif may_open_another(state):
+            state.trigger = Rule.ASKED
             trial = new_trial(state, to=TrialState.OPEN)
         else:
             return
@@ -120,6 +129,7 @@ def _tuner_is_done(state: State) -> bool:
 
 
 def _end_parked(state: State, out: list[Action]) -> None:
+    state.trigger = Rule.TUNER_DONE
     for trial_id in list(state.parked):
         end_without_trial(state, state.trials[trial_id], out)
     left = state.open or state.blocked or state.held or state.delivering

@@ -10,7 +10,7 @@ from dispatcher.core.actions import (
 )
 from dispatcher.core.endings import CHAIN_LIMIT, inherited_failure
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import FailReason, Outcome, State, Trial, TrialState, Verdict
+from dispatcher.core.model import FailReason, Outcome, Rule, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import let_go, move
 from dispatcher.core.stores import ask_for_review
 
@@ -37,6 +37,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     trial.retried = trial.needs = None
     trial.reads = trial.heard = ()
     trial.asked_serial = 0
+    trigger, state.trigger = state.trigger, Rule.GATE_OPENED
     for waiter_id, wait, answer in waits.released_by(state, trial.id):
         waiter = state.trials[waiter_id]
         if wait.mode == "held":
@@ -45,6 +46,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
             let_go(state, waiter)
             if wait.mode == "version":  # of which the tuner host knows too little
                 out.append(version_failed(waiter_id, wait.ticket, answer))
+    state.trigger = trigger
     out.append(TrialIsOver(trial.id))
     ask_for_review(state, out)
 

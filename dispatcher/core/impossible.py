@@ -10,7 +10,7 @@ from dispatcher.core.endings import conclude
 from dispatcher.core.events import AttemptEnded
 from dispatcher.core.failures import take_note
 from dispatcher.core.gates import deliver
-from dispatcher.core.model import EndReason, Phase, State, Trial, Worker
+from dispatcher.core.model import EndReason, Phase, Rule, State, Trial, Worker
 from dispatcher.core.needs_text import best_of, needs_text
 from dispatcher.core.resource_match import domain_of, never_fits
 from dispatcher.core.resources import Needs
@@ -60,6 +60,7 @@ def _sentence(subject: str, needs: Needs, workers: list[Worker]) -> str:
 
 def _refuse(state: State, trial: Trial, text: str, out: list[Action]) -> None:
     """End a trial that can never start: no attempt follows, and its children fail with it."""
+    state.trigger = Rule.NEVER_FITS
     trial.refusal = text
     ending = conclude(trial, EndReason.START_FAILED, state.settings)
     trial.outcome = ending.outcome

@@ -7,7 +7,7 @@ changes. Nothing here is shared with another thread: what leaves the core is an 
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dispatcher.core.ids import AttemptId, TrialId, WorkerId
 from dispatcher.core.resources import Needs, Offer, Used
@@ -92,6 +92,33 @@ class Phase(StrEnum):
 
 
 OVER = frozenset({Phase.STOPPED, Phase.COMPLETED, Phase.FAILED})
+
+
+class Rule(StrEnum):
+    """A joint rule that moves trials, whatever the event was that it follows."""
+
+    ASKED = "asked"  # a slot would idle without another request
+    ASKED_AGAIN = "asked again"  # so would it, and what the tuner said "not now" to may be asked
+    BACKOFF_OVER = "back-off over"
+    PLACED = "placed"  # there is a place on a worker
+    NEVER_FITS = "never fits"  # no worker can ever give what the trial needs
+    TUNER_DONE = "tuner done"  # nothing is left whose end could change "not now"
+    GATE_OPENED = "gate opened"  # of those who waited for that trial
+    VERSION_PUBLISHED = "version published"  # of those who waited for that version
+    HOST_GONE = "tuner host gone"  # and with it the threads that stood in waits
+
+
+#: What moves a trial: a rule, or an event by its kind.
+Trigger: TypeAlias = type[Any] | Rule
+
+
+class Move(NamedTuple):
+    """One change of a trial's state. ``before`` is None for a trial that is new."""
+
+    trial: TrialId
+    before: TrialState | None
+    after: TrialState
+    trigger: Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +398,10 @@ class State:
     imports: dict[int, str] = field(default_factory=dict)  # not taken by the tuner yet, by number
     imported: int = 0  # results of other experiments: how often a user brought some
 
+    # Of the moment, and no part of what is true of the experiment:
     dirty: dict[TrialId, None] = field(default_factory=dict)  # touched since the last commit
+    trigger: Trigger | None = field(default=None, compare=False, repr=False)  # of the next moves
+    trace: list[Move] | None = field(default=None, compare=False, repr=False)  # if wanted
 
     @property
     def asks_at_most(self) -> int:

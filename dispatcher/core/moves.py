@@ -1,8 +1,10 @@
 """Moving a trial from one state to another: the only code that touches the collections."""
 
 from dispatcher.core import queue_classes
+from dispatcher.core.arrows import ARROWS, name_of
 from dispatcher.core.ids import TrialId
-from dispatcher.core.model import State, Trial, TrialState
+from dispatcher.core.model import Move, State, Trial, TrialState
+from dispatcher.errors import BrokenInvariant
 
 
 def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> None:
@@ -10,11 +12,31 @@ def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> Non
 
     Args:
         state: changed in place.
-        trial: in any state.
+        trial: in a state from which what happens may take it to ``to``.
         to: its new state.
         due: when a trial in back-off may start again, in seconds since the epoch.
+
+    Raises:
+        BrokenInvariant: the tables have no such arrow.
     """
+    _follow(state, trial.id, trial.state, to)
     _leave(state, trial)
+    _enter(state, trial, to, due)
+
+
+def _follow(state: State, trial: TrialId, before: TrialState | None, to: TrialState) -> None:
+    """Check a move against the tables. Not an ``InvalidTransition``: the event was legal, so that
+    whoever sent it is not to blame, and the state is half changed by now."""
+    trigger = state.trigger
+    if trigger is None or (before, to) not in ARROWS[trigger]:
+        known = "new" if before is None else before.name
+        cause = "no event" if trigger is None else name_of(trigger)
+        raise BrokenInvariant(f"trial {trial} is {known}: {cause} may not move it to {to.name}")
+    if state.trace is not None:
+        state.trace.append(Move(trial, before, to, trigger))
+
+
+def _enter(state: State, trial: Trial, to: TrialState, due: float = 0.0) -> None:
     trial.state = to
     trial.since = state.now
     state.dirty[trial.id] = None
@@ -42,6 +64,7 @@ def move(state: State, trial: Trial, to: TrialState, *, due: float = 0.0) -> Non
 
 def let_go(state: State, trial: Trial) -> None:
     """BLOCKED → OPEN, as :func:`move` would: the one move that happens thousands at a time."""
+    _follow(state, trial.id, TrialState.BLOCKED, TrialState.OPEN)
     del state.blocked[trial.id]
     state.open[trial.id] = None
     trial.state = TrialState.OPEN
@@ -80,10 +103,11 @@ def new_trial(state: State, *, to: TrialState, by_hand: bool = False) -> Trial:
         by_hand: a user has proposed it.
     """
     number = state.next_id
+    _follow(state, number, None, to)
     state.next_id = TrialId(number + 1)
-    trial = Trial(id=number, state=TrialState.ENDED, since=state.now, by_hand=by_hand)
+    trial = Trial(id=number, state=to, since=state.now, by_hand=by_hand)
     state.trials[number] = trial
-    move(state, trial, to)
+    _enter(state, trial, to)
     return trial
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dispatcher.experiment.fields import Section, fold_word
-from dispatcher.experiment.nni_keys import nni_hint
 from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.nni.files.key_hints import nni_hint
 
 COMMENT = "x-"
 """Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""

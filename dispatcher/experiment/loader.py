@@ -19,15 +19,15 @@ from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
-from dispatcher.experiment.nni import Dialect, Draft, dialect_of, translate
-from dispatcher.experiment.nni.annotated import annotated_space
-from dispatcher.experiment.nni.render import native_text
-from dispatcher.experiment.nni.spaces import as_now
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.plugged import Unusable, is_plugged, plugged, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
+from dispatcher.nni.annotated import annotated_space
+from dispatcher.nni.files import Dialect, Draft, dialect_of, translate
+from dispatcher.nni.files.render import native_text
+from dispatcher.nni.files.spaces import as_now
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
 _STAND_INS: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.notebook.function_source import (
     Definition,
     check_stands_alone,
@@ -102,9 +102,9 @@ class NotebookCode:
         """Create the experiment with these files in it; return its folder and configuration.
 
         Raises:
-            BequeathError: as of :func:`dispatcher.creating.create`.
+            BequeathError: as of :func:`dispatcher.experiments.creating.create`.
         """
-        from dispatcher.creating import create
+        from dispatcher.experiments.creating import create
 
         if not self._texts:
             return create(config), config

@@ -30,7 +30,7 @@ class Given(Generic[S]):
             reach it by a socket file.
         archives: packs the code and our runtime at the first call. Raises ``BackendError``.
         token: that of the share below the weights root, for
-            :func:`trial_runtime.agent.path_mapping.on_another_host`. Raises ``BackendError``.
+            :func:`trial_runtime.agent.link.path_mapping.on_another_host`. Raises ``BackendError``.
         known: whether a head before this one may have left an agent, or attempts, there.
         leads: whether this head still leads: one that does not changes nothing anywhere.
         tunnel: the socket file that a tunnel is to lead to; None but for ``reach = "tunnel"``.

@@ -61,7 +61,7 @@ from dispatcher.platforms.given import Given
 from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.path_mapping import on_another_host
+from trial_runtime.agent.link.path_mapping import on_another_host
 from trial_runtime.endpoint import Endpoint
 
 __all__ = [

@@ -11,6 +11,7 @@ Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers)
 
 from __future__ import annotations
 
+from dispatcher.folders.status import ExperimentStatus
 from dispatcher.queries.experiments import (
     base_folder,
     experiments,
@@ -30,7 +31,6 @@ from dispatcher.queries.records import (
     TrialDetail,
     TrialSummary,
 )
-from dispatcher.queries.status import ExperimentStatus
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
 from dispatcher.queries.trials import (
     TrialFilter,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import ExperimentNotFound, UserError
-from dispatcher.ownership import is_ours
-from dispatcher.queries.reader import CONFIG_NAME, STORE_NAME
+from dispatcher.folders.names import CONFIG_NAME, STORE_NAME
+from dispatcher.folders.ownership import is_ours
 from dispatcher.queries.summary import ExperimentListing, listing
 
 #: Names the folder below which experiments are looked for.

@@ -12,13 +12,10 @@ from typing import Any, Final, Self
 from urllib.parse import quote
 
 from dispatcher.errors import ExperimentNotFound, StoreError
-from dispatcher.ownership import is_ours
+from dispatcher.folders.names import CONFIG_NAME, SHARED_NAME, STORE_NAME
+from dispatcher.folders.ownership import is_ours
+from dispatcher.folders.small_file import read_object
 from dispatcher.queries.records import OptimizeMode
-from dispatcher.queries.small_file import read_object
-
-STORE_NAME: Final = "journal.sqlite"
-CONFIG_NAME: Final = "experiment.json"
-SHARED_NAME: Final = "experiment.shared.json"  # the same with secrets masked, for others
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import BequeathError
+from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
-from dispatcher.queries.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.trials import best
 
 # Statuses that a head records at its end, with a reason.

@@ -119,7 +119,7 @@ class Compaction:
 
     def past_calls(self) -> list[list[Any]]:
         """Read the calls up to the base of a tuner without a state of its own, in the form of
-        :class:`dispatcher.past.history.Past`.
+        :class:`dispatcher.store.replay.history.Past`.
 
         Raises:
             DamagedStore: a checksum does not fit.

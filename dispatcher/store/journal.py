@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection
 
 from dispatcher import codec
-from dispatcher.core.events import NOT_JOURNALLED, FinalReported, MetricReported
+from dispatcher.core.events import FinalReported, MetricReported, is_journalled
 from dispatcher.core.model import Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import JournalEntry, JournalRow, Snapshot
@@ -139,7 +139,7 @@ class SqliteJournal:
             kind = type(event)
             if isinstance(event, MetricReported | FinalReported):
                 metric_rows.append(_metric_row(at, event, counted))
-            if kind in NOT_JOURNALLED:
+            if not is_journalled(event):
                 continue
             number += 1
             trial, attempt = getattr(event, "trial", None), getattr(event, "attempt", None)

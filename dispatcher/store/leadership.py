@@ -25,13 +25,11 @@ from typing import Final, Self
 import msgspec
 
 from dispatcher.errors import ExperimentBusy, StoreError
+from dispatcher.folders.names import LEADER_NAME, LOCK_NAME
 from dispatcher.store.lock_file import LockFile, file_id, is_held
 from dispatcher.store.predecessor import Predecessor
 from trial_runtime.failpoints import failpoint
 from trial_runtime.process_start import start_time
-
-LOCK_NAME: Final = "head.lock"
-LEADER_NAME: Final = "leader.json"
 
 #: Held while the lead changes: milliseconds.
 CHANGE_NAME: Final = "lead.lock"

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from dispatcher.core import worker_of
 from dispatcher.core.events import (
     AttemptEnded,
     AttemptStarted,
     EndDelivered,
-    Event,
     Proposed,
     RequestFailed,
     ResultDelivered,
@@ -117,14 +117,6 @@ _NOTES: Final[dict[type, _Notes]] = {
     AttemptStarted: _started,
     AttemptEnded: _ended,
 }
-
-
-def worker_of(trials: Mapping[TrialId, Trial], event: Event) -> str | None:
-    """Return the worker of an attempt, which its trial's record names and its events do not."""
-    if not isinstance(event, AttemptStarted | AttemptEnded):
-        return None
-    record = trials.get(event.trial)
-    return record.worker if record is not None and record.attempt == event.attempt else None
 
 
 #: What :func:`lagging` looks at: whatever moves a trial changes one of these.

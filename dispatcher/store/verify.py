@@ -32,7 +32,7 @@ from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
 from dispatcher.store.statements import compiled
-from dispatcher.store.trial_rows import worker_of, write_rows
+from dispatcher.store.trial_rows import write_rows
 from dispatcher.store.values import number_of
 
 #: When a batch takes a trial through several states at once, the head writes the last of them and
@@ -221,7 +221,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
                 return ReplayedStore(
                     model, None, number, f"row {number}: no ExperimentCreated before it", []
                 )
-            worker = worker_of(state.trials, event)
+            worker = core.worker_of(state.trials, event)
             counted = core.apply(state, event, at).counted
             if isinstance(event, MetricReported):
                 continue

@@ -29,7 +29,7 @@ from dispatcher.tuner_host.messages import (
 )
 from dispatcher.tuner_host.output import LOG_BYTES, Output
 from trial_runtime import descriptors
-from trial_runtime.agent.sweep import has_ended
+from trial_runtime.agent.processes.sweep import has_ended
 from trial_runtime.failpoints import failpoint
 
 #: As in wind_down.py, which only the child imports.

@@ -43,10 +43,10 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
+from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import load, parent_pipe, restore
 from dispatcher.tuner_host.assessing import Assessing
-from dispatcher.tuner_host.callbacks import Callbacks
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
 from dispatcher.tuner_host.foreign_waits import (

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.tuner_host.advising import AdvisorTuner, is_advisor
+from dispatcher.nni.tuner.advisor import AdvisorTuner, is_advisor
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from dispatcher import codec
-from dispatcher.core.actions import TUNER_ACTIONS
-from dispatcher.core.events import HOST_EVENTS
+from dispatcher.core.actions import TunerAction
+from dispatcher.core.events import Origin, reported_by
 from dispatcher.errors import ProtocolError
 
 
@@ -55,8 +55,8 @@ FRAME_BYTES = 1 << 20
 _encoder = msgspec.msgpack.Encoder()
 _pairs = msgspec.msgpack.Decoder(list[tuple[str, msgspec.Raw]])
 _own = {cls.__name__: msgspec.msgpack.Decoder(cls) for cls in (*UPWARD, *DOWNWARD)}
-_from_host = {cls.__name__ for cls in (*HOST_EVENTS, *UPWARD)}
-_from_head = {cls.__name__ for cls in (*TUNER_ACTIONS, *DOWNWARD)}
+_from_host = {cls.__name__ for cls in (*reported_by(Origin.TUNER), *UPWARD)}
+_from_head = {cls.__name__ for cls in (*get_args(TunerAction), *DOWNWARD)}
 
 
 def encode(values: Iterable[object]) -> list[bytes]:

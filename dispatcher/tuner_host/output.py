@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from trial_runtime.agent.logs import LogFile, make_pipe
+from trial_runtime.agent.base.logs import LogFile, make_pipe
 
 #: Bytes of one file of the tuner's log, and how many files there are, older ones included.
 LOG_BYTES: Final = 16 << 20

@@ -130,7 +130,7 @@ def _canonical(
         raise Nonsense(f"parameters.{key}: {path!r} is not a path; it must be text")
     if _lies_plainly_below(rules.weights_root, path):
         return path
-    from trial_runtime.weights.paths import as_declared, resolve_in_root
+    from trial_runtime.weights.storage.paths import as_declared, resolve_in_root
 
     try:
         resolved = resolve_in_root(rules.weights_root, path, read_roots=read_roots)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dispatcher.core.events import ForeignWaitSeen, Proposed, RequestEnd, RequestFailed
 from dispatcher.core.ids import TrialId
-from dispatcher.tuner_host.callbacks import Callbacks
+from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request

@@ -10,8 +10,9 @@ from typing import Any
 
 from dispatcher.core.events import Proposed
 from dispatcher.errors import TunerCodeError
-from dispatcher.tuner_host import load, nni_surroundings
-from dispatcher.tuner_host.callbacks import Callbacks
+from dispatcher.nni.tuner import surroundings
+from dispatcher.nni.tuner.callbacks import Callbacks
+from dispatcher.tuner_host import load
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.host import SERIAL
@@ -54,7 +55,7 @@ def rerun(
         TunerCodeError: the tuner cannot be built, or does not take its state or search space.
     """
     if config.nni:
-        nni_surroundings.make_importable()
+        surroundings.make_importable()
     before = threading.enumerate()
     tuner = load.build(config)
     run_token = RunToken()

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dispatcher.tuner_host.advising import AdvisorTuner
+from dispatcher.nni.tuner.advisor import AdvisorTuner
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import UserError
-from dispatcher.experiment.nni import imports_nni
+from dispatcher.nni.files import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_assessor, builtin_tuner, fold

@@ -33,12 +33,12 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
-from dispatcher.past.compacted import read_whole_past
-from dispatcher.past.restoring import RestoringTuner
-from dispatcher.past.showing import ShownFile
 from dispatcher.ports import JournalEntry, JournalRow
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.folding import read_whole_past
+from dispatcher.store.replay.restoring import RestoringTuner
+from dispatcher.store.replay.showing import ShownFile
 from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver
 from trial_runtime.endpoint import Endpoint
 

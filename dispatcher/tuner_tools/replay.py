@@ -17,11 +17,11 @@ from typing import Any
 
 from dispatcher.errors import StoreError, UserError
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder
-from dispatcher.past.history import read_past
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.connection import read_only
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.history import read_past
 from dispatcher.tuner_host.rerun import AnswerDifference, rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dispatcher.errors import PassingBackendError
 from trial_runtime.checkpoints import folder_of
-from trial_runtime.weights import confined
+from trial_runtime.weights.storage import confined
 
 
 def sweep_checkpoints(

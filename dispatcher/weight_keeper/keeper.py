@@ -40,7 +40,7 @@ from trial_runtime.failpoints import failpoint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trial_runtime.weights.usage import Removal
+    from trial_runtime.weights.sweep.usage import Removal
 
 LOCK_NAME: Final = "keeper.lock"
 
@@ -244,7 +244,7 @@ class WeightKeeper:
 
     def _going(self, may_go: Iterable[int], trials: dict[int, KeptTrial]) -> _Going:
         from trial_runtime.errors import WeightsError
-        from trial_runtime.weights.faults import named_faults
+        from trial_runtime.weights.storage.faults import named_faults
 
         try:
             with named_faults(self._storage.where):

@@ -41,7 +41,7 @@ class LeftoverSweep:
             PassingBackendError: the file system refused; the next look tries again.
         """
         from trial_runtime.errors import PathError
-        from trial_runtime.weights.leftovers import sweep_leftovers
+        from trial_runtime.weights.storage.leftovers import sweep_leftovers
 
         trials = self._ledger.trials()
         live = [trial for trial in trials if trial.state != "ended"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from trial_runtime.errors import WeightsError
-    from trial_runtime.weights.usage import FileUse, Removal
+    from trial_runtime.weights.sweep.usage import FileUse, Removal
 
 
 class Storage(Protocol):
@@ -79,13 +79,13 @@ class FolderStorage:
 
     def file_use(self, path: str) -> FileUse:
         """See :class:`Storage`."""
-        from trial_runtime.weights.usage import file_use
+        from trial_runtime.weights.sweep.usage import file_use
 
         return file_use(str(self._root), path)
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
         """See :class:`Storage`."""
-        from trial_runtime.weights.usage import in_doubt
+        from trial_runtime.weights.sweep.usage import in_doubt
 
         return in_doubt(str(self._root), keep)
 
@@ -97,13 +97,13 @@ class FolderStorage:
         whole: Iterable[str] = (),
     ) -> Removal:
         """See :class:`Storage`."""
-        from trial_runtime.weights.usage import plan_removal
+        from trial_runtime.weights.sweep.usage import plan_removal
 
         return plan_removal(str(self._root), drop=drop, keep=keep, whole=whole)
 
     def remove(self, removal: Removal) -> None:
         """See :class:`Storage`."""
-        from trial_runtime.weights.usage import remove
+        from trial_runtime.weights.sweep.usage import remove
 
         remove(str(self._root), removal)
 

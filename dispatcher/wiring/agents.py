@@ -8,7 +8,7 @@ from pathlib import Path
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.wiring.remote_roots import check_references, remote_root
 from dispatcher.wiring.settings import worker_count
 from dispatcher.wiring.weights import cache_of, may_copy, weights_root

@@ -17,7 +17,7 @@ from dispatcher.experiment.planned import LOCAL as LOCAL
 from dispatcher.experiment.references import files_referred_to, resolve_reference, secret_values
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.ssh import SshTarget
 
 

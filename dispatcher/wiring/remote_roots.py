@@ -10,8 +10,8 @@ from pathlib import Path
 from dispatcher.errors import BackendError, ExperimentFileError, PassingBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
-from dispatcher.folders import ExperimentFolder
-from dispatcher.ownership import demand_ours
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.weight_keeper.storage import FolderVersionStorage, Storage, VersionStorage
 from dispatcher.wiring.weights import stores_folder
 from trial_runtime.errors import MissingExtra, WeightsError
@@ -127,11 +127,11 @@ def local_copy(
     Raises:
         BackendError: they cannot be had.
     """
-    from trial_runtime.weights.cache import WeightsCache
-    from trial_runtime.weights.patience import Patience
+    from trial_runtime.weights.cache.cache import WeightsCache
     from trial_runtime.weights.remote.place import Place
     from trial_runtime.weights.remote.pulling import pull
     from trial_runtime.weights.remote.retrying import Persistence
+    from trial_runtime.weights.storage.patience import Patience
 
     root = _own_root(config, folder)
     assert root is not None, "asked for remote roots only"

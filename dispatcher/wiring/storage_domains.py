@@ -18,7 +18,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.wiring.machines import Place, places
 from dispatcher.wiring.needs import domain_of_place
-from trial_runtime.agent.record import write_private
+from trial_runtime.agent.processes.record import write_private
 
 _log = logging.getLogger("bequeath.head")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.wiring.needs import needs_of
 from dispatcher.wiring.weights import weights_root

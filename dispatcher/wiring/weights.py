@@ -6,12 +6,12 @@ from pathlib import Path
 
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.weights_place import RootUrl
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.weight_keeper import Policy
 from dispatcher.wiring.settings import worker_count
 from trial_runtime.agent.config import CacheSpec
 from trial_runtime.mounts import named_on_network, network_type
-from trial_runtime.weights.paths import STORES_NAME
+from trial_runtime.weights.storage.paths import STORES_NAME
 
 
 def weights_root(config: ExperimentConfig, folder: ExperimentFolder) -> Path:

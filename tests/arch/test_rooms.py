@@ -1,57 +1,20 @@
-"""Which room may know which, finer than the contracts of import-linter; and who joins rooms."""
+"""The map of rooms, what the core and imports of ours may load, and the length of files.
+
+Which room may know which is in ``.importlinter``.
+"""
 
 from __future__ import annotations
 
 import ast
+import configparser
+import re
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
-import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("dispatcher", "tuners", "trial_runtime", "nfs_setup")
-
-#: What any room may import beside itself.
-COMMON = {"core", "errors", "ports", "codec", "state_codec", "ownership"}
-
-#: What each room may import beyond that. The command line is no room in this sense.
-MORE = {
-    "backends": {"trial_runtime", "ssh", "code_archive", "wheelhouse"},  # its tools
-    "channel": {"trial_runtime"},
-    "chaos": {"trial_runtime"},
-    "code_archive": set[str](),
-    "control": {"trial_runtime"},
-    # How a root is spelled, what built-in ones take, and what of a folder is code.
-    "experiment": {"trial_runtime", "tuners", "code_archive"},
-    "queries": set[str](),
-    "ssh": {"trial_runtime"},  # pauses, and where known hosts are recorded
-    "store": {"trial_runtime"},
-    "tuner_host": {"trial_runtime", "tuners"},
-    "weight_keeper": {"trial_runtime"},
-    "wheelhouse": set[str](),
-}
-
-#: The only modules that join rooms, which are all others' only way to one another.
-JOINERS = {
-    "api",
-    "attempt_files",
-    "background",
-    "cli",
-    "conformance",
-    "creating",
-    "engine",
-    "finding",
-    "head",
-    "notebook",
-    "past",
-    "leading",
-    "platforms",
-    "tuner_tools",
-    "upkeep",
-    "wiring",
-}
 
 #: All that the core takes from outside itself and ``dispatcher.errors``.
 FOR_THE_CORE = {"collections", "collections.abc", "dataclasses", "enum", "typing"}
@@ -61,71 +24,44 @@ MOST_IN_THE_HALL = 15
 MOST_LINES = 420
 
 
-@cache
-def graph() -> grimp.ImportGraph:
-    """Imports at any depth, late ones too; those for type checkers only are left out."""
-    return grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
-
-
-def part(module: str) -> str:
-    """``store`` for ``dispatcher.store.journal``; ``tuners`` for ``tuners.base``."""
-    names = module.split(".")
-    return names[1] if names[0] == "dispatcher" and len(names) > 1 else names[0]
-
-
-def known_to(name: str) -> dict[str, set[str]]:
-    """The parts that a part imports → the modules that do."""
-    found: dict[str, set[str]] = {}
-    for module in graph().modules:
-        if part(module) == name:
-            for imported in graph().find_modules_directly_imported_by(module):
-                if part(imported) != name:
-                    found.setdefault(part(imported), set()).add(module)
-    return found
-
-
 def files(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
-@pytest.mark.parametrize("room", MORE)
-def test_a_room_knows_the_common_ground_and_no_neighbour(room: str) -> None:
-    surplus = {k: v for k, v in known_to(room).items() if k not in COMMON | MORE[room]}
-    assert not surplus, "let them meet in dispatcher/ports.py, or be joined in head.py"
-
-
-def test_each_folder_of_the_dispatcher_is_a_known_room() -> None:
-    folders = {path.parent.name for path in (ROOT / "dispatcher").glob("*/__init__.py")}
-    joining = folders & JOINERS
-    assert folders == {*MORE, "core", "cli"} | joining
-
-
 def test_the_map_names_each_room_and_each_file_of_the_hall() -> None:
     """Mutation: a folder or a file of the hall that ARCHITECTURE.md does not name."""
-    page = (ROOT / "ARCHITECTURE.md").read_text()
     rooms = {f"dispatcher/{p.parent.name}" for p in (ROOT / "dispatcher").glob("*/__init__.py")}
     hall = {p.name for p in (ROOT / "dispatcher").glob("*.py")} - {"__init__.py"}
-    assert not {name for name in rooms | hall if f"`{name}`" not in page}
+    assert rooms | hall == set(on_the_map())
     assert len(hall) < MOST_IN_THE_HALL, "a room is missing: see docs/decisions/0038"
+
+
+def test_the_map_has_the_order_that_is_checked() -> None:
+    """Mutation: two rows of the map change places, or a layer is missing from the contract."""
+    height = {room: row for row, line in enumerate(layers()) for room in line}
+    heights = [height[Path(name).stem] for name in on_the_map()]
+    assert heights == sorted(heights)
+
+
+def on_the_map() -> list[str]:
+    """The rooms and files of ARCHITECTURE.md's table, from the top down."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    table = page.partition("| room | does | never |")[2].partition("\n\n")[0]
+    first = [line.split(" | ")[0] for line in table.splitlines()]
+    return [name for cell in first for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def layers() -> list[list[str]]:
+    """The layers of the dispatcher as import-linter checks them, from the top down."""
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    lines = contracts["importlinter:contract:layers"]["layers"].split("\n")
+    return [[name.strip(" ()") for name in line.split("|")] for line in lines if line.strip()]
 
 
 def test_no_file_is_longer_than_can_be_read_at_once() -> None:
     lines = {p: len(p.read_text().splitlines()) for p in files(*PACKAGES)}
     assert not {p: many for p, many in lines.items() if many > MOST_LINES}
-
-
-def test_only_these_modules_join_rooms() -> None:
-    rooms = set(MORE) | {"cli"}
-    outside = {part(m) for m in graph().modules if m.startswith("dispatcher.")} - rooms
-    joining = {name: known_to(name).keys() & rooms for name in outside}
-    joining = {name: found for name, found in joining.items() if len(found) > 1}
-    assert joining.keys() <= JOINERS, joining
-
-
-def test_the_common_ground_knows_no_room() -> None:
-    rooms = set(MORE) | {"cli"}
-    for name in COMMON:
-        assert not known_to(name).keys() & rooms
 
 
 @pytest.mark.parametrize("path", files("dispatcher/core"), ids=lambda p: p.stem)

@@ -47,11 +47,14 @@ UNSAFE_CALLS = {
 
 #: (file, what) → why it is right there.
 ALLOWED: dict[tuple[str, str], str] = {
-    ("trial_runtime/weights/torch_file.py", "import pickle"): "the name of the error torch raises",
+    (
+        "trial_runtime/weights/loading/torch_file.py",
+        "import pickle",
+    ): "the name of the error torch raises",
 }
 
 #: Where a user's own text goes to bash; nothing of ours is ever pasted into it.
-SHELLS = {"trial_runtime/agent/fresh.py", "dispatcher/backends/ssh/machine.py"}
+SHELLS = {"trial_runtime/agent/runners/fresh.py", "dispatcher/backends/ssh/machine.py"}
 
 
 def product() -> list[Path]:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.cli import safe_text
-from dispatcher.cli.safe_text import SafeText, made_safe
+from dispatcher.terminal import safe_text
+from dispatcher.terminal.safe_text import SafeText, made_safe
 
 ROOT = Path(__file__).parents[2]
-CLI = ROOT / "dispatcher" / "cli"
+DISPATCHER = ROOT / "dispatcher"
+
+#: Rooms that print.
+ROOMS = ("cli", "live_view", "nni", "terminal")
 
 #: What reaches a terminal without being made harmless, or says that it is, or styles it.
 DIRECT = {
@@ -35,15 +38,18 @@ DIRECT = {
 
 #: (file, what) → why it is right there.
 ALLOWED: dict[tuple[str, str], str] = {
-    ("console.py", "typer.echo"): "the lowest printing functions, made of nothing but safe text",
-    ("console.py", "typer.style"): "styles what was made safe",
-    ("console.py", "SafeText"): "styles, and JSON with escapes of its own",
-    ("safe_text.py", "SafeText"): "makes it",
-    ("foreground.py", "os.write"): "a constant, in a signal handler",
-    ("lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
-    ("main.py", "typer.echo"): "our version; what --version loads is little",
-    ("reference.py", "sys.stdout.write"): "our own page, as a program of its own",
-    ("trial/log.py", "sys.stdout.buffer.write"): "--raw: bytes as the trial printed them",
+    (
+        "terminal/console.py",
+        "typer.echo",
+    ): "the lowest printing functions, made of nothing but safe text",
+    ("terminal/console.py", "typer.style"): "styles what was made safe",
+    ("terminal/console.py", "SafeText"): "styles, and JSON with escapes of its own",
+    ("terminal/safe_text.py", "SafeText"): "makes it",
+    ("cli/foreground.py", "os.write"): "a constant, in a signal handler",
+    ("cli/lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
+    ("cli/main.py", "typer.echo"): "our version; what --version loads is little",
+    ("cli/reference.py", "sys.stdout.write"): "our own page, as a program of its own",
+    ("cli/trial/log.py", "sys.stdout.buffer.write"): "--raw: bytes as the trial printed them",
 }
 
 
@@ -56,17 +62,19 @@ def found_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(CLI.rglob("*.py")), ids=lambda path: str(path.relative_to(CLI))
+    "path",
+    sorted(path for room in ROOMS for path in (DISPATCHER / room).rglob("*.py")),
+    ids=lambda path: str(path.relative_to(DISPATCHER)),
 )
 def test_nothing_is_printed_beside_it(path: Path) -> None:
-    name = str(path.relative_to(CLI))
+    name = str(path.relative_to(DISPATCHER))
     found = {what for what in found_in(path.read_text()) if (name, what) not in ALLOWED}
     assert not found, "print by console.emit, say or note; or name the exception, and why, above"
 
 
 def test_the_exceptions_are_still_needed() -> None:
     for name, what in ALLOWED:
-        assert what in found_in((CLI / name).read_text()), (name, what)
+        assert what in found_in((DISPATCHER / name).read_text()), (name, what)
 
 
 @pytest.mark.parametrize(

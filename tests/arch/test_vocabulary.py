@@ -171,6 +171,6 @@ def _of_table(table: Table) -> Iterator[tuple[Path, str]]:
         module, _, function = entry.home.partition(":")
         below = getattr(load(name, entry), "table", None)
         if below is None:
-            yield Path("dispatcher/cli", *module.split(".")).with_suffix(".py"), function
+            yield Path("dispatcher", *module.split(".")).with_suffix(".py"), function
         else:
             yield from _of_table(below)

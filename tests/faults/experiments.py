@@ -12,15 +12,15 @@ from typing import Any
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
-from dispatcher.creating import create
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.creating import create
 from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from tests.support.checker import check_journal, read_store
 from tests.support.processes import end_processes_of, left_of
 from trial_runtime import failpoints, wire
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.outbox import Outbox
 
 ROOT = Path(__file__).parents[2]
 CODE = Path(__file__).parent / "code"

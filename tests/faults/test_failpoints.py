@@ -27,7 +27,7 @@ SPOOL = [name for name in CASES if name.startswith("agent.spool.")]
 _CREATE = """
 import json, sys
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.creating import create
+from dispatcher.experiments.creating import create
 create(build_experiment(json.load(sys.stdin)))
 """
 

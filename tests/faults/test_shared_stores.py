@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dispatcher.core import State, check
 from dispatcher.core import events as e
-from dispatcher.past.compacted import read_whole_past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.folding import read_whole_past
 from tests.faults.experiments import Experiment
 from tests.support.processes import left_of
 from trial_runtime import weights

@@ -24,9 +24,9 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
-from dispatcher.past.history import replay
 from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.history import replay
 from dispatcher.tuner_host import messages as tuner_wire
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_ADVISING = "dispatcher/tuner_host/advising.py"
+_ADVISING = "dispatcher/nni/tuner/advisor.py"
 _ADVISORS = ("tests/integration/nni/test_advisors.py",)
 
 ADVISING = (

@@ -146,10 +146,10 @@ _KEEPING: tuple[Mutation, ...] = (
         2,
         "a tuner without state() is told its oldest results twice after its journal was folded "
         "for the second time",
-        "dispatcher/past/compacted.py",
+        "dispatcher/store/replay/folding.py",
         "    new = past.calls[len(compaction.past_calls()) :]",
         "    new = past.calls",
-        ("tests/unit/past", "tests/unit/store", "tests/integration/store"),
+        ("tests/unit/store", "tests/unit/store", "tests/integration/store"),
     ),
     # store, `statements`: what the core drops from an ended trial's record, the read model keeps;
     # restore_path was forgotten among these. Life and verify agree, since both use this statement.
@@ -175,7 +175,7 @@ _KEEPING: tuple[Mutation, ...] = (
         7,
         "children of weights that a killed 'weights gc' had given up start and fail, in place of "
         "being refused",
-        "dispatcher/head.py",
+        "dispatcher/head/head.py",
         "return {TrialId(removal.trial) for removal in ledger.removals()}",
         "return {\n                TrialId(removal.trial)\n"
         "                for removal in ledger.removals()\n"
@@ -190,10 +190,10 @@ _KEEPING: tuple[Mutation, ...] = (
         "each-launch-of-a-tuner-uses-the-first-ones-past",
         2,
         "a tuner whose process was restarted knows nothing that came since its last state",
-        "dispatcher/past/restoring.py",
+        "dispatcher/store/replay/restoring.py",
         "        past, self._past = self._past, None\n",
         "        past = self._past\n",
-        ("tests/unit/past/test_restoring.py", "tests/faults/heads/test_tuner_host_killed.py", SIM),
+        ("tests/unit/store/test_restoring.py", "tests/faults/heads/test_tuner_host_killed.py", SIM),
     ),
     # head, `_wind_up`: after an error of the engine the agents are ended with all they run, in
     # place of being left for the next head. Scenario: the disk of the journal is full for a
@@ -202,7 +202,7 @@ _KEEPING: tuple[Mutation, ...] = (
         "an-error-of-the-head-ends-all-trials",
         4,
         "trials that run elsewhere are killed since the head's own disk was full",
-        "dispatcher/head.py",
+        "dispatcher/head/head.py",
         "leaving = engine.error is not None or self._stepping_down or not leads",
         "leaving = self._stepping_down or not leads",
         ("tests/unit/head/test_winding_up.py", "tests/faults/heads/test_head_fails.py"),
@@ -355,7 +355,7 @@ _TRIALS: tuple[Mutation, ...] = (
         6,
         "a trial that was to stop before it had said anything never hears of it, and is killed "
         "in place of saving what it has",
-        "trial_runtime/agent/trial_messages.py",
+        "trial_runtime/agent/attempts/trial_messages.py",
         "                if attempt.stop_reason is not None:\n"
         "                    self._endpoint.send("
         "connection, [wire.StopAsked(attempt.stop_reason)])\n",
@@ -370,7 +370,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "a-trial-is-slowed-down-once-and-then-for-ever",
         8,
         "a trial that reports too fast for a second time hangs for ten minutes and fails",
-        "trial_runtime/agent/trial_endpoint.py",
+        "trial_runtime/agent/trials/endpoint.py",
         "        connection.owed = False\n",
         "",
         ("tests/unit/trial_runtime/test_processes_of_a_trial.py", "tests/fuzz/test_door.py"),
@@ -428,7 +428,7 @@ _WEIGHTS: tuple[Mutation, ...] = (
         9,
         "a share that is mounted over another mount is taken for a local disk: stale views fail "
         "children, and a server's fault kills trials",
-        "trial_runtime/weights/mounted.py",
+        "trial_runtime/weights/storage/mounted.py",
         "    for line in reversed(lines):",
         "    for line in lines:",
         ("tests/unit/weights",),
@@ -440,7 +440,7 @@ _WEIGHTS: tuple[Mutation, ...] = (
         "a-corner-is-copied-unseen",
         7,
         "a wider child takes damaged tensors of its parent without an error",
-        "trial_runtime/weights/loading.py",
+        "trial_runtime/weights/loading/loading.py",
         "    wanted = [*report.loaded, *corners]",
         "    wanted = list(report.loaded)",
         ("tests/faults/storage/test_weights_flips.py",),
@@ -454,7 +454,7 @@ _WEIGHTS: tuple[Mutation, ...] = (
         7,
         "the weights of a parent are destroyed when its child has trained all tensors and saves "
         "for the second time",
-        "trial_runtime/weights/saving.py",
+        "trial_runtime/weights/saving/saving.py",
         "        if reference not in manifest.files and path in _own_files:",
         "        if reference not in manifest.files:",
         ("tests/unit/weights",),
@@ -488,7 +488,7 @@ _WEIGHTS: tuple[Mutation, ...] = (
         "                self._delete(going.removal, [one.path for one in plan.doomed])",
         "                going = self._going(decision.dropped, trials)\n"
         "                self._delete(going.removal, [one.path for one in plan.doomed])",
-        ("tests/unit/weight_keeper", "tests/unit/upkeep"),
+        ("tests/unit/weight_keeper", "tests/unit/maintenance"),
     ),
 )
 
@@ -559,7 +559,7 @@ _WIRING: tuple[Mutation, ...] = (
         "dispatcher/wiring/machines.py",
         "        for login in (place.machine, place.machine.jump):",
         "        for login in (place.machine,):",
-        ("tests/unit/wiring", "tests/unit/leading", "tests/integration/security"),
+        ("tests/unit/wiring", "tests/unit/head", "tests/integration/security"),
     ),
     # experiment, `offered`: what a machine says itself counts only if it is true, or above 0.
     # Scenario: the service says useActiveGpu: true, one machine's owner says false (or cost: 0):
@@ -600,7 +600,7 @@ _ASKING: tuple[Mutation, ...] = (
         10,
         "an experiment whose head was killed is shown as stopped or completed, as the head before "
         "had left it, and is not found by 'bequeath resume'",
-        "dispatcher/queries/status.py",
+        "dispatcher/folders/status.py",
         'in ("completed", "stopped", "failed") and (last is None or str(last) == epoch):',
         'in ("completed", "stopped", "failed"):',
         ("tests/unit/queries", "tests/integration/queries"),
@@ -612,7 +612,7 @@ _ASKING: tuple[Mutation, ...] = (
         "what-is-to-be-changed-is-guessed",
         9,
         "a command that changes an experiment takes the newest one when nobody has said which",
-        "dispatcher/finding/find.py",
+        "dispatcher/experiments/find.py",
         "    if change and len(kept) > 1:",
         "    if change and len(running) > 1:",
         ("tests/unit/cli", "tests/unit/queries", "tests/integration/cli"),

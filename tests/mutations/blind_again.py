@@ -133,10 +133,10 @@ _KEEPING: tuple[Mutation, ...] = (
         "an-update-takes-the-one-before-it-back",
         9,
         "the second 'experiment update' silently undoes the first one",
-        "dispatcher/leading/user_requests.py",
+        "dispatcher/head/user_requests.py",
         "        self._config = config\n        events: list[e.Event]",
         "        events: list[e.Event]",
-        ("tests/unit/leading/test_user_requests.py",),
+        ("tests/unit/head/test_user_requests.py",),
     ),
     # past, `read_past`: calls are gathered of events that had no effect as well. Scenario: of two
     # trials that offer a version made from the same one, the second is refused; when the tuner's
@@ -148,10 +148,10 @@ _KEEPING: tuple[Mutation, ...] = (
         2,
         "a tuner that is rebuilt is told of versions that were refused, and of words that were "
         "late, as if they had counted",
-        "dispatcher/past/history.py",
+        "dispatcher/store/replay/history.py",
         "            if step.counted and call is not None:\n",
         "            if call is not None:\n",
-        ("tests/unit/past/test_history.py", SIM),
+        ("tests/unit/store/test_history.py", SIM),
     ),
 )
 
@@ -170,7 +170,7 @@ _REACHING: tuple[Mutation, ...] = (
         "dispatcher/channel/router.py",
         "        self._keys |= {key.encode() for key in keys}\n",
         "        self._keys = frozenset(key.encode() for key in keys)\n",
-        ("tests/unit/leading/test_endpoints.py",),
+        ("tests/unit/head/test_endpoints.py",),
     ),
     # backends/threaded, `_let_go`: that a batch of the backend before is on its way to the disk is
     # not forgotten with it. Scenario: somebody's backend says WorkerLost (its cluster is in
@@ -289,7 +289,7 @@ _TRIALS: tuple[Mutation, ...] = (
         "a-square-matrix-is-tied-to-its-transpose",
         7,
         "a child gets a matrix of its parent untransposed, without an error",
-        "trial_runtime/weights/staging.py",
+        "trial_runtime/weights/format/staging.py",
         "        tuple(detached.stride()),\n",
         "",
         ("tests/unit/weights/test_torch.py",),

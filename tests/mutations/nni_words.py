@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_WORDS = ("tests/unit/cli/nni",)
-_FILES = ("tests/unit/experiment/nni",)
+_WORDS = ("tests/unit/nni/commands",)
+_FILES = ("tests/unit/nni/files",)
 
 NNI_WORDS = (
     Mutation(
         "a-warm-workers-trial-knows-the-parameters-of-the-one-before",
         9,
         "each trial of NNI's but the first of a warm worker gets no parameters",
-        "trial_runtime/nni_shim/nni/trial.py",
+        "trial_runtime/nni_shim/path/nni/trial.py",
         "        _of, _params, _asked, _intermediates = given, None, False, 0\n",
         "        _of = given\n",
         (
@@ -24,7 +24,7 @@ NNI_WORDS = (
         "debug-is-taken-and-dropped",
         9,
         "`nni create --debug` starts an experiment like any other",
-        "dispatcher/cli/nni/create.py",
+        "dispatcher/nni/commands/create.py",
         "    if not debug:\n        return config",
         "    if not debug or debug:\n        return config",
         _WORDS,
@@ -33,7 +33,7 @@ NNI_WORDS = (
         "the-lowest-results-are-the-highest",
         9,
         "`nni trial ls --tail` lists the best trials",
-        "dispatcher/cli/nni/trial.py",
+        "dispatcher/nni/commands/trial.py",
         "reverse=head is not None",
         "reverse=True",
         _WORDS,
@@ -42,7 +42,7 @@ NNI_WORDS = (
         "refused-commands-complain-of-their-options",
         9,
         "`nni algo register --meta FILE` says that there is no option --meta",
-        "dispatcher/cli/nni/refused.py",
+        "dispatcher/nni/commands/refused.py",
         '{"ignore_unknown_options": True}',
         "{}",
         _WORDS,
@@ -51,7 +51,7 @@ NNI_WORDS = (
         "requests-without-parameters-are-listed-as-trials",
         9,
         "scripts that read NNI's list of trials find some without parameters",
-        "dispatcher/cli/nni_rows.py",
+        "dispatcher/nni/rows.py",
         "    return trial.proposed_at is not None or trial.by_hand",
         "    return True",
         _WORDS,
@@ -60,7 +60,7 @@ NNI_WORDS = (
         "a-refused-service-counts-as-a-local-one",
         9,
         "a file with a service that is not here is told that its machine is named twice",
-        "dispatcher/experiment/nni/v2.py",
+        "dispatcher/nni/files/v2.py",
         'if "trainingService" in one.values:  # one that was refused is nowhere',
         'if one.values.setdefault("trainingService", {}) is not None:',
         _FILES,
@@ -132,7 +132,7 @@ NNI_WORDS = (
         "a-head-finds-what-is-meant-for-scripts",
         9,
         "trials of an experiment that a script starts take its nni.experiment for theirs",
-        "dispatcher/cli/nni_script/children.py",
+        "dispatcher/nni/script/children.py",
         "    os.environ.pop(nni_shim.PROVIDER, None)\n",
         "",
         _WORDS,

@@ -120,8 +120,8 @@ PLACES: tuple[Mutation, ...] = (
         3,
         "two attempts of one number run, and both are believed",
         "dispatcher/engine.py",
-        "or not isinstance(event, _TRANSIENT) or _binds(step.actions)",
-        "or not isinstance(event, _TRANSIENT)",
+        "or row.durable or _binds(step.actions)",
+        "or row.durable",
         ("tests/unit/head/test_engine_durable.py",),
     ),
     Mutation(
@@ -137,9 +137,10 @@ PLACES: tuple[Mutation, ...] = (
         "what-becomes-free-is-not-noticed",
         5,
         "a GPU is free, and the trial that waits for it is not looked for",
-        "dispatcher/core/table.py",
-        "FREES_NOTHING = (\n    e.AttemptStarted,",
-        "FREES_NOTHING = (\n    e.AttemptStarted,\n    e.AttemptEnded,",
+        "dispatcher/core/events/__init__.py",
+        "        targets(([S.RUNNING], [S.QUEUED, S.BACKOFF, S.DELIVERING])),\n",
+        "        targets(([S.RUNNING], [S.QUEUED, S.BACKOFF, S.DELIVERING])),\n"
+        "        frees=False,\n",
         PLACEMENT,
     ),
     Mutation(

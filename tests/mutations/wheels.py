@@ -60,7 +60,7 @@ WHEELS: tuple[Mutation, ...] = (
         "what-was-brought-is-found-by-ours-alone",
         9,
         "a trial that imports numpy before trial_runtime fails where it was brought",
-        "trial_runtime/agent/environment.py",
+        "trial_runtime/agent/runners/environment.py",
         "    if carried.are_there():",
         "    if not carried.are_there():",
         CARRIED,

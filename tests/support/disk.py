@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.core.events import NOT_JOURNALLED, TunerStateTaken
+from dispatcher.core.events import TunerStateTaken, is_journalled
 from dispatcher.core.model import Trial
 from dispatcher.errors import StoreError
 from dispatcher.ports import Journal, JournalEntry, JournalRow, Snapshot
@@ -53,7 +53,7 @@ class Disk:
     def _remember(self, entries: Sequence[JournalEntry]) -> None:
         if isinstance(self._journal, MemoryJournal):
             return
-        kept = [x for x in entries if not isinstance(x.event, NOT_JOURNALLED)]
+        kept = [x for x in entries if is_journalled(x.event)]
         for number, entry in enumerate(kept, self.last - len(kept) + 1):
             self._committed.append(JournalRow(number, entry.at, entry.event))
 

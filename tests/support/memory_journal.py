@@ -11,7 +11,7 @@ from typing import Any
 
 from dispatcher import codec, state_codec
 from dispatcher.core import State
-from dispatcher.core.events import NOT_JOURNALLED, MetricReported
+from dispatcher.core.events import MetricReported, is_journalled
 from dispatcher.core.model import Trial
 from dispatcher.ports import Base, JournalEntry, JournalRow, Snapshot
 
@@ -37,7 +37,7 @@ class MemoryJournal:
                 self.metrics[event.trial, event.attempt, event.seq] = event.value
             if isinstance(event, MetricReported) and counted:
                 self._metrics[event.trial, event.attempt] = (event.seq, event.value)
-            if not isinstance(event, NOT_JOURNALLED):
+            if is_journalled(event):
                 row = (len(self._rows) + 1, at, type(event).__name__, codec.encode(event))
                 self._rows.append(row)
         return len(self._rows)

@@ -8,8 +8,8 @@ from typing import Any
 from dispatcher.core import State
 from dispatcher.core.model import TrialState
 
-#: Of the moment, not of the experiment: what was touched since the last commit.
-_IGNORED = ("dirty",)
+#: Of the moment, not of the experiment: what was touched since the last commit, how it moved.
+_IGNORED = ("dirty", "trigger", "trace")
 
 
 def portrait(state: State) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class Scene:
         """Apply the events; all actions that followed. After each the core must know when it has
         to be woken."""
         out: list[a.Action] = []
+        if self.state.trace is None:
+            self.state.trace = []
         for event in events:
             self.now += after
             step = core.apply(self.state, event, self.now)
@@ -146,7 +148,7 @@ class Scene:
         """The state that a new head would find: metrics are not in its journal."""
         state = core.new_state(self.settings)
         for _, at, event in self.rows:
-            if not isinstance(event, e.NOT_JOURNALLED):
+            if e.is_journalled(event):
                 core.apply(state, event, at)
         return state
 

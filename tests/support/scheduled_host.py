@@ -28,8 +28,8 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, EndReason, Phase
 from dispatcher.core.settings import Settings, TunerErrorPolicy
-from dispatcher.past.history import read_past
 from dispatcher.ports import JournalEntry, Snapshot
+from dispatcher.store.replay.history import read_past
 from dispatcher.tuner_host import (
     delivery,
     foreign_waits,
@@ -439,7 +439,7 @@ class ScheduledHost:
     def _carry_out(self, action: a.Action) -> None:
         if isinstance(action, a.LaunchTuner):
             self._launch()
-        elif isinstance(action, a.TUNER_ACTIONS):
+        elif isinstance(action, a.TunerAction):
             self._host.take(action)
         elif isinstance(action, a.StartAttempt):
             self._running.append(action)
@@ -484,7 +484,7 @@ class ScheduledHost:
     def _die(self) -> None:
         self.schedule.kill(self.schedule.others())
         self.wrong.extend(self._author.wrong)
-        self._due = [x for x in self._due if not isinstance(x, a.TUNER_ACTIONS)]
+        self._due = [x for x in self._due if not isinstance(x, a.TunerAction)]
         self._host.outbox.take()
         self._say(e.TunerHostLost("gone"))
 

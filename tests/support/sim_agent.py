@@ -14,8 +14,8 @@ from dispatcher.core.model import EndReason
 from tests.support.weight_files import PLAIN, Saver
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
 
 if TYPE_CHECKING:
     from tests.support.agents import Host

@@ -28,12 +28,15 @@ import numpy as np
 from dispatcher.core.resources import WorkerRules
 from tests.support.witnesses import Contents, Loaded, Mark
 from trial_runtime import wire
-from trial_runtime.agent.left_weights import weights_left_by
-from trial_runtime.agent.preparing import Unpreparable, make_room
-from trial_runtime.agent.readying import verify_parent
+from trial_runtime.agent.attempts.left_weights import weights_left_by
+from trial_runtime.agent.attempts.preparing import Unpreparable, make_room
+from trial_runtime.agent.attempts.readiness import verify_parent
 from trial_runtime.errors import WeightsError
-from trial_runtime.weights import hashing, load, publishing, save, saving
-from trial_runtime.weights.manifest import MANIFEST_NAME
+from trial_runtime.weights import load, save
+from trial_runtime.weights.format import hashing
+from trial_runtime.weights.format.manifest import MANIFEST_NAME
+from trial_runtime.weights.saving import saving
+from trial_runtime.weights.storage import publishing
 
 if TYPE_CHECKING:
     from tests.support.agents import Host

@@ -25,18 +25,18 @@ from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, new_state, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import OVER, Phase
+from dispatcher.core.model import OVER, Move, Phase
 from dispatcher.core.settings import QUARANTINE_MAX_S, Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
-from dispatcher.leading.clock import SteadyClock
-from dispatcher.past.compacted import fold_at_start, read_whole_past
-from dispatcher.past.history import Past
-from dispatcher.past.restoring import RestoringTuner
+from dispatcher.head.clock import SteadyClock
 from dispatcher.ports import Journal, JournalEntry
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.replay.folding import fold_at_start, read_whole_past
+from dispatcher.store.replay.history import Past
+from dispatcher.store.replay.restoring import RestoringTuner
 from tests.support.agents import Host, SimBackend
 from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
@@ -106,6 +106,7 @@ class World:
         self.harms: list[Harm] = []
         self.files: dict[str, str] = {}  # save path → digest of what lies there
         self.met: set[str] = set()  # kinds of events that reached the core
+        self.moves: list[Move] = []  # of all trials, as heads decided them
         self.values: dict[str, set[str]] = {}  # of settings: all that were in force
         self._given: dict[str, set[tuple[int, int]]] = {}  # attempts, by worker
         self._decided: set[tuple[int, int]] = set()  # attempts, before the newest commit
@@ -376,6 +377,7 @@ class World:
         self.now += self.rng.choice((0.1, 1.0, 5.0, 80.0 if self.odds.head_crashes else 1.0))
         past = self._past()
         state = past.state
+        state.trace = self.moves
         row = self._begin_epoch(state)
         self._leads_since = self.now
         self._phases = (Phase.RUNNING, Phase.RUNNING)

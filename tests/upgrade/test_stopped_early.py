@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from dispatcher.cli.main import app
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.head import Head
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify

@@ -16,10 +16,10 @@ import pytest
 from dispatcher import queries
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.head import Head
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice
-from dispatcher.past.compacted import compact
 from dispatcher.store import SqliteJournal
+from dispatcher.store.replay.folding import compact
 from dispatcher.store.schema import SCHEMA_VERSION
 from dispatcher.store.verify import verify
 from tests.support.checker import check_store

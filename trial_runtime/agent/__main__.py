@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from trial_runtime.agent.agent import Agent
+from trial_runtime.agent.base.own_log import OwnLog
 from trial_runtime.agent.config import ON_RECORD, read_config
-from trial_runtime.agent.own_log import OwnLog
 
 
 def main() -> int:

@@ -16,34 +16,34 @@ import msgspec
 import zmq
 
 from trial_runtime import wire
-from trial_runtime.agent import sweep
-from trial_runtime.agent.allocation import Allocation
-from trial_runtime.agent.attempts import Attempts
+from trial_runtime.agent.attempts.attempts import Attempts
+from trial_runtime.agent.base.helper import Helper
+from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, read_config
-from trial_runtime.agent.environment import (
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.agent.link.path_mapping import PathMapping
+from trial_runtime.agent.link.probing import RootProbe, looks_at_root
+from trial_runtime.agent.processes import sweep
+from trial_runtime.agent.processes.children import ChildWatch
+from trial_runtime.agent.processes.guard import Guard
+from trial_runtime.agent.remote_weights import remote_weights, secrets_of
+from trial_runtime.agent.resources.allocation import Allocation
+from trial_runtime.agent.resources.oom import OutOfMemoryWatch
+from trial_runtime.agent.runners.context import RunnerContext
+from trial_runtime.agent.runners.environment import (
     base_environment,
     is_reference,
     resolve_references,
 )
-from trial_runtime.agent.forked import ForkedRunner
-from trial_runtime.agent.fresh import FreshRunner
-from trial_runtime.agent.guarding import Guard
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.helper import Helper
-from trial_runtime.agent.oom import OutOfMemoryWatch
-from trial_runtime.agent.outbox import Outbox
-from trial_runtime.agent.output import Outputs
-from trial_runtime.agent.path_mapping import PathMapping
-from trial_runtime.agent.probing import RootProbe, looks_at_root
-from trial_runtime.agent.processes import ChildWatch
-from trial_runtime.agent.remote_weights import remote_weights, secrets_of
-from trial_runtime.agent.runner_context import RunnerContext
-from trial_runtime.agent.runners import Runner
-from trial_runtime.agent.scripts import script_of
-from trial_runtime.agent.timers import Timers
-from trial_runtime.agent.trial_endpoint import TrialEndpoint
-from trial_runtime.agent.warm import WarmRunner
-from trial_runtime.agent.watch import Watch
+from trial_runtime.agent.runners.forked import ForkedRunner
+from trial_runtime.agent.runners.fresh import FreshRunner
+from trial_runtime.agent.runners.output import Outputs
+from trial_runtime.agent.runners.runner import Runner
+from trial_runtime.agent.runners.scripts import script_of
+from trial_runtime.agent.runners.warm import WarmRunner
+from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.masking import Mask, MaskFilter
 from trial_runtime.session_file import AGENT_VARIABLE

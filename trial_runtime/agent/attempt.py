@@ -7,9 +7,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from trial_runtime import wire
-from trial_runtime.agent.logs import LogFile
-from trial_runtime.agent.timers import Timer
+from trial_runtime.agent.base.logs import LogFile
+from trial_runtime.agent.base.timers import Timer
 from trial_runtime.session_file import SessionFile
+
+
+class CannotStart(Exception):
+    """Raised by a runner when an attempt's process cannot be started; says why, in a sentence."""
+
+
+class Unpreparable(Exception):
+    """Raised when an attempt cannot start; its text goes to the user."""
 
 
 class Phase(Enum):

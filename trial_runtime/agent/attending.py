@@ -23,8 +23,8 @@ import msgspec
 from msgspec.structs import replace
 
 from trial_runtime.agent.config import AgentConfig, encode_config
-from trial_runtime.agent.launching import start_agent
-from trial_runtime.agent.record import (
+from trial_runtime.agent.processes.launching import start_agent
+from trial_runtime.agent.processes.record import (
     AgentRecord,
     config_path,
     is_running,
@@ -32,7 +32,7 @@ from trial_runtime.agent.record import (
     record_path,
     write_private,
 )
-from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.agent.processes.sweep import kill_sessions_below
 from trial_runtime.run_folder import NotOurs, run_folder_below
 from trial_runtime.trial_wire import VERSION
 

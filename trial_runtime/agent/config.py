@@ -80,8 +80,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     ``stale_timeout_s``: how long announced weights may take to appear, where parents are trained
     on other hosts than this one. ``canonical_root``, ``canonical_read_roots``: the roots as the
     head spells them, in the same order, where this host may have them at other places.
-    ``root_token``: the content of the share's token file, see :mod:`trial_runtime.weights.share`;
-    with it an agent takes no attempt before it has seen that file.
+    ``root_token``: the content of the share's token file, see
+    :mod:`trial_runtime.weights.storage.share`; with it an agent takes no attempt before it has
+    seen that file.
     ``domain``: the storage domain of this host, if the head does not see its weights: without a
     token the agent writes one itself, and reports it.
     ``cache``: of parents' files on this host's disk; None: there is none.

@@ -19,10 +19,10 @@ from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, CacheSpec
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights.paths import STORES_NAME
+from trial_runtime.weights.storage.paths import STORES_NAME
 
 if TYPE_CHECKING:
-    from trial_runtime.weights.plain import PublishedDigest
+    from trial_runtime.weights.read.plain import PublishedDigest
     from trial_runtime.weights.remote.place import Place
     from trial_runtime.weights.remote.pulling import Cache
     from trial_runtime.weights.remote.record import Kind, StoredFile
@@ -49,8 +49,8 @@ def remote_weights(config: AgentConfig) -> RemoteWeights | None:
     """The agent's access to its weights root; None if that is a folder."""
     if config.remote is None:
         return None
-    from trial_runtime.weights.cache import WeightsCache
-    from trial_runtime.weights.cache_place import default_folder
+    from trial_runtime.weights.cache.cache import WeightsCache
+    from trial_runtime.weights.cache.place import default_folder
     from trial_runtime.weights.remote.place import Place
 
     spec = config.cache or CacheSpec(0)
@@ -219,8 +219,8 @@ class RemoteWeights:
             WeightsError: there is nothing, or the remote root does not take it.
             OSError: the view cannot be read.
         """
-        from trial_runtime.weights.paths import resolve_in_root
         from trial_runtime.weights.remote.pushing import push
+        from trial_runtime.weights.storage.paths import resolve_in_root
 
         assert order.save_path is not None, "asked for attempts that save"
         key = (order.trial, order.attempt)
@@ -240,7 +240,7 @@ class RemoteWeights:
 
     def _keep_copies(self, view: str, save_path: str, files: tuple[StoredFile, ...]) -> None:
         """Put the files into the host's cache: children are likely to start here."""
-        from trial_runtime.weights.paths import open_regular
+        from trial_runtime.weights.storage.paths import open_regular
 
         for file in files:
             if file.owner == save_path:

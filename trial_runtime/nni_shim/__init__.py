@@ -4,7 +4,7 @@ The folder of this package is put on the module path of trials and tuners of exp
 ``compatibility: nni``, and on no other. It never hides a real installation: tuner hosts look here
 last, and in trials :mod:`nni` gives its place to a real one, see its ``__init__``.
 Inside ``nni`` imports are relative, so that the same files are ``nni`` there and
-``trial_runtime.nni_shim.nni`` to tests and checkers.
+``trial_runtime.nni_shim.path.nni`` to tests and checkers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PROVIDER = "BEQUEATH_NNI_EXPERIMENT"
 
 def folder() -> str:
     """The folder to put on a module path."""
-    return os.path.dirname(os.path.abspath(__file__))
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
 
 
 def companions() -> str:
     """The folder of stand-ins for NNI's dependencies, for tuner hosts only."""
-    return os.path.join(folder(), "companions")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "companions")

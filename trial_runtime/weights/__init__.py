@@ -35,10 +35,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trial_runtime.weights.exporting import export
-    from trial_runtime.weights.loading import load
-    from trial_runtime.weights.matching import Form, MatchReport, Reshaped
-    from trial_runtime.weights.plain import (
+    from trial_runtime.weights.loading.exporting import export
+    from trial_runtime.weights.loading.loading import load
+    from trial_runtime.weights.loading.matching import Form, MatchReport, Reshaped
+    from trial_runtime.weights.loading.verifying import Verified, verify
+    from trial_runtime.weights.read.opening import read_manifest
+    from trial_runtime.weights.read.plain import (
         FilesDigest,
         PublishedDigest,
         await_published,
@@ -46,29 +48,27 @@ if TYPE_CHECKING:
         published_digest,
         verify_tree,
     )
-    from trial_runtime.weights.reading import read_manifest
-    from trial_runtime.weights.roots import configure
-    from trial_runtime.weights.saving import Published, save
-    from trial_runtime.weights.verifying import Verified, verify
+    from trial_runtime.weights.saving.saving import Published, save
+    from trial_runtime.weights.storage.roots import configure
 
 _HOMES = {
-    "export": "exporting",
-    "load": "loading",
-    "Form": "matching",
-    "MatchReport": "matching",
-    "Reshaped": "matching",
-    "FilesDigest": "plain",
-    "PublishedDigest": "plain",
-    "await_published": "plain",
-    "digest_tree": "plain",
-    "published_digest": "plain",
-    "verify_tree": "plain",
-    "read_manifest": "reading",
-    "configure": "roots",
-    "Published": "saving",
-    "save": "saving",
-    "Verified": "verifying",
-    "verify": "verifying",
+    "export": "loading.exporting",
+    "load": "loading.loading",
+    "Form": "loading.matching",
+    "MatchReport": "loading.matching",
+    "Reshaped": "loading.matching",
+    "FilesDigest": "read.plain",
+    "PublishedDigest": "read.plain",
+    "await_published": "read.plain",
+    "digest_tree": "read.plain",
+    "published_digest": "read.plain",
+    "verify_tree": "read.plain",
+    "read_manifest": "read.opening",
+    "configure": "storage.roots",
+    "Published": "saving.saving",
+    "save": "saving.saving",
+    "Verified": "loading.verifying",
+    "verify": "loading.verifying",
 }
 
 __all__ = [

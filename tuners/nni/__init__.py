@@ -1,7 +1,7 @@
 """Built-in tuners as NNI's trials know them: the keys of their parameters are NNI's.
 
 Experiment files written for NNI get them for NNI's names, see
-``dispatcher/experiment/nni/algorithms.py``; for new files there are better ones.
+``dispatcher/nni/files/algorithms.py``; for new files there are better ones.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from trial_runtime.agent.record import write_private
+from trial_runtime.agent.processes.record import write_private
 
 
 def agent_routing_id(folder: Path, worker: str) -> str:

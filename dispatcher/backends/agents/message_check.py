@@ -15,9 +15,9 @@ from dispatcher.backends.agents.translation import event_of
 from dispatcher.core.events import Event
 from dispatcher.errors import ProtocolError
 from trial_runtime import wire
-from trial_runtime.agent.allowance import FLOOD_S, Allowance
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.metric_check import metric_fault
+from trial_runtime.agent.trials.allowance import FLOOD_S, Allowance
+from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
 
 _log = logging.getLogger("bequeath.backends.agents")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from dispatcher.backends.agents import Loss
 from trial_runtime.agent.config import AgentConfig, encode_config
-from trial_runtime.agent.launching import start_agent
-from trial_runtime.agent.record import (
+from trial_runtime.agent.processes.launching import start_agent
+from trial_runtime.agent.processes.record import (
     AgentRecord,
     config_path,
     is_running,
@@ -23,7 +23,7 @@ from trial_runtime.agent.record import (
     record_path,
     write_private,
 )
-from trial_runtime.agent.sweep import kill_sessions_below
+from trial_runtime.agent.processes.sweep import kill_sessions_below
 from trial_runtime.pauses import growing_pause
 
 #: What SIGKILL may take until a process is gone (seconds).

@@ -12,8 +12,8 @@ from dispatcher.backends.ssh.machine import Machine
 from dispatcher.backends.ssh.provisioning import Fitted
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.environment import is_reference, resolve_references
-from trial_runtime.agent.path_mapping import on_another_host
+from trial_runtime.agent.link.path_mapping import on_another_host
+from trial_runtime.agent.runners.environment import is_reference, resolve_references
 
 #: Variables of the agent there by which secrets reach trials, without lying in any file.
 SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names

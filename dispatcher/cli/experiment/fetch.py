@@ -5,9 +5,9 @@ from __future__ import annotations
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.terminal.console import note, print_json, say
+from dispatcher.terminal.safe_text import safe_text
 
 
 def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -18,8 +18,8 @@ def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = 
     """
     from dispatcher.attempt_files.gathering import Gathering
     from dispatcher.experiment.snapshot import from_json
-    from dispatcher.finding.find import find_one
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.experiments.find import find_one
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     located = find_one(experiment, folder)
     place = ExperimentFolder(located.folder)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import print_json, say
 from dispatcher.errors import UserError
+from dispatcher.terminal.console import print_json, say
 
 #: Results in one request: far below what a request may hold, whatever they are.
 ROWS_AT_ONCE = 200
@@ -36,7 +36,7 @@ def import_results(
     """
     from dispatcher.control.client import HeadClient
     from dispatcher.control.imported import results_text
-    from dispatcher.finding.find import find_running
+    from dispatcher.experiments.find import find_running
 
     rows = _read(file)
     try:

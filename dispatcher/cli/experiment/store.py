@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.cli.console import note, print_json, say
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import note, print_json, say
 
 
 def backup(
@@ -42,8 +42,8 @@ def backup(
     Without --weights a copy goes on with the weights root that the file names, so do not let
     both run.
     """
-    from dispatcher.finding.find import find_folder
-    from dispatcher.upkeep.backup import back_up
+    from dispatcher.experiments.find import find_folder
+    from dispatcher.maintenance.backup import back_up
 
     done = back_up(find_folder(experiment, folder), destination, weights=weights)
     if as_json:
@@ -78,11 +78,11 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     is lost that a resume needs; what `verify` can still say of the trials that were folded is
     that they have not changed since.
     """
-    from dispatcher.finding.find import find_folder
-    from dispatcher.folders import ExperimentFolder
-    from dispatcher.past.compacted import compact as compact_store
+    from dispatcher.experiments.find import find_folder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.store.journal import SqliteJournal
     from dispatcher.store.leadership import Leadership
+    from dispatcher.store.replay.folding import compact as compact_store
 
     path = find_folder(experiment, folder)
     store = ExperimentFolder(path).journal

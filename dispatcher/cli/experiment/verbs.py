@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import (
     Experiment,
     Folder,
@@ -20,34 +19,43 @@ from dispatcher.cli.arguments import (
     Yes,
     confirmed,
 )
-from dispatcher.cli.console import Column, note, pass_on, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.cli.safe_text import safe_json
 from dispatcher.errors import UserError
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, note, pass_on, print_json, print_table, say
+from dispatcher.terminal.safe_text import safe_json
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentListing
 
 EXPERIMENT: Table = {
-    "list": CommandEntry("experiment.verbs:list_all", "List all experiments that are kept."),
+    "list": CommandEntry("cli.experiment.verbs:list_all", "List all experiments that are kept."),
     "show": CommandEntry(
-        "experiment.verbs:show", "Print an experiment's settings as they are now."
+        "cli.experiment.verbs:show", "Print an experiment's settings as they are now."
     ),
-    "export": CommandEntry("experiment.verbs:export", "All trials as JSON or CSV."),
+    "export": CommandEntry("cli.experiment.verbs:export", "All trials as JSON or CSV."),
     "update": CommandEntry(
-        "experiment.verbs:update", "Change a limit or the search space while it runs."
+        "cli.experiment.verbs:update", "Change a limit or the search space while it runs."
     ),
     "import": CommandEntry(
-        "experiment.importing:import_results", "Tell the tuner results of another one."
+        "cli.experiment.importing:import_results", "Tell the tuner results of another one."
     ),
-    "fetch": CommandEntry("experiment.fetch:fetch", "Bring here what trials elsewhere have left."),
+    "fetch": CommandEntry(
+        "cli.experiment.fetch:fetch", "Bring here what trials elsewhere have left."
+    ),
     "delete": CommandEntry(
-        "experiment.verbs:delete", "Delete an experiment with logs and weights."
+        "cli.experiment.verbs:delete", "Delete an experiment with logs and weights."
     ),
-    "verify": CommandEntry("experiment.verbs:verify", "Check the store against its own journal."),
-    "backup": CommandEntry("experiment.store:backup", "Copy an experiment, also while it runs."),
-    "compact": CommandEntry("experiment.store:compact", "Make an experiment's journal shorter."),
+    "verify": CommandEntry(
+        "cli.experiment.verbs:verify", "Check the store against its own journal."
+    ),
+    "backup": CommandEntry(
+        "cli.experiment.store:backup", "Copy an experiment, also while it runs."
+    ),
+    "compact": CommandEntry(
+        "cli.experiment.store:compact", "Make an experiment's journal shorter."
+    ),
 }
 
 
@@ -69,7 +77,7 @@ def list_all(
 
     Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
     """
-    from dispatcher.finding.find import all_experiments, experiments_of_others
+    from dispatcher.experiments.find import all_experiments, experiments_of_others
 
     listings = all_experiments(folder, everywhere=everywhere)
     if as_json:
@@ -115,8 +123,8 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
     from dispatcher.experiment.snapshot import read_shown
-    from dispatcher.finding.find import find_one
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.experiments.find import find_one
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     located = find_one(experiment, folder, others=True)
     record = ExperimentFolder(located.folder)
@@ -134,7 +142,7 @@ def export(
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own."""
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:
@@ -177,8 +185,8 @@ def update(
 ) -> None:
     """Change an experiment: at once if it runs, for its next `resume` if not."""
     from dispatcher.control.client import HeadClient
-    from dispatcher.finding.find import find_one
-    from dispatcher.queries.status import is_led
+    from dispatcher.experiments.find import find_one
+    from dispatcher.folders.status import is_led
 
     new: Any = value
     if value.startswith("@"):
@@ -219,9 +227,9 @@ def _update_record(folder: Path, key: str, value: Any) -> str:
     """
     from dispatcher.experiment.snapshot import from_json, to_json, to_shared
     from dispatcher.experiment.updates import apply_update
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.maintenance.retention import gone_before_it_goes_on
     from dispatcher.store.leadership import Leadership
-    from dispatcher.upkeep.retention import gone_before_it_goes_on
 
     record = ExperimentFolder(folder)
     with Leadership.keep_heads_out(folder):
@@ -249,9 +257,9 @@ def delete(
 
     Weights below a `weightsRoot` outside of the folder stay where they are.
     """
-    from dispatcher.finding.find import find_folder
-    from dispatcher.folders import run_folder
-    from dispatcher.queries.status import is_led
+    from dispatcher.experiments.find import find_folder
+    from dispatcher.folders.experiment_folder import run_folder
+    from dispatcher.folders.status import is_led
 
     path = find_folder(experiment, folder)
     if is_led(path):
@@ -282,8 +290,8 @@ def verify(
     The journal is the truth; the tables can be made again from it. Exit code 1 if they
     differ.
     """
-    from dispatcher.finding.find import find_folder
-    from dispatcher.folders import ExperimentFolder
+    from dispatcher.experiments.find import find_folder
+    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.store.leadership import Leadership
     from dispatcher.store.verify import rebuild as rebuild_tables
     from dispatcher.store.verify import verify as verify_store

@@ -125,7 +125,7 @@ def _of_file(path: Path) -> list[CheckTarget]:
     from dispatcher.backends.ssh.provisioning import OLDEST
     from dispatcher.cli.hosts.supply import supply
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.experiments.known_folders import with_default_folder
     from dispatcher.ssh.inspecting import NEEDED_MODULES
     from dispatcher.wiring.machines import machine_of, places, target_of
     from dispatcher.wiring.resources import agent_resources

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Json, Yes, confirmed
-from dispatcher.cli.console import Column, note, print_json, print_table, say
-from dispatcher.cli.formatting import duration, size
-from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import UserError
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
+from dispatcher.terminal.formatting import duration, size
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.backends.ssh import Machine
@@ -89,7 +89,7 @@ def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
         target = target_named(word)
         return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
     from dispatcher.experiment import load_experiment
-    from dispatcher.finding.known_folders import with_default_folder
+    from dispatcher.experiments.known_folders import with_default_folder
     from dispatcher.wiring.machines import machine_of, places
 
     need_paramiko()

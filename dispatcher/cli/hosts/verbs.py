@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Json, Yes, confirmed
-from dispatcher.cli.console import Column, heading, note, print_json, print_table, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.check_targets import CheckTarget
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from dispatcher.ssh.scanning import OfferedKeys
 
 HOSTS: Table = {
-    "add": CommandEntry("hosts.verbs:add", "Show a machine's fingerprint and record its key."),
+    "add": CommandEntry("cli.hosts.verbs:add", "Show a machine's fingerprint and record its key."),
     "check": CommandEntry(
-        "hosts.verbs:check", "Log in to machines and look whether trials can run there."
+        "cli.hosts.verbs:check", "Log in to machines and look whether trials can run there."
     ),
-    "list": CommandEntry("hosts.verbs:list_", "The machines that were recorded."),
-    "remove": CommandEntry("hosts.verbs:remove", "Forget machines."),
-    "tidy": CommandEntry("hosts.tidy:tidy", "Remove what old experiments have left on machines."),
+    "list": CommandEntry("cli.hosts.verbs:list_", "The machines that were recorded."),
+    "remove": CommandEntry("cli.hosts.verbs:remove", "Forget machines."),
+    "tidy": CommandEntry(
+        "cli.hosts.tidy:tidy", "Remove what old experiments have left on machines."
+    ),
 }
 
 _MOST_AT_ONCE = 8

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import heading, note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
-from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+from dispatcher.terminal.console import heading, note, print_json, say
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.outcome import Outcome

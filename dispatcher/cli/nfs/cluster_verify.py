@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dispatcher.cli.console import note, print_json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.terminal.console import note, print_json
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.members import Inventory

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.cli.console import Column, console, is_terminal, note, print_table, rich_table
-from dispatcher.cli.formatting import duration
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.terminal.console import Column, console, is_terminal, note, print_table, rich_table
+from dispatcher.terminal.formatting import duration
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.outcome import Outcome

@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import print_json
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import InternalError, PermanentBackendError, UserError
+from dispatcher.terminal.console import print_json
 
 if TYPE_CHECKING:
     from nfs_setup.request import Request
 
 NFS: Table = {
-    "server": CommandEntry("nfs.verbs:server", "Export a folder of this machine."),
+    "server": CommandEntry("cli.nfs.verbs:server", "Export a folder of this machine."),
     "client": CommandEntry(
-        "nfs.verbs:client", "Mount a share on this machine, now and after each boot."
+        "cli.nfs.verbs:client", "Mount a share on this machine, now and after each boot."
     ),
     "status": CommandEntry(
-        "nfs.verbs:status", "What was set up on this machine, and how it stands."
+        "cli.nfs.verbs:status", "What was set up on this machine, and how it stands."
     ),
-    "undo": CommandEntry("nfs.verbs:undo", "Take back what was set up, byte for byte."),
-    "verify": CommandEntry("nfs.verify:verify", "Measure any share: what passes, what to change."),
+    "undo": CommandEntry("cli.nfs.verbs:undo", "Take back what was set up, byte for byte."),
+    "verify": CommandEntry(
+        "cli.nfs.verify:verify", "Measure any share: what passes, what to change."
+    ),
     "cluster": CommandEntry(
-        "nfs.cluster:cluster", "All of it on a server and its clients, over SSH."
+        "cli.nfs.cluster:cluster", "All of it on a server and its clients, over SSH."
     ),
 }
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Json
-from dispatcher.cli.console import note, print_json, say
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.marked_lines import MarkedLine, show_marked
 from dispatcher.errors import BackendError, UserError
+from dispatcher.terminal.console import note, print_json, say
+from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
     from dispatcher.ssh import SshConnection

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment
-from dispatcher.cli.console import print_json, say
 from dispatcher.errors import UserError
+from dispatcher.terminal.console import print_json, say
 
 
 def kill(
@@ -22,7 +22,7 @@ def kill(
 ) -> None:
     """End trials, running or not yet started. They count as failed and are not retried."""
     from dispatcher.control.client import HeadClient
-    from dispatcher.finding.find import find_running
+    from dispatcher.experiments.find import find_running
 
     located = find_running(experiment, folder)
     answers: dict[int, dict[str, Any]] = {}
@@ -65,8 +65,8 @@ def submit(
     with a `restore_path` it inherits.
     """
     from dispatcher.control.client import HeadClient
-    from dispatcher.finding.find import find_running
-    from dispatcher.submitted import looked_up
+    from dispatcher.experiments.find import find_running
+    from dispatcher.wiring.submitted import looked_up
 
     values = _read(parameters)
     located = find_running(experiment, folder)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial
-from dispatcher.cli.console import Column, note, print_json, print_table, say
-from dispatcher.cli.safe_text import safe_text
 from dispatcher.errors import BackendError, PassingBackendError, UserError
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, note, print_json, print_table, say
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from dispatcher import queries
 from dispatcher.errors import UserError
-from dispatcher.finding.find import find_one
-from dispatcher.folders import ExperimentFolder
+from dispatcher.experiments.find import find_one
+from dispatcher.folders.experiment_folder import ExperimentFolder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Folder, OfExperiment, Trial
-from dispatcher.cli.console import emit, note
-from dispatcher.cli.safe_text import safe_lines, safe_text
 from dispatcher.errors import BackendError
+from dispatcher.terminal.console import emit, note
+from dispatcher.terminal.safe_text import safe_lines, safe_text
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Folder, OfExperiment, Trial
-from dispatcher.cli.console import note
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.terminal.console import note
+from dispatcher.terminal.safe_text import safe_text
 
 
 def shell(

@@ -7,24 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli import formatting
 from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial
-from dispatcher.cli.console import Column, heading, note, print_facts, print_json, print_table, say
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.cli.safe_text import safe_text
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import (
+    Column,
+    heading,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    say,
+)
+from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.queries import TrialDetail, TrialSummary
 
 TRIAL: Table = {
-    "ls": CommandEntry("trial.verbs:ls", "List trials."),
-    "show": CommandEntry("trial.verbs:show", "Everything about one trial."),
-    "log": CommandEntry("trial.log:log", "What a trial has printed."),
-    "files": CommandEntry("trial.files:files", "The files that a trial has left, wherever it ran."),
-    "fetch": CommandEntry("trial.files:fetch", "Bring files of a trial here."),
-    "shell": CommandEntry("trial.shell:shell", "Open a shell where a trial runs."),
-    "kill": CommandEntry("trial.change:kill", "End a running or waiting trial."),
-    "submit": CommandEntry("trial.change:submit", "Run a trial with parameters of your own."),
+    "ls": CommandEntry("cli.trial.verbs:ls", "List trials."),
+    "show": CommandEntry("cli.trial.verbs:show", "Everything about one trial."),
+    "log": CommandEntry("cli.trial.log:log", "What a trial has printed."),
+    "files": CommandEntry(
+        "cli.trial.files:files", "The files that a trial has left, wherever it ran."
+    ),
+    "fetch": CommandEntry("cli.trial.files:fetch", "Bring files of a trial here."),
+    "shell": CommandEntry("cli.trial.shell:shell", "Open a shell where a trial runs."),
+    "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
+    "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
 }
 
 #: Metrics shown without ``--all-metrics``.
@@ -60,7 +70,7 @@ def ls(
 ) -> None:
     """List trials with state, result, parent and parameters. By value, the best come first."""
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     wanted = queries.TrialFilter(
         shown=_states(state or []),
@@ -108,7 +118,7 @@ def _states(named: list[str]) -> tuple[str, ...]:
 
 
 def _row(one: TrialSummary) -> tuple[str, ...]:
-    from dispatcher.cli.leaderboard import paths_of
+    from dispatcher.terminal.leaderboard import paths_of
 
     tries = f" ({one.attempt} attempts)" if one.attempt > 1 else ""
     return (
@@ -133,7 +143,7 @@ def show(
 ) -> None:
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
     from dispatcher import queries
-    from dispatcher.finding.find import find_one
+    from dispatcher.experiments.find import find_one
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:

@@ -1,5 +1,7 @@
 """Reports of agents about attempts: they start, report metrics, end, and are tried again."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
 from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
@@ -12,6 +14,7 @@ from dispatcher.core.queue_classes import needs_of
 from dispatcher.core.resource_match import domain_of, recount
 from dispatcher.core.resources import NO_RULES
 from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
+from dispatcher.core.transitions import Effects, quiet
 
 
 def start_attempt(
@@ -104,6 +107,11 @@ def metric_reported(state: State, event: e.MetricReported) -> bool:
     trial.last_seq = event.seq
     trial.last_intermediate = event.value
     return True
+
+
+def last_metric_kept(state: State, event: e.LastMetricKept) -> None:
+    """Take the metric by which the attempt is to be judged, whatever others there were."""
+    state.trials[event.trial].last_intermediate = event.value
 
 
 def final_reported(state: State, event: e.FinalReported) -> bool:
@@ -214,3 +222,12 @@ def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     spend_retry(trial, reason, state.settings)
     pause_s = backoff_s(trial, reason, state.settings)
     move(state, trial, TrialState.BACKOFF, due=state.now + pause_s)
+
+
+EFFECTS: Final[Effects] = {
+    e.AttemptStarted: quiet(attempt_started),
+    e.LastMetricKept: quiet(last_metric_kept),
+    e.FinalReported: quiet(final_reported),
+    e.WeightsPublished: quiet(weights_published),
+    e.AttemptEnded: attempt_ended,
+}

@@ -1,8 +1,11 @@
 """File systems that run full."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, ReportDisk
 from dispatcher.core.model import LowDisk, State
+from dispatcher.core.transitions import Effects
 from dispatcher.core.trouble import low_disk_text
 
 
@@ -34,3 +37,6 @@ def disk_recovered(state: State, event: e.DiskRecovered, out: list[Action]) -> b
         return False
     out.append(ReportDisk(event.place, f"there is room on the disk of {event.place} again"))
     return True
+
+
+EFFECTS: Final[Effects] = {e.DiskLow: disk_low, e.DiskRecovered: disk_recovered}

@@ -1,5 +1,7 @@
 """Reports of the tuner host: waits, proposals, failures, deliveries."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core import stores, waits
 from dispatcher.core.actions import Action, AnswerWait, ReportTunerError
@@ -16,6 +18,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Phase, State, Trial, TrialState, Verdict
 from dispatcher.core.moves import move
 from dispatcher.core.settings import REQUEST_RETRIES, TUNER_ERRORS_IN_A_ROW, TunerErrorPolicy
+from dispatcher.core.transitions import Effects, quiet
 from dispatcher.core.transitions.store import awaited_version
 
 
@@ -324,3 +327,16 @@ def _delivery_error(state: State, trial: Trial, method: str, text: str, out: lis
     out.append(ReportTunerError(trial.id, method, text))
     state.tuner_errors_in_a_row += 1
     tuner_error(state, method, text)
+
+
+EFFECTS: Final[Effects] = {
+    e.WaitStarted: wait_started,
+    e.WaitGivenUp: quiet(wait_given_up),
+    e.ForeignWaitSeen: quiet(foreign_wait_seen),
+    e.ForeignWaitOver: quiet(foreign_wait_over),
+    e.Proposed: proposed,
+    e.RequestFailed: request_failed,
+    e.ResultDelivered: result_delivered,
+    e.DeliveryStandsStill: quiet(delivery_stands_still),
+    e.EndDelivered: end_delivered,
+}

@@ -2,6 +2,7 @@
 go."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from dispatcher.core import events as e
 from dispatcher.core import stores, waits
@@ -12,9 +13,10 @@ from dispatcher.core.actions import (
     GrantVersions,
     TellVersion,
 )
-from dispatcher.core.model import State, Trial, Version
+from dispatcher.core.model import Rule, State, Trial, Version
 from dispatcher.core.moves import let_go
 from dispatcher.core.resource_match import domain_of
+from dispatcher.core.transitions import Effects
 
 
 def version_offered(state: State, event: e.VersionOffered, out: list[Action]) -> bool:
@@ -80,12 +82,14 @@ def _enter(state: State, trial: Trial, event: e.VersionOffered, out: list[Action
 
 def _end_waits(state: State, store: str, number: int, publisher: Trial) -> None:
     """The tuner host wakes the waiting threads itself; here they are taken off the books."""
+    trigger, state.trigger = state.trigger, Rule.VERSION_PUBLISHED
     for waiter_id in list(state.version_waiters.get(store, ())):
         wait = state.waits[waiter_id]
         due = number >= wait.version if wait.version else publisher.id in wait.parents
         if due:
             waits.erase(state, waiter_id)
             let_go(state, state.trials[waiter_id])
+    state.trigger = trigger
 
 
 def _number_of(versions: Sequence[Version | None], event: e.VersionOffered) -> int:
@@ -144,3 +148,10 @@ def awaited_version(state: State, event: e.WaitStarted) -> AnswerWait | None:
         if store == event.store:
             return AnswerWait(event.trial, event.ticket, "granted", version=number)
     return None
+
+
+EFFECTS: Final[Effects] = {
+    e.VersionOffered: version_offered,
+    e.VersionsHeld: versions_held,
+    e.StoresReviewed: stores_reviewed,
+}

@@ -1,5 +1,7 @@
 """Requests of users: trials by hand, trials to be killed, the end of it all, other limits."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core import waits
 from dispatcher.core.actions import (
@@ -7,6 +9,7 @@ from dispatcher.core.actions import (
     CancelRequest,
     ReportTunerError,
     TellImport,
+    TellSearchSpace,
 )
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
@@ -21,10 +24,12 @@ from dispatcher.core.model import (
     TrialState,
     WorkerHealth,
 )
-from dispatcher.core.moves import move, new_trial
+from dispatcher.core.moves import new_trial
 from dispatcher.core.resource_match import recount
+from dispatcher.core.transitions import Effects, quiet
 from dispatcher.core.transitions.attempt import stop_of
 from dispatcher.core.transitions.request import admit
+from dispatcher.core.transitions.tuner_host import host_gone
 from dispatcher.core.transitions.worker import follow_slots
 
 
@@ -190,15 +195,37 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
         recount(state, worker)
 
 
-def host_gone(state: State) -> None:
-    """Open all blocked requests again: their threads are gone with their process, and the next one
-    is asked for them."""
-    state.host_ready = False
-    for trial_id in state.delivering:
-        state.trials[trial_id].delivery_still = False
-    if state.phase is Phase.DRAINING:
-        state.quiet_since = state.fail_at = None  # its successor has as long as it had
-    for trial_id in list(state.blocked):
-        waits.erase(state, trial_id)
-        move(state, state.trials[trial_id], TrialState.OPEN)
-    state.open = dict.fromkeys(sorted(state.open))
+def search_space_updated(state: State, event: e.SearchSpaceUpdated, out: list[Action]) -> None:
+    """Keep another search space, for processes of the tuner to come, too.
+
+    Args:
+        state: changed in place.
+        event: the search space.
+        out: gets the news for the tuner, if its process is there.
+    """
+    state.search_space = event.search_space
+    if state.host_ready:
+        out.append(TellSearchSpace(event.search_space))
+
+
+def experiment_created(state: State, event: e.ExperimentCreated) -> None:
+    """Take in the first settings."""
+    state.settings = event.settings
+
+
+def tick(_state: State, _event: e.Tick) -> None:
+    """Change nothing: the time has come in with the event, and the joint rules go by it."""
+
+
+EFFECTS: Final[Effects] = {
+    e.ExperimentCreated: quiet(experiment_created),
+    e.HeadStarted: quiet(head_started),
+    e.Tick: quiet(tick),
+    e.TrialSubmitted: trial_submitted,
+    e.TrialStopRequested: trial_stop_requested,
+    e.StopRequested: stop_requested,
+    e.SettingsUpdated: quiet(settings_updated),
+    e.SearchSpaceUpdated: search_space_updated,
+    e.DataImported: data_imported,
+    e.ImportDelivered: import_delivered,
+}

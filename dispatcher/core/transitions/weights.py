@@ -1,8 +1,11 @@
 """Requests of the weight keeper."""
 
+from typing import Final
+
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, GrantRemoval
 from dispatcher.core.model import State, TrialState
+from dispatcher.core.transitions import Effects
 
 
 def removal_announced(state: State, event: e.RemovalAnnounced, out: list[Action]) -> None:
@@ -25,3 +28,6 @@ def removal_announced(state: State, event: e.RemovalAnnounced, out: list[Action]
     )
     state.removed_weights.update(granted)
     out.append(GrantRemoval(granted))
+
+
+EFFECTS: Final[Effects] = {e.RemovalAnnounced: removal_announced}

@@ -1,6 +1,7 @@
 """Workers that come and go, fall silent and answer again."""
 
 from dataclasses import replace
+from typing import Final
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
@@ -8,6 +9,7 @@ from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialSt
 from dispatcher.core.resource_match import may_begin, most, recount
 from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
+from dispatcher.core.transitions import Effects, quiet
 from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of
 from dispatcher.core.trouble import is_given_up
 
@@ -154,3 +156,12 @@ def worker_heard(state: State, event: e.WorkerHeard, out: list[Action]) -> bool:
     worker.suspect_since = None
     out.append(ReportWorker(worker.id, f"worker {worker.id} is heard again"))
     return True
+
+
+EFFECTS: Final[Effects] = {
+    e.WorkerJoined: worker_joined,
+    e.WorkerOffers: quiet(worker_offers),
+    e.WorkerLost: worker_lost,
+    e.WorkerSuspect: worker_suspect,
+    e.WorkerHeard: worker_heard,
+}

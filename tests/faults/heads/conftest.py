@@ -17,9 +17,9 @@ import pytest
 
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core import events as e
-from dispatcher.creating import create
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.creating import create
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.trials import metrics
 from tests.support import processes

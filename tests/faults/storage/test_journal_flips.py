@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import BequeathError
-from dispatcher.past.history import replay
 from dispatcher.ports import Snapshot
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.history import replay
 from dispatcher.store.schema import trials
 from dispatcher.store.verify import verify
 from tests.faults.experiments import Experiment

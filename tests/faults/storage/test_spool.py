@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.storage.conftest import SmallDisk
 from trial_runtime import wire
-from trial_runtime.agent import outbox as module
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link import outbox as module
+from trial_runtime.agent.link.outbox import Outbox
 
 
 def _metric(number: int) -> wire.Word:

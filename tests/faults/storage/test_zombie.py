@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.experiments import ROOT
 from trial_runtime import failpoints, weights
-from trial_runtime.agent.preparing import make_room
+from trial_runtime.agent.attempts.preparing import make_room
 
 _SAVE = """
 import sys

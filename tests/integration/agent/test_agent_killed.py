@@ -12,7 +12,7 @@ import pytest
 from tests.integration.agent.fake_head import PATIENCE_S
 from tests.support.processes import wait_until
 from trial_runtime import wire
-from trial_runtime.agent import warden
+from trial_runtime.agent.processes import warden
 
 PY = sys.executable
 

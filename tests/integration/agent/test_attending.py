@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from trial_runtime.agent import attending
 from trial_runtime.agent.attending import Answer, Order, attend
 from trial_runtime.agent.config import AgentConfig, TrialSpec, read_config
-from trial_runtime.agent.record import read_record, record_path, write_record
+from trial_runtime.agent.processes.record import read_record, record_path, write_record
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.trial_wire import VERSION
 

@@ -15,7 +15,7 @@ import pytest
 from tests.integration.agent.fake_head import ROOT, FakeHead
 from trial_runtime import weights, wire
 from trial_runtime.agent.config import encode_config
-from trial_runtime.weights.share import lay_token
+from trial_runtime.weights.storage.share import lay_token
 
 CANON = "/srv/of/the/head"
 

@@ -9,7 +9,7 @@ import pytest
 from trial_runtime import wire
 from trial_runtime.agent.config import CacheSpec
 from trial_runtime.failpoints import VARIABLE
-from trial_runtime.weights.hashing import digest
+from trial_runtime.weights.format.hashing import digest
 from trial_runtime.weights.remote.address import RemoteRoot
 
 TWICE = """

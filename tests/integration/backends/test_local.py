@@ -20,7 +20,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.record import is_running, read_record
+from trial_runtime.agent.processes.record import is_running, read_record
 from trial_runtime.endpoint import Endpoint
 
 PATIENCE_S = 120.0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.queries.status import is_led
+from dispatcher.folders.status import is_led
 from tests.integration.cli.conftest import Place
 
 CONFIG = """\

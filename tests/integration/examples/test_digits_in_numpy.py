@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.queries import ExperimentReader, export_rows, metrics
 from tests.support.checker import check_store
 from tests.support.processes import end_processes_of

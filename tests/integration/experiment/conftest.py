@@ -11,10 +11,10 @@ import pytest
 from dispatcher import background
 from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice
 from dispatcher.store.journal import SqliteJournal
 from tests.support.processes import end_processes_of

@@ -11,8 +11,8 @@ import pytest
 
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
+from dispatcher.maintenance.backup import back_up
 from dispatcher.store.verify import verify
-from dispatcher.upkeep.backup import back_up
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 from tests.support.processes import left_of, wait_until

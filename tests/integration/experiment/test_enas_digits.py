@@ -8,10 +8,10 @@ from typing import Any
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.updates import apply_update
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 

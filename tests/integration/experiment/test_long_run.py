@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dispatcher.core.model import Phase
-from dispatcher.head import Head
+from dispatcher.head.head import Head
 from dispatcher.store import SqliteJournal, compaction
 from dispatcher.store.verify import verify
 from tests.integration.experiment.conftest import CODE, Lab

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.core.model import Phase
-from dispatcher.head import Head
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice, NoticeKind
 from tests.integration.experiment.conftest import Lab
 from tests.support.processes import left_of, wait_until

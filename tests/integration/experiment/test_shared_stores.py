@@ -16,8 +16,8 @@ from dispatcher.core import State, apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase, Version
+from dispatcher.maintenance.backup import back_up
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.upkeep.backup import back_up
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 from tests.support.processes import left_of, wait_until

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from dispatcher.cli.live_view import picture
-from dispatcher.cli.scene import Scene
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Phase
-from dispatcher.finding.explaining import asked
-from dispatcher.queries.status import is_led
+from dispatcher.experiments.why import asked
+from dispatcher.folders.status import is_led
+from dispatcher.live_view.picture import picture
+from dispatcher.live_view.scene import Scene
 from tests.integration.experiment.conftest import Lab
 from tests.support.fake_nvml import LOST, FakeDriver, Gpu, Part
 from tests.support.processes import wait_until

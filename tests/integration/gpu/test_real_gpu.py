@@ -9,9 +9,9 @@ import pytest
 
 from trial_runtime import wire
 from trial_runtime.agent.config import ResourcesTold
-from trial_runtime.agent.devices.nvml import Nvml
-from trial_runtime.agent.devices.seen import NoDevices, Seen
-from trial_runtime.agent.process_table import descends_from
+from trial_runtime.agent.processes.table import descends_from
+from trial_runtime.agent.resources.devices.nvml import Nvml
+from trial_runtime.agent.resources.devices.seen import NoDevices, Seen
 
 COMPUTES = """
 import torch

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from dispatcher.core import events as e
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.creating import create
 from dispatcher.ports import JournalRow
 from tests.support.checker import check_store, read_store
 from tests.support.processes import end_processes_of, wait_until, words_of

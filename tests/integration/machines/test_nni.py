@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dispatcher.core import events as e
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
+from dispatcher.experiments.creating import create
 from tests.integration.machines.conftest import Lab
 from tests.support.ssh_hosts import why_not
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice, NoticeKind
 from tests.support.processes import end_processes_of
 

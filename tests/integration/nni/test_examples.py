@@ -12,10 +12,10 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.updates import apply_update
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.store.journal import SqliteJournal
 from tests.support.checker import check_store
 from tests.support.processes import end_processes_of

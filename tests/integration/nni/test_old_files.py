@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from dispatcher.core.model import Phase
-from dispatcher.creating import create
 from dispatcher.experiment import load_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from tests.support.checker import check_store
 from tests.support.processes import end_processes_of
 from tests.unit.cli.conftest import Shell

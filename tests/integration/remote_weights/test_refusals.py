@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import app
-from dispatcher.creating import create
 from dispatcher.errors import BackendError, BequeathError, UserError
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.creating import create
 from tests.integration.remote_weights.conftest import sftp_options
 from tests.support.ports import free_port
 from tests.support.s3_server import BUCKET, S3Server

@@ -14,10 +14,10 @@ from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder
-from dispatcher.past.compacted import read_whole_past
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.folding import read_whole_past
 from dispatcher.wiring.remote_roots import local_copy
 from tests.integration.remote_weights.conftest import RemoteLab
 from tests.support.checker import check_store

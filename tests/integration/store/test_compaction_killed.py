@@ -12,9 +12,9 @@ import pytest
 
 from dispatcher.core.events import AttemptStarted
 from dispatcher.core.ids import TrialId
-from dispatcher.past.compacted import read_whole_past
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.replay.folding import read_whole_past
 from dispatcher.store.verify import verify
 from tests.support.replaying import differences
 from tests.unit.store.life import Life
@@ -22,7 +22,7 @@ from tests.unit.store.life import Life
 COMPACT = """
 import sys
 from pathlib import Path
-from dispatcher.past.compacted import compact
+from dispatcher.store.replay.folding import compact
 from dispatcher.store import SqliteJournal, compaction
 
 compaction.SLICE_ROWS, compaction.SLICE_TRIALS = 9, 4

@@ -90,7 +90,7 @@ class Machine:
         step = apply(self.state, event, time.time())
         check(self.state)
         for action in step.actions:
-            if isinstance(action, a.TUNER_ACTIONS):
+            if isinstance(action, a.TunerAction):
                 self.head.do(action)
             elif isinstance(action, a.StartAttempt):
                 self.running.append(action)

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import PROGRAM, app
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.folders import ExperimentFolder
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.rerun import rerun
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse

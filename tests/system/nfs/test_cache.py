@@ -145,12 +145,13 @@ def test_eight_children_on_one_host_read_the_share_once(pair: Pair) -> None:
 
 
 _LAY = (
-    "import sys; from trial_runtime.weights.share import lay_token; print(lay_token(sys.argv[1]))"
+    "import sys; from trial_runtime.weights.storage.share import lay_token as lay; "
+    "print(lay(sys.argv[1]))"
 )
 # As root, who changes the mount between looks; each look is a process of the trials' user.
 _LOOKS = """
 import json, os, subprocess, sys
-from trial_runtime.weights.share import trouble_with
+from trial_runtime.weights.storage.share import trouble_with
 
 point, token, canonical, number, steps = sys.argv[1:]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
-from dispatcher.creating import create
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.head import Head
+from dispatcher.experiments.creating import create
+from dispatcher.head.head import Head
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.verify import verify
 from tests.support.checker import read_store

@@ -22,7 +22,7 @@ from dispatcher.ssh import Ran, SshTarget
 from dispatcher.wheelhouse import WheelCache
 from dispatcher.wheelhouse.pip import PipFailed
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
-from trial_runtime.agent.record import config_path
+from trial_runtime.agent.processes.record import config_path
 from trial_runtime.endpoint import Endpoint
 
 

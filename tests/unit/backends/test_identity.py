@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.backends.agents import agent_routing_id
-from trial_runtime.agent import record
-from trial_runtime.agent.record import AgentRecord, is_running, record_of
+from trial_runtime.agent.processes import record
+from trial_runtime.agent.processes.record import AgentRecord, is_running, record_of
 
 
 def test_a_process_of_the_machines_life_before_is_not_taken_for_ours() -> None:

@@ -16,8 +16,8 @@ from dispatcher.core.model import EndReason
 from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.head_link import HeadLink
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
 
 LOCAL = WorkerId("local")

@@ -15,7 +15,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.record import AgentRecord, record_of, write_record
+from trial_runtime.agent.processes.record import AgentRecord, record_of, write_record
 from trial_runtime.endpoint import Endpoint
 
 LOCAL = WorkerId("local")

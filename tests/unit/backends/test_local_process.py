@@ -17,7 +17,7 @@ from dispatcher.backends.local import process
 from dispatcher.backends.local.process import LocalProcess
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.record import record_of, record_path, write_record
+from trial_runtime.agent.processes.record import record_of, record_path, write_record
 from trial_runtime.endpoint import Endpoint
 
 

@@ -13,8 +13,8 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.resources import Device, Offer
 from tests.unit.backends.test_local_gaps import Scene
 from trial_runtime import wire
-from trial_runtime.agent import head_link
-from trial_runtime.agent.head_link import HeadLink
+from trial_runtime.agent.link import head_link
+from trial_runtime.agent.link.head_link import HeadLink
 
 LOCAL = WorkerId("local")
 

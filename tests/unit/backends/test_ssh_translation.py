@@ -18,7 +18,7 @@ from dispatcher.backends.ssh.translation import translate
 from dispatcher.backends.ssh.upload import ModuleFolders
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.path_mapping import PathMapping
+from trial_runtime.agent.link.path_mapping import PathMapping
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.weights.remote.address import RemoteRoot
 

@@ -23,7 +23,7 @@ from dispatcher.errors import ProtocolError
 from tests.unit.backends.test_local_leases import LOCAL, Scene
 from trial_runtime import wire
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.head_link import OFFER_AGAIN_S
+from trial_runtime.agent.link.head_link import OFFER_AGAIN_S
 
 
 @pytest.fixture

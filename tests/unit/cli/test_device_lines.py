@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.cli.device_lines import MOST_LINES, device_lines
 from dispatcher.control.samples import add_samples
+from dispatcher.live_view.device_lines import MOST_LINES, device_lines
 from trial_runtime.resource_wire import AttemptSample, DeviceSample, Samples
 
 GIB = 1 << 30

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from dispatcher.cli.json_shapes import SHAPES
-from dispatcher.creating import create
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
-from dispatcher.finding import known_folders
+from dispatcher.experiments import known_folders
+from dispatcher.experiments.creating import create
 from dispatcher.store import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell

@@ -19,11 +19,11 @@ from dispatcher.control.client import HeadClient
 from dispatcher.errors import ExperimentNotFound
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
-from dispatcher.finding import find
-from dispatcher.finding.explaining import asked
-from dispatcher.folders import ExperimentFolder, new_id
-from dispatcher.head import Head
-from dispatcher.ownership import NotOurs, demand_ours, is_id, is_ours, why_foreign
+from dispatcher.experiments import find
+from dispatcher.experiments.why import asked
+from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
+from dispatcher.folders.ownership import NotOurs, demand_ours, is_id, is_ours, why_foreign
+from dispatcher.head.head import Head
 from dispatcher.queries import ExperimentStatus
 from dispatcher.wiring.remote_roots import storage_of, stores_of
 from tests.unit.cli.conftest import Shell
@@ -297,7 +297,7 @@ def test_what_root_owns_counts_as_ours_unless_others_write_there(
     folder = make_folder(home)
     folder.chmod(0o777)
     assert is_ours(folder)  # our own may be open: that is our affair
-    monkeypatch.setattr("dispatcher.ownership.os.geteuid", lambda: NOBODY)
+    monkeypatch.setattr("dispatcher.folders.ownership.os.geteuid", lambda: NOBODY)
     for mode, ours in ((0o755, True), (0o775, False), (0o757, False)):
         folder.chmod(mode)
         assert is_ours(folder) is ours
@@ -318,7 +318,7 @@ def test_one_owner_for_all_files(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         found[4] = NOBODY
         return os.stat_result(found)
 
-    monkeypatch.setattr("dispatcher.ownership.os.fstat", squashed)
+    monkeypatch.setattr("dispatcher.folders.ownership.os.fstat", squashed)
     demand_ours(folder)
 
 

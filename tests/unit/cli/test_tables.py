@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from dispatcher.cli.console import Column, fitted, rich_table
 from dispatcher.cli.experiment import verbs as experiment_verbs
 from dispatcher.cli.trial import verbs as trial_verbs
+from dispatcher.terminal.console import Column, fitted, rich_table
 
 TRIALS = trial_verbs.COLUMNS
 EXPERIMENTS = experiment_verbs.COLUMNS

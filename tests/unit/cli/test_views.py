@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dispatcher.cli.live_view import picture
-from dispatcher.cli.plain_progress import PlainProgress, summary
-from dispatcher.cli.scene import Pace, Scene, time_left
 from dispatcher.control.server import snapshot as desk_snapshot
 from dispatcher.core import new_state
 from dispatcher.core.settings import Settings
+from dispatcher.live_view.picture import picture
+from dispatcher.live_view.plain import PlainProgress, summary
+from dispatcher.live_view.scene import Pace, Scene, time_left
 
 
 def _snapshot(**changes: Any) -> dict[str, Any]:

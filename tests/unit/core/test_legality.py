@@ -9,7 +9,7 @@ import pytest
 
 from dispatcher import core
 from dispatcher.core import events as e
-from dispatcher.core import table
+from dispatcher.core import legality
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, TrialState
 from dispatcher.errors import InvalidTransition
@@ -103,16 +103,10 @@ def at(where: TrialState) -> Scene:
 
 def test_the_table_is_whole() -> None:
     """Every event that names a trial has its rows, and no state is both legal and late."""
-    named = {kind for kind in core_events() if "trial" in kind.__slots__}
-    assert named == set(table.LEGAL) == set(table.LATE) == set(EVENTS)
+    named = {kind for kind, row in e.CATALOGUE.items() if row.legal}
+    assert named == set(EVENTS)
     for kind in named:
-        assert not table.LEGAL[kind] & table.LATE[kind]
-
-
-def core_events() -> tuple[type, ...]:
-    from typing import get_args
-
-    return get_args(e.Event)
+        assert not e.CATALOGUE[kind].legal.keys() & e.CATALOGUE[kind].late
 
 
 @pytest.mark.parametrize("kind", list(EVENTS), ids=lambda k: k.__name__)
@@ -121,13 +115,13 @@ def test_effect_late_or_refused(kind: type, where: TrialState) -> None:
     scene = at(where)
     event = EVENTS[kind]
     before = copy.deepcopy(scene.state)
-    objection = table.objection(scene.trial(1), event)
-    if where in table.LEGAL[kind] and not objection:
+    row = e.CATALOGUE[kind]
+    if where in row.legal and not legality.objection(scene.trial(1), event):
         scene.say(event)
         ours = (where, kind) == (TrialState.BLOCKED, e.ForeignWaitOver)  # it is in wait_for
         assert scene.counted is not ours
         return
-    if where in table.LATE[kind]:
+    if where in row.late:
         assert scene.say(event) == []
         assert not scene.counted
     elif kind in (e.AttemptStarted, e.AttemptEnded):

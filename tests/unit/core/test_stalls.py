@@ -27,6 +27,7 @@ def standing(**settings: object) -> Scene:
 def deadlock(scene: Scene) -> list[a.Action]:
     """Edges that our own rules refuse to draw: what a fault of ours would look like."""
     state = scene.state
+    state.trigger = e.WaitStarted
     for waiter, parent in ((T0, T1), (T1, T0)):
         waits.erase(state, waiter)
         if state.trials[waiter].state is TrialState.BLOCKED:

@@ -102,11 +102,12 @@ def test_ten_thousand_may_wait_for_one_version() -> None:
     scene.started(0)
     state = scene.state
     from dispatcher import core
-    from dispatcher.core.model import TrialState
+    from dispatcher.core.model import Rule, TrialState
     from dispatcher.core.moves import new_trial
 
     for trial in range(1, 10_001):
         if trial not in state.trials:
+            state.trigger = Rule.ASKED
             new_trial(state, to=TrialState.OPEN)
         event = e.WaitStarted(TrialId(trial), 1, (), "version", "omega", 1)
         core.apply(state, event, scene.now)

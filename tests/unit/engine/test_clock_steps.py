@@ -10,7 +10,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, State, TrialState
 from dispatcher.core.settings import Settings
-from dispatcher.leading.clock import SteadyClock
+from dispatcher.head.clock import SteadyClock
 from dispatcher.ports import JournalEntry
 
 HOUR = 3600.0

@@ -10,14 +10,14 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.creating import create
 from dispatcher.engine import ROWS_BESIDE, Engine, _Fact
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.folders import ExperimentFolder
-from dispatcher.head import Head
-from dispatcher.past.history import read_past
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.head.head import Head
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.history import read_past
 from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import Removal, SqliteWeightsLedger
 from tests.unit.store.life import Life
@@ -47,7 +47,7 @@ def test_a_pause_in_which_settings_were_changed_is_not_counted(
 ) -> None:
     home = ExperimentFolder(folder)
     now = 1_800_000_000.0
-    monkeypatch.setattr("dispatcher.head.time.time", lambda: now)
+    monkeypatch.setattr("dispatcher.head.head.time.time", lambda: now)
     journal = SqliteJournal.open(home.journal)
     try:
         for epoch, limit in ((1, 5), (2, 9), (3, 9)):

@@ -33,6 +33,9 @@ class Nobody:
 
     def perform(self, _action: Any) -> None: ...
     def flush(self) -> None: ...
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        self.faults = [*getattr(self, "faults", []), (owner, str(error))]
+
     def act(self, _action: Any) -> None: ...
 
 
@@ -93,3 +96,48 @@ def test_the_end_of_an_experiment_is_on_disk_before_anybody_hears_of_it() -> Non
     engine._turn([_Fact("", e.EndDelivered(TrialId(0)))], last=False)
     assert scene.state.phase is Phase.COMPLETED
     assert journal.durable == [False, True]
+
+
+def test_a_peer_reports_only_what_may_come_from_its_like() -> None:
+    """A tuner host cannot end an attempt, nor an agent propose a trial; both go on."""
+    scene = Scene(slots=1, workers=1)
+    scene.propose(0)
+    scene.started(0)
+    journal: Any = Journal()
+    nobody: Any = Nobody()
+    unused: Any = None
+    engine = Engine(
+        scene.state, journal, unused, nobody, {"local": nobody}, unused, nobody, clock=lambda: 50.0
+    )
+    facts = [
+        _Fact("tuner", e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED)),
+        _Fact("local", e.StopRequested(e.StopKind.NOW, "so it pleased me")),
+        _Fact("local", e.FinalReported(TrialId(0), 1, 1, "0.5")),
+    ]
+    engine._turn(facts, last=False)
+    assert [owner for owner, _ in nobody.faults] == ["tuner", "local"]
+    assert "it may not report AttemptEnded" in nobody.faults[0][1]
+    assert scene.state.phase is Phase.RUNNING
+    assert scene.trial(0).final == "0.5"
+
+
+def test_what_an_agent_may_forget_is_on_disk() -> None:
+    """An agent lets go of what is acknowledged; a metric, too, which is in no other place."""
+    scene = Scene(slots=1, workers=1)
+    scene.propose(0)
+    journal: Any = Journal()
+    nobody: Any = Nobody()
+    unused: Any = None
+    engine = Engine(
+        scene.state, journal, unused, nobody, {"local": nobody}, unused, nobody, clock=lambda: 50.0
+    )
+    for fact in (
+        e.AttemptStarted(TrialId(0), 1),  # its agent reports it again, as long as it runs
+        e.MetricReported(TrialId(0), 1, 1, "0.4"),
+        e.WeightsPublished(TrialId(0), 1, 2, weights(0)),
+        e.VersionOffered(TrialId(0), 1, 3, "omega", 0, "omega/0.1-0", "d", 1),
+        e.FinalReported(TrialId(0), 1, 4, "0.5"),
+        e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED),
+    ):
+        engine._turn([_Fact("local", fact)], last=False)
+    assert journal.durable == [False, True, True, True, True, True]

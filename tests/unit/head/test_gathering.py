@@ -20,7 +20,7 @@ from dispatcher.attempt_files.places import ShowsNoFiles
 from dispatcher.attempt_files.ways import is_fetched
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.ports import AttemptFiles
 from tests.support.processes import wait_until
 from tests.unit.head.test_fetching import Elsewhere

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.folders import run_folder
+from dispatcher.folders.experiment_folder import run_folder
 
 
 @pytest.fixture

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from dispatcher.creating import create
 from dispatcher.errors import ExperimentFileError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder
-from dispatcher.leading.user_requests import UserRequests
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.head.user_requests import UserRequests
+from dispatcher.maintenance.backup import back_up
 from dispatcher.queries import ExperimentReader, OptimizeMode, experiment_summary
-from dispatcher.upkeep.backup import back_up
 
 NOBODY = 65534
 SECRET = "planted-1234"

@@ -10,13 +10,13 @@ import pytest
 
 from dispatcher.api import Experiment
 from dispatcher.core.resources import Needs
-from dispatcher.creating import create
 from dispatcher.errors import UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json
-from dispatcher.folders import ExperimentFolder
-from dispatcher.leading.user_requests import UserRequests
-from dispatcher.submitted import looked_up
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.head.user_requests import UserRequests
+from dispatcher.wiring.submitted import looked_up
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dispatcher import head as head_module
 from dispatcher.errors import ProtocolError
-from dispatcher.head import Head
+from dispatcher.head import head as head_module
+from dispatcher.head.head import Head
 from dispatcher.notices import Notice, NoticeKind
 
 PATIENCE_S = 120.0

@@ -11,6 +11,7 @@ import pytest
 
 from dispatcher.errors import ExperimentFileError, StoreError
 from dispatcher.experiment.snapshot import from_json
+from dispatcher.folders.status import is_led, leader_of, status_of
 from dispatcher.queries import (
     ExperimentReader,
     ExperimentStatus,
@@ -20,7 +21,6 @@ from dispatcher.queries import (
     list_trials,
 )
 from dispatcher.queries.records import json_value
-from dispatcher.queries.status import is_led, leader_of, status_of
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 

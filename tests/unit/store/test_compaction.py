@@ -11,12 +11,12 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
-from dispatcher.past.compacted import compact, fold_at_start, read_whole_past
-from dispatcher.past.history import replay
 from dispatcher.ports import Snapshot
 from dispatcher.store import SqliteJournal, SqliteWeightsLedger, compaction
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.faults import DamagedStore
+from dispatcher.store.replay.folding import compact, fold_at_start, read_whole_past
+from dispatcher.store.replay.history import replay
 from dispatcher.store.verify import rebuild, verify
 from tests.support.replaying import differences
 from tests.unit.store.life import Life

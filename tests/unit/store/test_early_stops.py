@@ -16,11 +16,11 @@ from dispatcher.core.model import EndReason, TrialState
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine, _Fact
 from dispatcher.errors import InvalidTransition
-from dispatcher.past.compacted import read_whole_past
-from dispatcher.past.history import Past
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import mended
 from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.replay.folding import read_whole_past
+from dispatcher.store.replay.history import Past
 from dispatcher.store.verify import verify
 from tests.unit.store.life import HOST, Life
 

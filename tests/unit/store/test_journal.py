@@ -13,9 +13,9 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Trial, TrialState, Weights
 from dispatcher.core.settings import Settings
 from dispatcher.errors import StoreError
-from dispatcher.past.history import read_past
 from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
+from dispatcher.store.replay.history import read_past
 from tests.unit.store.life import Life
 
 T = TrialId

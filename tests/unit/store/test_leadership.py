@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import ExperimentBusy, StoreError
-from dispatcher.store.leadership import LEADER_NAME, Leadership, read_leader
+from dispatcher.folders.names import LEADER_NAME
+from dispatcher.store.leadership import Leadership, read_leader
 
 
 def test_a_second_head_is_refused_and_told_who_leads(tmp_path: Path) -> None:

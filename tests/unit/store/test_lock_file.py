@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dispatcher.queries.status import is_led
+from dispatcher.folders.names import LOCK_NAME
+from dispatcher.folders.status import is_led
 from dispatcher.store import lock_file
-from dispatcher.store.leadership import LOCK_NAME
 from dispatcher.store.lock_file import LockFile, is_held
 
 

@@ -11,9 +11,8 @@ from dispatcher import state_codec
 from dispatcher.core import apply, check
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, State, TrialState
-from dispatcher.core.moves import move
-from dispatcher.core.queue_classes import heads
+from dispatcher.core.model import EndReason, State
+from dispatcher.core.queue_classes import enter, heads, leave
 from dispatcher.core.settings import Settings
 from dispatcher.errors import ProtocolError
 from dispatcher.state_codec import decode_state, encode_state
@@ -92,9 +91,9 @@ def test_a_queue_whose_places_were_not_counted_goes_on_in_its_order(state: State
     """Mutation: all have the same place, so the lowest number goes first."""
     apply(state, e.TrialSubmitted("{}"), state.now)
     lowest, *_ = state.queued
-    move(state, state.trials[lowest], TrialState.OPEN)
+    leave(state, state.trials[lowest])
     state.trials[lowest].failed_on = WorkerId("local")  # in a line of its own
-    move(state, state.trials[lowest], TrialState.QUEUED)
+    enter(state, state.trials[lowest])
     expected = [trial.id for trial in heads(state)]
     assert expected[-1] == lowest < expected[0], "it is behind those that came before it"
     written, trials = map(msgspec.msgpack.decode, encode_state(state))
@@ -103,8 +102,8 @@ def test_a_queue_whose_places_were_not_counted_goes_on_in_its_order(state: State
         trial.pop("place", None)
     again = decode_state(map(msgspec.msgpack.encode, (written, trials)))
     assert [trial.id for trial in heads(again)] == expected
-    move(again, again.trials[lowest], TrialState.OPEN)
-    move(again, again.trials[lowest], TrialState.QUEUED)
+    leave(again, again.trials[lowest])
+    enter(again, again.trials[lowest])
     assert list(heads(again))[-1].id == lowest
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.weight_files import Saver
 from tests.support.witnesses import Mark
 from trial_runtime.weights import save
-from trial_runtime.weights.manifest import MANIFEST_NAME
+from trial_runtime.weights.format.manifest import MANIFEST_NAME
 
 
 class _AtEachLine(random.Random):

@@ -8,16 +8,17 @@ import os
 import pytest
 
 from trial_runtime import wire
-from trial_runtime.agent import oom, outbox
 from trial_runtime.agent.attempt import Exit
-from trial_runtime.agent.calling import attempt_call, invoke
+from trial_runtime.agent.attempts.ending import ending_of
+from trial_runtime.agent.attempts.preparing import Unpreparable, located, make_room, session_for
+from trial_runtime.agent.base.logs import LogFile, make_pipe
+from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config, read_config
-from trial_runtime.agent.ending import ending_of
-from trial_runtime.agent.environment import resolve_references
-from trial_runtime.agent.logs import LogFile, make_pipe
-from trial_runtime.agent.preparing import Unpreparable, located, make_room, session_for
-from trial_runtime.agent.scripts import script_of
-from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.link import outbox
+from trial_runtime.agent.resources import oom
+from trial_runtime.agent.runners.calling import attempt_call, invoke
+from trial_runtime.agent.runners.environment import resolve_references
+from trial_runtime.agent.runners.scripts import script_of
 from trial_runtime.endpoint import Endpoint
 
 

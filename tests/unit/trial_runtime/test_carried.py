@@ -11,7 +11,7 @@ import pytest
 
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.environment import base_environment
+from trial_runtime.agent.runners.environment import base_environment
 from trial_runtime.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[3]

@@ -11,8 +11,8 @@ import pytest
 from trial_runtime.api_errors import AttemptSuperseded
 from trial_runtime.checkpoints import Checkpoints, folder_of, make_folder
 from trial_runtime.errors import DiskFull, PathOutsideRoot, PathThroughLink
-from trial_runtime.weights import publishing
-from trial_runtime.weights.paths import resolve_in_root
+from trial_runtime.weights.storage import publishing
+from trial_runtime.weights.storage.paths import resolve_in_root
 
 
 def _state(step: int) -> dict[str, object]:

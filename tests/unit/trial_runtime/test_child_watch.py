@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.processes import wait_until
 from trial_runtime.agent.attempt import Exit
-from trial_runtime.agent.processes import ChildWatch
-from trial_runtime.agent.watch import Watch
+from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.processes.children import ChildWatch
 
 
 @pytest.fixture

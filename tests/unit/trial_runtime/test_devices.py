@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from trial_runtime import wire
+from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, ResourcesTold, TrialSpec
-from trial_runtime.agent.devices.judging import Judge
-from trial_runtime.agent.devices.seen import DeviceUse, NoDevices, Seen
-from trial_runtime.agent.devices.variables import share_variables
-from trial_runtime.agent.devices.visible import missing_indices, visible
-from trial_runtime.agent.devices.watching import DeviceWatch
-from trial_runtime.agent.timers import Timers
-from trial_runtime.agent.watch import Watch
+from trial_runtime.agent.resources.devices.judging import Judge
+from trial_runtime.agent.resources.devices.seen import DeviceUse, NoDevices, Seen
+from trial_runtime.agent.resources.devices.variables import share_variables
+from trial_runtime.agent.resources.devices.visible import missing_indices, visible
+from trial_runtime.agent.resources.devices.watching import DeviceWatch
 from trial_runtime.endpoint import Endpoint
 
 GIB = 1 << 30

@@ -9,11 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.unit.trial_runtime.test_probing import CONFIG
+from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.probing import RootProbe, looks_at_root
-from trial_runtime.agent.timers import Timers
+from trial_runtime.agent.link.probing import RootProbe, looks_at_root
 from trial_runtime.weights.remote.address import RemoteRoot
-from trial_runtime.weights.share import lay_token
+from trial_runtime.weights.storage.share import lay_token
 
 
 class Helper:

@@ -6,9 +6,9 @@ import tempfile
 from types import SimpleNamespace
 
 from trial_runtime import wire
+from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.timers import Timers
-from trial_runtime.agent.trial_endpoint import TrialEndpoint
+from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.local_channel import LocalChannel
 
 

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.agent import settling
-from trial_runtime.agent.limits import cgroup, host
-from trial_runtime.agent.limits.cores import Cores
-from trial_runtime.agent.process_table import (
+from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.processes.table import (
     Row,
     descends_from,
     families,
     process_table,
     proportional_bytes,
 )
-from trial_runtime.agent.sampling import Asked, Sampler
-from trial_runtime.agent.timers import Timers
-from trial_runtime.agent.watch import Watch
+from trial_runtime.agent.resources.limits import cgroup, host
+from trial_runtime.agent.resources.limits.cores import Cores
+from trial_runtime.agent.resources.sampling import Asked, Sampler
+from trial_runtime.agent.runners import settling
 
 MIB = 1 << 20
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trial_runtime import wire
-from trial_runtime.agent.listener import Listener, Peer
+from trial_runtime.agent.trials.listener import Listener, Peer
 from trial_runtime.api_errors import AgentGone, ReportRefused
 from trial_runtime.link import AgentLink
 from trial_runtime.local_channel import SCHEME

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.agent import listener as listeners
-from trial_runtime.agent.listener import FrameTooLong, Listener, Peer
+from trial_runtime.agent.trials import listener as listeners
+from trial_runtime.agent.trials.listener import FrameTooLong, Listener, Peer
 from trial_runtime.local_channel import LENGTH, SCHEME, LocalChannel
 
 LIMIT = 100_000

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from trial_runtime import nni_shim
-from trial_runtime.nni_shim.nni.common import NoMoreTrialError
-from trial_runtime.nni_shim.nni.common.hpo_utils import (
+from trial_runtime.nni_shim.path.nni.common import NoMoreTrialError
+from trial_runtime.nni_shim.path.nni.common.hpo_utils import (
     Deduplicator,
     deformat_parameters,
     format_parameters,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from trial_runtime import nni_shim
-from trial_runtime.nni_shim.nni import utils
+from trial_runtime.nni_shim.path.nni import utils
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,11 +12,11 @@ import pytest
 
 from tests.support import fake_nvml
 from tests.support.fake_nvml import FakeDriver, Gpu, Part
-from trial_runtime.agent.devices.nvml import Nvml
-from trial_runtime.agent.devices.seen import DeviceUse, NoDevices
+from trial_runtime.agent.resources.devices.nvml import Nvml
+from trial_runtime.agent.resources.devices.seen import DeviceUse, NoDevices
 
 MIB = 1 << 20
-LIBRARY = "trial_runtime.agent.devices.nvml._LIBRARY"
+LIBRARY = "trial_runtime.agent.resources.devices.nvml._LIBRARY"
 A = Gpu("GPU-a", total=1000, used=300, load=37, celsius=61, watts=310.5, processes={7: 200, 8: -1})
 B = Gpu("GPU-b")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from trial_runtime import wire
-from trial_runtime.agent.logs import LogFile
-from trial_runtime.agent.outbox import Outbox
-from trial_runtime.agent.record import write_private
+from trial_runtime.agent.base.logs import LogFile
+from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.agent.processes.record import write_private
 from trial_runtime.opening import create_private, open_regular
 from trial_runtime.session_file import SESSION_VERSION, SessionFile, write_session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trial_runtime import wire
-from trial_runtime.agent.outbox import Outbox
+from trial_runtime.agent.link.outbox import Outbox
 
 
 def test_what_the_agent_before_ran_is_lost_and_what_had_ended_is_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 WRITER = """
 import logging, sys
 from pathlib import Path
-from trial_runtime.agent.own_log import OwnLog
+from trial_runtime.agent.base.own_log import OwnLog
 
 handler = OwnLog(Path(sys.argv[1]), max_bytes=20_000, kept_bytes=5_000)
 logging.basicConfig(level=logging.INFO, handlers=[handler])

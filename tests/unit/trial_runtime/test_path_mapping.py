@@ -6,7 +6,7 @@ import pytest
 
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.agent.path_mapping import PathMapping, on_another_host
+from trial_runtime.agent.link.path_mapping import PathMapping, on_another_host
 from trial_runtime.endpoint import Endpoint
 
 

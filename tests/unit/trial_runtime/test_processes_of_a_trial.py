@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from trial_runtime import link as links
 from trial_runtime import trial_wire as wire
-from trial_runtime.agent import trial_endpoint as doors
 from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.attempts.trial_messages import TrialMessages
+from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.timers import Timers
-from trial_runtime.agent.trial_endpoint import TrialEndpoint
-from trial_runtime.agent.trial_messages import TrialMessages
+from trial_runtime.agent.trials import endpoint as doors
+from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.link import MAX_UNDER_WAY, RECEIPT_EVERY, AgentLink
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 from trial_runtime.wire import Start

@@ -7,7 +7,7 @@ from typing import Any
 
 from trial_runtime import trial_wire, wire
 from trial_runtime.agent.attempt import Attempt, Phase
-from trial_runtime.agent.remote_offers import RemoteOffers
+from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 from trial_runtime.session_file import SessionFile
 
 OFFERED = trial_wire.Offered("omega", 0, "omega/3.1-0a", "d1", 10)

@@ -9,9 +9,9 @@ import pytest
 from dispatcher.backends.agents.message_check import MessageCheck
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.attempts.remote_offers import MOST_AT_ONCE
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.remote_offers import MOST_AT_ONCE
-from trial_runtime.agent.reports import Reports
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
 

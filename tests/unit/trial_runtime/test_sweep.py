@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.agent import sweep
+from trial_runtime.agent.processes import sweep
 from trial_runtime.session_file import AGENT_VARIABLE, SESSION_VARIABLE
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.processes import wait_until
-from trial_runtime.agent import warden
+from trial_runtime.agent.processes import warden
 
 
 def _start(mark: str, code: str) -> subprocess.Popen[bytes]:

@@ -20,8 +20,8 @@ import pytest
 import trial_runtime as t
 from trial_runtime import session, weights
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
-from trial_runtime.weights import roots
-from trial_runtime.weights.plain import digest_tree
+from trial_runtime.weights.read.plain import digest_tree
+from trial_runtime.weights.storage import roots
 
 TRIAL = 7
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trial_runtime.agent.workplace import make_workplace
+from trial_runtime.agent.runners.workplace import make_workplace
 
 
 def test_code_is_found_and_what_is_written_is_ones_own(tmp_path: Path) -> None:

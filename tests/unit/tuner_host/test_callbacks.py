@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dispatcher.core.events import RequestEnd, RequestFailed
-from dispatcher.tuner_host import callbacks as callbacks_module
-from dispatcher.tuner_host.callbacks import Callbacks
+from dispatcher.nni.tuner import callbacks as callbacks_module
+from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.requests import Requests
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.store.leadership import LEADER_NAME, Leadership
+from dispatcher.folders.names import LEADER_NAME
+from dispatcher.store.leadership import Leadership
 from dispatcher.tuner_host import parent_pipe
 
 

@@ -10,8 +10,8 @@ import pytest
 from dispatcher.errors import PassingBackendError
 from dispatcher.weight_keeper.leftovers import LeftoverSweep
 from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
-from trial_runtime.weights import leftovers
-from trial_runtime.weights.leftovers import FILE_AGE_S
+from trial_runtime.weights.storage import leftovers
+from trial_runtime.weights.storage.leftovers import FILE_AGE_S
 
 SILLY = ".nfs000000000012d68700000001"
 NOW = 2_000_000_000.0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.weights import roots
+from trial_runtime.weights.storage import roots
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from blake3 import blake3
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights import cache as module
-from trial_runtime.weights.cache import CacheUnusable, WeightsCache
+from trial_runtime.weights.cache import cache as module
+from trial_runtime.weights.cache.cache import CacheUnusable, WeightsCache
 
 PATIENCE_S = 120.0
 
@@ -189,7 +189,7 @@ def test_readers_at_once_fetch_once(cache: WeightsCache) -> None:
 
 _READER = """
 import sys
-from trial_runtime.weights.cache import WeightsCache
+from trial_runtime.weights.cache.cache import WeightsCache
 folder, digest, original, log = sys.argv[1:]
 content = open(original, "rb").read()
 def fetch(to):
@@ -288,7 +288,7 @@ def test_a_full_disk_is_the_caches_own_matter(
     def full(fd: int, data: memoryview) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("trial_runtime.weights.cache_entries.os.write", full)
+    monkeypatch.setattr("trial_runtime.weights.cache.entries.os.write", full)
     with pytest.raises(CacheUnusable, match="full disk"):
         file.through(cache)
     monkeypatch.undo()

@@ -12,10 +12,10 @@ import pytest
 
 from trial_runtime import weights
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights import cache as cache_module
-from trial_runtime.weights import cache_place, cached_files
-from trial_runtime.weights.cache_place import cache_for, default_folder
-from trial_runtime.weights.mounted import Mount
+from trial_runtime.weights.cache import cache as cache_module
+from trial_runtime.weights.cache import files, place
+from trial_runtime.weights.cache.place import cache_for, default_folder
+from trial_runtime.weights.storage.mounted import Mount
 
 SIZE = 50_000  # elements: 400 kB, well above what a copy is worth
 
@@ -23,7 +23,7 @@ SIZE = 50_000  # elements: 400 kB, well above what a copy is worth
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cache_module, "SPARED_BYTES", 0)
-    monkeypatch.setattr(cached_files, "_warned", False)
+    monkeypatch.setattr(files, "_warned", False)
     folder = tmp_path / "cache"
     monkeypatch.setenv("BEQUEATH_WEIGHTS_CACHE", f"always:10000000:{folder}")
     return folder
@@ -33,13 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The originals that were copied, in order."""
     copied: list[str] = []
-    real = cached_files._read_into
+    real = files._read_into
 
     def counted(to: object, path: str) -> None:
         copied.append(path)
         real(to, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cached_files, "_read_into", counted)
+    monkeypatch.setattr(files, "_read_into", counted)
     return copied
 
 
@@ -174,7 +174,7 @@ def test_by_itself_it_is_for_shared_file_systems(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BEQUEATH_WEIGHTS_CACHE", "auto:1000:/a:b")
-    monkeypatch.setattr(cache_place, "mount_of", lambda _: Mount("/", "nfs4", {}))
+    monkeypatch.setattr(place, "mount_of", lambda _: Mount("/", "nfs4", {}))
     found = cache_for(str(root))
     assert found is not None
     assert (found.folder, found.max_bytes) == ("/a:b", 1000)
@@ -182,9 +182,9 @@ def test_by_itself_it_is_for_shared_file_systems(
 
 def test_where_a_host_keeps_copies_if_nobody_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere/cache")
-    monkeypatch.setattr(cache_place, "network_type", lambda _: None)
+    monkeypatch.setattr(place, "network_type", lambda _: None)
     assert default_folder() == "/somewhere/cache/bequeath/weights"
-    monkeypatch.setattr(cache_place, "network_type", lambda _: "nfs4")  # a shared home
+    monkeypatch.setattr(place, "network_type", lambda _: "nfs4")  # a shared home
     assert default_folder() == f"/var/tmp/bequeath-weights-{os.geteuid()}"
 
 

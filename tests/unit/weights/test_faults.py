@@ -14,10 +14,11 @@ import pytest
 
 from trial_runtime import errors
 from trial_runtime.errors import StorageDenied, StorageReadOnly, StorageStale, WeightsError
-from trial_runtime.weights import faults, load, publishing, save
-from trial_runtime.weights.faults import BEHAVIOURS, WINDOWS_S, Behaviour
-from trial_runtime.weights.mounted import Mount
-from trial_runtime.weights.plain import digest_tree, published_digest, verify_tree
+from trial_runtime.weights import load, save
+from trial_runtime.weights.read.plain import digest_tree, published_digest, verify_tree
+from trial_runtime.weights.storage import faults, publishing
+from trial_runtime.weights.storage.faults import BEHAVIOURS, WINDOWS_S, Behaviour
+from trial_runtime.weights.storage.mounted import Mount
 
 #: What a person may read about each error, and how often a call is worth repeating.
 TABLE = {

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from trial_runtime import weights
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.usage import compact
+from trial_runtime.weights.sweep.usage import compact
 
 
 @pytest.fixture(autouse=True)

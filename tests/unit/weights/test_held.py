@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import trial_runtime
-from trial_runtime.agent.readying import verify_parent
+from trial_runtime.agent.attempts.readiness import verify_parent
 from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
 from trial_runtime.session_file import SessionFile
-from trial_runtime.weights import digest_tree, held, load, roots, save, verify
+from trial_runtime.weights import digest_tree, load, save, verify
+from trial_runtime.weights.read import held
+from trial_runtime.weights.storage import roots
 
 COUNT = 200_000
 
@@ -164,7 +166,7 @@ def test_a_plain_file_is_loaded_from_the_bytes_that_were_compared(
     (folder / "model.safetensors").chmod(mode)
     (folder / "notes.txt").write_text("of the author")
     child(folder)
-    from trial_runtime.weights import sources
+    from trial_runtime.weights.loading import sources
 
     verified = sources.hold_verified
 
@@ -190,7 +192,8 @@ def test_a_file_that_went_before_the_comparison_is_none_of_those_compared(
     (folder / "notes.txt").write_text("of the author")
     digest = digest_tree(str(folder)).digest
     evil.write_bytes(plain_safetensors(root, 666))
-    from trial_runtime.weights import plain, sources
+    from trial_runtime.weights.loading import sources
+    from trial_runtime.weights.read import plain
 
     looked = plain._digest_tree
     if seen:

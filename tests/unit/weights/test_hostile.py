@@ -19,7 +19,8 @@ from trial_runtime.errors import (
     WeightsError,
     WeightsTaken,
 )
-from trial_runtime.weights import datafile, load, manifest, save, verify
+from trial_runtime.weights import load, save, verify
+from trial_runtime.weights.format import datafile, manifest
 
 
 @pytest.fixture
@@ -284,7 +285,7 @@ def test_a_manifest_full_of_empty_lists_is_not_made_into_objects(saved: Path) ->
 
 
 def test_what_readers_would_refuse_is_not_written(root: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("trial_runtime.weights.saving.MAX_PARTS", 100)
+    monkeypatch.setattr("trial_runtime.weights.saving.saving.MAX_PARTS", 100)
     with pytest.raises(WeightsError, match="lists and dicts"):
         save({"many": [[] for _ in range(100)]}, root / "1")
     assert not (root / "1" / "manifest.json").exists()

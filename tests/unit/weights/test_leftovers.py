@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from trial_runtime.weights import load, save
-from trial_runtime.weights.leftovers import (
+from trial_runtime.weights.storage.leftovers import (
     FILE_AGE_S,
     SET_ASIDE_AGE_S,
     Swept,
     is_silly,
     sweep_leftovers,
 )
-from trial_runtime.weights.usage import plan_removal, remove
+from trial_runtime.weights.sweep.usage import plan_removal, remove
 
 SILLY = ".nfs000000000012d68700000001"
 UNNAMED = ".tmp-0123456789abcdef-weights-0123456789abcdef.safetensors"

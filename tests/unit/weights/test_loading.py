@@ -12,7 +12,7 @@ import pytest
 
 from trial_runtime.errors import WeightsError, WeightsMismatch, WeightsNotFound
 from trial_runtime.weights import Form, MatchReport, export, load, save
-from trial_runtime.weights.matching import match
+from trial_runtime.weights.loading.matching import match
 
 
 def test_arrays_are_filled_in_place(root: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.weights import patience
-from trial_runtime.weights.mounted import Mount, mount_of
-from trial_runtime.weights.patience import STALE_TIMEOUT_S, Patience, bound_for, revalidate
+from trial_runtime.weights.storage import patience
+from trial_runtime.weights.storage.mounted import Mount, mount_of
+from trial_runtime.weights.storage.patience import STALE_TIMEOUT_S, Patience, bound_for, revalidate
 
 _TABLE = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

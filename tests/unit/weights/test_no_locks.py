@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.weight_keeper import Keep, Policy, WeightKeeper
 from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
-from trial_runtime.agent.preparing import make_room
+from trial_runtime.agent.attempts.preparing import make_room
 from trial_runtime.checkpoints import Checkpoints
 from trial_runtime.weights import export, load, published_digest, save, verify_tree
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trial_runtime.errors import PathOutsideRoot, PathThroughLink
-from trial_runtime.weights.paths import nested, resolve_in_root, spelled_in_root
-from trial_runtime.weights.roots import Roots, current, locate_to_read
+from trial_runtime.weights.storage.paths import nested, resolve_in_root, spelled_in_root
+from trial_runtime.weights.storage.roots import Roots, current, locate_to_read
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from trial_runtime.errors import (
     WeightsTaken,
 )
 from trial_runtime.weights import await_published, digest_tree, published_digest, save, verify_tree
-from trial_runtime.weights.plain import saved_again
+from trial_runtime.weights.read.plain import saved_again
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import pytest
 
 from trial_runtime import failpoints
 from trial_runtime.errors import DiskFull, WeightsNotFound
-from trial_runtime.weights import confined, load, publishing, save
+from trial_runtime.weights import load, save
+from trial_runtime.weights.storage import confined, publishing
 
 _CHILD = """
 import sys
@@ -152,7 +153,7 @@ def test_a_disk_that_is_full_for_real(tmp_path: Path) -> None:
 
 
 def test_an_error_while_hashing_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trial_runtime.weights import hashing
+    from trial_runtime.weights.format import hashing
 
     def fail(*_: object) -> str:
         raise MemoryError("no hasher")

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from trial_runtime.errors import CorruptWeights, StorageStale
-from trial_runtime.weights import choosing, faults, load, read_in, save, verify
-from trial_runtime.weights.mounted import Mount
+from trial_runtime.weights import load, save, verify
+from trial_runtime.weights.read import choosing, read_in
+from trial_runtime.weights.storage import faults
+from trial_runtime.weights.storage.mounted import Mount
 
 
 @pytest.fixture(autouse=True)

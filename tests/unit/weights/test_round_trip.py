@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from trial_runtime.errors import CorruptWeights, WeightsError
 from trial_runtime.weights import load, save
-from trial_runtime.weights.skeleton import MAX_DEPTH, flatten, rebuild
+from trial_runtime.weights.format.skeleton import MAX_DEPTH, flatten, rebuild
 
 _KEYS = st.one_of(st.text(), st.integers(), st.booleans(), st.none(), st.floats(allow_nan=False))
 _SCALARS = st.one_of(

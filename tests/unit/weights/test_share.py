@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from trial_runtime.errors import PathOutsideRoot
-from trial_runtime.weights.paths import resolve_in_root
-from trial_runtime.weights.share import lay_token, trouble_with
+from trial_runtime.weights.storage.paths import resolve_in_root
+from trial_runtime.weights.storage.share import lay_token, trouble_with
 
 as_root = os.geteuid() == 0
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from trial_runtime.errors import CorruptWeights, StaleWeights, StorageStale, WeightsNotFound
-from trial_runtime.weights import faults, load, save
-from trial_runtime.weights.patience import Patience
-from trial_runtime.weights.plain import digest_tree, verify_tree
-from trial_runtime.weights.reading import open_manifest
-from trial_runtime.weights.roots import Located
+from trial_runtime.weights import load, save
+from trial_runtime.weights.read.opening import open_manifest
+from trial_runtime.weights.read.plain import digest_tree, verify_tree
+from trial_runtime.weights.storage import faults
+from trial_runtime.weights.storage.patience import Patience
+from trial_runtime.weights.storage.roots import Located
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, StaleWeights
 from trial_runtime.weights import load, published_digest, read_manifest, save, verify
-from trial_runtime.weights.usage import Removal, compact, du, file_use, plan_removal, remove
+from trial_runtime.weights.sweep.usage import Removal, compact, du, file_use, plan_removal, remove
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dispatcher.errors import ExperimentFileError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.ssh_service import MachineConfig
-from dispatcher.folders import ExperimentFolder
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.machines import (
     LOCAL,

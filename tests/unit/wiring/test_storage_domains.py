@@ -15,8 +15,8 @@ from dispatcher.core.settings import Settings
 from dispatcher.core.stores import enter
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.finding.find import LocatedExperiment
-from dispatcher.upkeep import stores
+from dispatcher.experiments.find import LocatedExperiment
+from dispatcher.maintenance import stores
 from dispatcher.wiring.machines import places
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.storage_domains import (

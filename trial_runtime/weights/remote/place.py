@@ -12,13 +12,13 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.paths import open_regular
 from trial_runtime.weights.remote import faults
 from trial_runtime.weights.remote.address import OBJECT_STORES, RemoteRoot
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 from trial_runtime.weights.remote.opening import SFTP, open_filesystem
 from trial_runtime.weights.remote.record import UPLOADS
 from trial_runtime.weights.remote.retrying import Persistence
+from trial_runtime.weights.storage.paths import open_regular
 
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 8 << 20  # of one request to an object store

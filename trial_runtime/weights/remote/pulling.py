@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, suppress
 from typing import BinaryIO, Final, Protocol
 
 from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
-from trial_runtime.weights.cache import CacheUnusable
-from trial_runtime.weights.cache_entries import Sink
-from trial_runtime.weights.manifest import MAX_MANIFEST_BYTES, decode
-from trial_runtime.weights.paths import relative_to, resolve_reference
-from trial_runtime.weights.patience import Patience
+from trial_runtime.weights.cache.cache import CacheUnusable
+from trial_runtime.weights.cache.entries import Sink
+from trial_runtime.weights.format.manifest import MAX_MANIFEST_BYTES, decode
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.record import MAX_RECORD_BYTES, Record, StoredFile
+from trial_runtime.weights.storage.paths import relative_to, resolve_reference
+from trial_runtime.weights.storage.patience import Patience
 
 #: Stores show at once what was written, or soon: what was committed and is not there by then
 #: is lost.
@@ -37,12 +37,12 @@ class NotPublished(StaleWeights):
 
 
 class Cache(Protocol):
-    """The part of :class:`trial_runtime.weights.cache.WeightsCache` that is used here."""
+    """The part of :class:`trial_runtime.weights.cache.cache.WeightsCache` that is used here."""
 
     def get(
         self, digest: str, nbytes: int, fetch: Callable[[BinaryIO], None]
     ) -> AbstractContextManager[str]:
-        """See :meth:`trial_runtime.weights.cache.WeightsCache.get`."""
+        """See :meth:`trial_runtime.weights.cache.cache.WeightsCache.get`."""
         ...
 
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights import hashing
-from trial_runtime.weights.paths import STORES_NAME, open_regular, relative_to
-from trial_runtime.weights.patience import Patience
-from trial_runtime.weights.plain import PublishedDigest, digest_tree, published_digest
-from trial_runtime.weights.reading import open_manifest
+from trial_runtime.weights.format import hashing
+from trial_runtime.weights.read.opening import open_manifest
+from trial_runtime.weights.read.plain import PublishedDigest, digest_tree, published_digest
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.record import Record, StoredFile
-from trial_runtime.weights.roots import Located
+from trial_runtime.weights.storage.paths import STORES_NAME, open_regular, relative_to
+from trial_runtime.weights.storage.patience import Patience
+from trial_runtime.weights.storage.roots import Located
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from urllib.parse import quote
 import msgspec
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights import hashing
-from trial_runtime.weights.manifest import MANIFEST_NAME
-from trial_runtime.weights.paths import nested
+from trial_runtime.weights.format import hashing
+from trial_runtime.weights.format.manifest import MANIFEST_NAME
+from trial_runtime.weights.storage.paths import nested
 
 FORMAT: Final = "bequeath-publication"
 VERSION: Final = 1
@@ -148,7 +148,7 @@ def decode(
 
 
 def tree_digest(save_path: str, files: tuple[StoredFile, ...]) -> str:
-    """The digest that :func:`trial_runtime.weights.plain.digest_tree` gives for these files."""
+    """The digest of these files, as :func:`trial_runtime.weights.read.plain.digest_tree`."""
     listing = sorted(
         (
             "." if file.path == save_path else file.path[len(save_path) + 1 :],

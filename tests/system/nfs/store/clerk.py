@@ -24,8 +24,8 @@ from dispatcher.weight_keeper.leftovers import LeftoverSweep
 from tests.unit.weight_keeper.memory_ledger import LedgerRow, MemoryLedger
 from trial_runtime import weights
 from trial_runtime.errors import TrialRuntimeError
-from trial_runtime.weights.patience import revalidate
-from trial_runtime.weights.plain import published_digest, verify_tree
+from trial_runtime.weights.read.plain import published_digest, verify_tree
+from trial_runtime.weights.storage.patience import revalidate
 
 PORT = 7911
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trial_runtime.weights.cache import WeightsCache
-from trial_runtime.weights.loading import load
-from trial_runtime.weights.patience import Patience
+from trial_runtime.weights.cache.cache import WeightsCache
+from trial_runtime.weights.loading.loading import load
 from trial_runtime.weights.remote.address import RemoteRoot
 from trial_runtime.weights.remote.opening import open_filesystem
 from trial_runtime.weights.remote.place import Place
@@ -21,7 +20,8 @@ from trial_runtime.weights.remote.pulling import pull
 from trial_runtime.weights.remote.pushing import Pushed, push
 from trial_runtime.weights.remote.record import Record, StoredFile
 from trial_runtime.weights.remote.retrying import Persistence
-from trial_runtime.weights.saving import save
+from trial_runtime.weights.saving.saving import save
+from trial_runtime.weights.storage.patience import Patience
 
 State = dict[str, Any]
 

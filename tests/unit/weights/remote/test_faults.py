@@ -11,13 +11,13 @@ import pytest
 
 from tests.unit.weights.remote.conftest import Faulty, Lab, assert_same, broken, state
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.patience import Patience
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.pulling import NotPublished, pull
 from trial_runtime.weights.remote.pushing import push
 from trial_runtime.weights.remote.retrying import Persistence
+from trial_runtime.weights.storage.patience import Patience
 
 
 def test_a_put_that_fails_midway_publishes_nothing_and_is_made_up_for(lab: Lab) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit.weights.remote.conftest import Lab, assert_same, state
 from trial_runtime.errors import CorruptWeights, PathError, WeightsNotFound
-from trial_runtime.weights.cache import WeightsCache
+from trial_runtime.weights.cache.cache import WeightsCache
 from trial_runtime.weights.remote.pulling import NotPublished
 from trial_runtime.weights.remote.pushing import push
-from trial_runtime.weights.saving import save
+from trial_runtime.weights.saving.saving import save
 
 
 def test_what_was_saved_is_what_is_loaded_on_another_host(lab: Lab) -> None:

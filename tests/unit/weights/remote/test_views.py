@@ -13,9 +13,9 @@ from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.remote_weights import RemoteWeights, view_of
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.errors import WeightsError
-from trial_runtime.weights.loading import load
+from trial_runtime.weights.loading.loading import load
 from trial_runtime.weights.remote.pulling import NotPublished
-from trial_runtime.weights.saving import save
+from trial_runtime.weights.saving.saving import save
 
 
 @pytest.fixture

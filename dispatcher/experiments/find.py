@@ -1,0 +1,231 @@
+"""The experiment that a user means: by id, its beginning, name or folder, or by no name.
+
+Only experiments of ours are found (:mod:`dispatcher.folders.ownership`), except by their path to
+be looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dispatcher import queries
+from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.experiments.known_folders import HOME_VARIABLE, known_folders, own_home
+from dispatcher.folders.ownership import demand_ours, is_id, is_ours
+from dispatcher.folders.status import is_led
+from dispatcher.queries.experiments import foreign_experiments
+
+_SHOWN = 5
+
+#: The hint where no experiment is named, and there is none in the user's own home.
+NAME_OTHERS = f"name one that lies elsewhere than below {HOME_VARIABLE}: `experiment list --all`"
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedExperiment:
+    """An experiment to look at, or to change."""
+
+    folder: Path
+    name: str
+    mode: str
+
+    @property
+    def id(self) -> str:
+        """The experiment's id, which is its folder's name."""
+        return self.folder.name
+
+    @classmethod
+    def at(cls, folder: Path) -> LocatedExperiment:
+        """Read its name. Raises ``BequeathError`` if there is no experiment."""
+        with queries.ExperimentReader.open(folder) as reader:
+            return cls(folder, reader.name, reader.mode.value)
+
+
+def find_one(
+    word: str | None, base: Path | None, *, change: bool = False, others: bool = False
+) -> LocatedExperiment:
+    """Find the experiment that ``word`` means; without one the only one that runs, else the newest.
+    Without a name only the user's own home is searched, if there is one.
+
+    Args:
+        word: typed by the user: id, its beginning, name or folder; None if nothing was typed.
+        base: look below this folder only.
+        change: it is about to be changed, so the newest one is no good guess.
+        others: it is only read, so it may be somebody else's if ``word`` is its path.
+
+    Raises:
+        ExperimentNotFound: there is none.
+        NotOurs: it is somebody else's.
+        UserError: there are several.
+    """
+    if word is not None:
+        return LocatedExperiment.at(_named(word, base, others=others))
+    running = running_folders(base)
+    if len(running) == 1:
+        return LocatedExperiment.at(running[0])
+    if running:
+        raise _say_which([folder.name for folder in running], "experiments run")
+    kept = all_experiments(base)
+    if not kept:
+        raise _nothing(base)
+    if change and len(kept) > 1:
+        raise _say_which([one.id for one in kept], "experiments are kept and none runs")
+    return LocatedExperiment.at(Path(kept[0].folder))
+
+
+def find_folder(word: str | None, base: Path | None) -> Path:
+    """Find the folder of a named experiment, even if its store cannot be read; without a name that
+    of the one that :func:`find_one` finds.
+
+    Raises:
+        NotOurs: it is somebody else's.
+        UserError: none, or several, go by that name.
+    """
+    return find_one(None, base).folder if word is None else _named(word, base)
+
+
+def find_running(word: str | None, base: Path | None) -> LocatedExperiment:
+    """Find the experiment for a command that needs a running head.
+
+    Raises:
+        PassingBackendError: the experiment does not run, or none does.
+        UserError: there are several, or none goes by that name.
+    """
+    if word is not None:
+        found = LocatedExperiment.at(_named(word, base))
+        if not is_led(found.folder):
+            raise PassingBackendError(
+                f"experiment {found.id} is not running", hint=_instead(found.folder)
+            )
+        return found
+    running = running_folders(base)
+    if len(running) > 1:
+        raise _say_which([folder.name for folder in running], "experiments run")
+    if not running:
+        raise PassingBackendError(
+            "no experiment is running",
+            hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
+            "starts one",
+        )
+    return LocatedExperiment.at(running[0])
+
+
+def _instead(folder: Path) -> str:
+    """Return the hint for an experiment that does not run."""
+    with queries.ExperimentReader.open(folder) as reader:
+        status = queries.experiment_summary(reader).status
+    if status is queries.ExperimentStatus.COMPLETED:
+        return f"it is completed: see bequeath status {folder.name}"
+    return f"take it up again with: bequeath resume {folder.name}"
+
+
+def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
+    """Find the experiment to take up again: the one that is named, else the newest.
+
+    Raises:
+        UserError: it is completed, and there is nothing to go on with.
+        ExperimentNotFound: there is none.
+    """
+    if word is not None:
+        return LocatedExperiment.at(_named(word, base))
+    kept = all_experiments(base)
+    over = queries.ExperimentStatus.COMPLETED
+    ready = [one for one in kept if one.status is not over and not is_led(Path(one.folder))]
+    if not ready:
+        raise ExperimentNotFound(
+            "there is no experiment to resume" if kept else "there are no experiments yet",
+            hint="name a completed one to see that it is over" if kept else "bequeath run FILE",
+        )
+    return LocatedExperiment.at(Path(ready[0].folder))
+
+
+def all_experiments(
+    base: Path | None, *, everywhere: bool = False
+) -> list[queries.ExperimentListing]:
+    """List all experiments, the newest first: below the base, else in the user's own home, or in
+    all folders that were ever used if there is no such home, or with ``everywhere``."""
+    bases = _bases(base, everywhere=everywhere)
+    found = [one for folder in bases for one in queries.experiments(folder)]
+    return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
+
+
+def experiments_of_others(base: Path | None, *, everywhere: bool = False) -> int:
+    """Count the experiments beside ours that are somebody else's."""
+    bases = _bases(base, everywhere=everywhere)
+    return sum(foreign_experiments(folder) for folder in bases)
+
+
+def running_folders(base: Path | None) -> list[Path]:
+    """List folders of experiments that a head leads now; no store is opened."""
+    found: list[Path] = []
+    for folder in _bases(base):
+        with contextlib.suppress(OSError):
+            inside = [one for one in sorted(folder.iterdir()) if one.is_dir()]
+            found += [one for one in inside if is_ours(one) and is_led(one)]
+    return found
+
+
+def completions(incomplete: str) -> list[str]:
+    """List the ids of experiments of ours that begin so, for a shell. Raises nothing.
+
+    A shell may take an offer as a part of its command line, so only ids are offered.
+    """
+    names: list[str] = []
+    for folder in known_folders():
+        with contextlib.suppress(OSError):
+            inside = [one for one in sorted(folder.iterdir()) if one.name.startswith(incomplete)]
+            names += [one.name for one in inside if is_id(one.name) and _is_kept_here(one)]
+    return names
+
+
+def _is_kept_here(folder: Path) -> bool:
+    return folder.is_dir() and is_ours(folder)
+
+
+def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
+    """Find it in the first folder that knows the name; raises the best error if none does."""
+    if not word:  # an empty variable of a script, and no wish for the newest
+        raise UserError(
+            "an empty name is no experiment's",
+            hint="say its id, its name or its folder; leave the name out where it is not needed",
+        )
+    if os.sep in word or word in (".", ".."):  # a path, whatever else has that name
+        folder = queries.find_experiment(word, base)
+        if not others:
+            demand_ours(folder)
+        return folder
+    bases = [base] if base is not None else known_folders()
+    error: BequeathError | None = None
+    for folder in bases:
+        try:
+            return queries.find_experiment(word, folder)
+        except ExperimentNotFound as one:
+            if error is None or one.hint.startswith("did you mean"):
+                error = one
+    raise error or _nothing(base)
+
+
+def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:
+    """List the folders to search without a name."""
+    if base is not None:
+        return [base]
+    own = own_home()
+    return known_folders() if everywhere or own is None else [own]
+
+
+def _nothing(base: Path | None) -> ExperimentNotFound:
+    own = own_home() if base is None else None
+    others = [folder for folder in known_folders() if folder != own] if own else []
+    return ExperimentNotFound(
+        "there are no experiments yet",
+        hint=NAME_OTHERS if others else "start one with: bequeath run FILE",
+        where=str(base or (own if others else "")),
+    )
+
+
+def _say_which(ids: list[str], what: str) -> UserError:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return UserError(f"{len(ids)} {what}", hint=f"say which one: {', '.join(ids[:_SHOWN])}{more}")

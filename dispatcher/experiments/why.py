@@ -1,0 +1,65 @@
+"""The reason why an experiment does not go on, or not faster; with its head or without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dispatcher import queries
+from dispatcher.control.client import HeadClient
+from dispatcher.errors import PassingBackendError
+from dispatcher.folders.ownership import is_ours
+
+#: The causes that only a process outside the head can see.
+NO_HEAD = "NO_HEAD"
+HEAD_SILENT = "HEAD_SILENT"
+OVER = "OVER"
+FOREIGN = "FOREIGN"
+
+#: Seconds that a head has to answer.
+_ANSWER_S = 5.0
+
+
+def explain(folder: Path) -> tuple[str, str]:
+    """Return the cause and its sentence: the head's own, or one that its folder shows."""
+    with queries.ExperimentReader.open(folder) as reader:
+        summary = queries.experiment_summary(reader)
+    status = summary.status
+    if status is queries.ExperimentStatus.RUNNING:
+        snapshot = asked(folder)
+        if snapshot is not None:
+            return snapshot["why"]["cause"], snapshot["why"]["text"]
+        if not is_ours(folder):
+            return FOREIGN, "the experiment is somebody else's: only its owner may ask its head"
+        where = folder / "logs" / "head.log"
+        return HEAD_SILENT, (
+            f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "
+            f"hangs; its log is {where}"
+        )
+    resume = f"go on with: bequeath resume {folder.name}"
+    if status is queries.ExperimentStatus.INTERRUPTED:
+        return NO_HEAD, f"the head ended without winding up (a crash, or kill -9); {resume}"
+    if status is queries.ExperimentStatus.CREATED:
+        return NO_HEAD, f"no head has led this experiment yet; {resume}"
+    reason = f": {in_one_line(summary.phase_reason)}" if summary.phase_reason else ""
+    rest = "" if status is queries.ExperimentStatus.COMPLETED else f"; {resume}"
+    verb = "" if status is queries.ExperimentStatus.FAILED else "is "
+    return OVER, f"the experiment {verb}{status.value}{reason}{rest}"
+
+
+def asked(folder: Path) -> dict[str, Any] | None:
+    """Ask the head for its snapshot; None if it does not answer, or is somebody else's."""
+    if not is_ours(folder):
+        return None
+    try:
+        with HeadClient(folder, timeout_s=_ANSWER_S) as client:
+            snapshot: dict[str, Any] = client.ask("snapshot")
+    except PassingBackendError:
+        return None
+    return snapshot
+
+
+def in_one_line(text: str) -> str:
+    """Shorten a reason that holds a traceback to its first line and its last."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return text.strip() if len(lines) < 2 else f"{lines[0]}: {lines[-1]}"

@@ -1,0 +1,125 @@
+"""Notices of the head's threads, passed on in one thread to the caller that watches the head."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from dispatcher.core import actions as a
+from dispatcher.core.stalls import STACKS_FILE
+from dispatcher.maintenance.retention import RetentionThread
+from dispatcher.notices import Notice, NoticeKind
+from dispatcher.tuner_host.stacks import together
+from trial_runtime.masking import Mask
+from trial_runtime.refusals import Refusals
+
+
+class NoticeBoard:
+    """Notices are pinned from any thread, and read out in the head's own.
+
+    Args:
+        notify: called with each notice, in the head's own thread.
+        mask: hides secrets in every text.
+    """
+
+    def __init__(self, notify: Callable[[Notice], None], mask: Mask) -> None:
+        self._notify = notify
+        self._mask = mask
+        self._waiting: queue.SimpleQueue[Notice] = queue.SimpleQueue()
+        self.log: structlog.typing.FilteringBoundLogger
+
+    def pin(self, kind: NoticeKind, text: str = "", trial: int | None = None) -> None:
+        """Add a notice. From any thread.
+
+        Args:
+            kind: of the notice.
+            text: secrets in it are hidden when it is read out.
+            trial: the trial that it is about, if any.
+        """
+        self._waiting.put(Notice(kind, text, trial))
+
+    def read_out_one(self, timeout_s: float) -> bool:
+        """Log and pass on the next notice; false if none came in ``timeout_s`` seconds."""
+        try:
+            notice = self._waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            return False
+        self._read_out(notice)
+        return True
+
+    def read_out_the_rest(self) -> None:
+        """Log and pass on all notices that were pinned so far."""
+        while not self._waiting.empty():
+            self._read_out(self._waiting.get())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        return self._waiting.empty()
+
+    def _read_out(self, notice: Notice) -> None:
+        notice = replace(notice, text=self._mask(notice.text))
+        self.log.info(notice.kind.value, text=notice.text, trial=notice.trial)
+        self._notify(notice)
+
+
+class EngineWatcher:
+    """Turns actions of the engine for the head into notices. Thread: the engine's.
+
+    Args:
+        board: takes the notices.
+        retention: learns of ended trials and of grants.
+        reports: the folder of logs; stacks of blocked tuner threads are written beside it.
+    """
+
+    def __init__(self, board: NoticeBoard, retention: RetentionThread, reports: Path) -> None:
+        self._board = board
+        self._retention = retention
+        self._reports = reports
+        self.faults = Refusals()
+
+    def act(self, action: a.HeadAction) -> None:
+        """Carry out an action for the head itself."""
+        pin = self._board.pin
+        match action:
+            case a.TrialIsOver():
+                self._retention.trial_over()
+            case a.ReportTunerError(trial=which, method=method, text=text):
+                pin(NoticeKind.TUNER_ERROR, f"{method}: {text}", which)
+            case a.ReportStall(certain=certain, text=text):
+                word = "deadlock" if certain else "suspected stall"
+                pin(NoticeKind.STALL, f"{word}: {text}")
+            case a.ReportAsking(text=text):
+                pin(NoticeKind.TUNER_NOTE, text)
+            case a.ReportWorker(text=text):
+                pin(NoticeKind.WORKER, text)
+            case a.ReportTrial(trial=which, text=text):
+                pin(NoticeKind.TRIAL, text, which)
+            case a.ReportDisk(text=text):
+                pin(NoticeKind.DISK, text)
+            case a.GrantRemoval(trials=trials):
+                self._retention.granted(trials)
+            case a.ReviewStores():
+                self._retention.stores_over_bound()
+            case a.GrantVersions():
+                self._retention.versions_granted(action)
+            case a.Finish(reason=reason):
+                pin(NoticeKind.FINISHED, reason)
+
+    def stacks(self, stacks: dict[int, str]) -> None:
+        """Show stacks of blocked tuner threads, and keep them in a file."""
+        self._reports.mkdir(exist_ok=True)
+        report = together(stacks)
+        (self._reports.parent / STACKS_FILE).write_text(report + "\n")
+        self._board.pin(NoticeKind.STACKS, report)
+
+    def peer_fault(self, owner: str, error: Exception) -> None:
+        """Note a bad message of a peer; one that goes on does not flood the log."""
+        peer = owner or "a client"
+        if self.faults.count(peer):
+            many = self.faults.counts.get(peer, 0)
+            self._board.pin(NoticeKind.PEER_FAULT, f"{peer} ({many} so far): {error}")

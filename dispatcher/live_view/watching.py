@@ -1,0 +1,107 @@
+"""The live view of an experiment, beside other work or until the user ends it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dispatcher.live_view.plain import PlainProgress, clock
+from dispatcher.terminal.console import console, emit, is_terminal
+from dispatcher.terminal.safe_text import keep_lines
+
+if TYPE_CHECKING:
+    from dispatcher.live_view.scene import Observer, Scene
+
+#: Seconds between two scenes: more cannot be read, and each costs the engine a reply.
+LIVE_EVERY_S = 0.5
+PLAIN_EVERY_S = 1.0
+
+
+class Watching:
+    """Shows scenes on stderr: a live picture on a terminal, plain lines otherwise.
+
+    Args:
+        observer: reads the experiment; closed at the end.
+        until: called after each scene; true ends :meth:`show`.
+        every_s: seconds between two scenes; None: as suits the terminal or pipe.
+    """
+
+    def __init__(
+        self,
+        observer: Observer,
+        until: Callable[[Scene], bool] | None = None,
+        *,
+        every_s: float | None = None,
+    ) -> None:
+        self._every_s = every_s
+        self._observer = observer
+        self._until = until or (lambda _: False)
+        self._messages: deque[str] = deque()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def tell(self, text: str) -> None:
+        """Show a message that stays. From any thread, and from signal handlers."""
+        self._messages.append(text)
+
+    def show(self) -> None:
+        """Show scenes until ``until`` is true. Blocks; :meth:`close` in another thread ends it."""
+        try:
+            if is_terminal(sys.stderr):
+                self._show_live()
+            else:
+                self._show_lines()
+        finally:
+            self._observer.close()
+
+    def start(self) -> None:
+        """Run :meth:`show` in a thread of its own."""
+        self._thread = threading.Thread(target=self.show, name="display", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the view; all messages are shown when this returns."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _show_live(self) -> None:
+        from rich.live import Live
+
+        from dispatcher.live_view.picture import picture
+
+        screen = console(stderr=True)
+        with Live(console=screen, auto_refresh=False, transient=True) as live:
+            while True:
+                over = self._over.is_set()
+                while self._messages:
+                    text = keep_lines(self._messages.popleft())
+                    live.console.print(text, style="yellow", soft_wrap=True)
+                if over:
+                    return
+                scene = self._observer.look()
+                live.update(picture(scene, *screen.size), refresh=True)
+                if self._until(scene):
+                    return
+                self._over.wait(self._every_s or LIVE_EVERY_S)
+
+    def _show_lines(self) -> None:
+        progress = PlainProgress()
+        while True:
+            over = self._over.is_set()
+            while self._messages:
+                text = self._messages.popleft()
+                for line in text.splitlines():
+                    emit(f"{clock()}  {line}", err=True)
+            if over:
+                return
+            scene = self._observer.look()
+            for line in progress.lines(scene, time.monotonic()):
+                emit(line, err=True)
+            if self._until(scene):
+                return
+            self._over.wait(self._every_s or PLAIN_EVERY_S)

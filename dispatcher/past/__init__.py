@@ -1,7 +1,0 @@
-"""The past of an experiment, read back out of its journal.
-
-`history` folds rows through the same `core.apply` that ran when they were written; `compacted`
-does so for a store whose oldest rows have become a base, and compacts one at rest; `restoring`
-gives a tuner that starts again the calls that it has had, `showing` an assessor the metrics that it
-has seen. Both read beside the engine (`beside`). Nothing here writes an event.
-"""

@@ -1,0 +1,215 @@
+"""Output of commands: for a terminal, for a pipe, or as one JSON document.
+
+Answers go to stdout, notes and progress to stderr. Colours are used on terminals only and
+not where NO_COLOR is set (https://no-color.org).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import msgspec
+import typer
+
+from dispatcher.terminal.formatting import NOTHING
+from dispatcher.terminal.safe_text import SafeText, made_safe, safe_json, safe_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Columns of a rich console that is no terminal; only tests see it.
+_DEFAULT_WIDTH = 100
+
+#: Blanks between columns of a table, and the fewest characters to which a column is cut.
+_GAP = 3
+_LEAST = 6
+
+
+class Column(NamedTuple):
+    """A column of a table. ``right`` aligns numbers; ``style`` is one of rich's."""
+
+    title: str
+    right: bool = False
+    style: str = ""
+    shrink: bool = False  # cut its cells where the terminal is too narrow, or leave it out
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether a stream is a terminal. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a rich console that makes text harmless, without markup and automatic highlights."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if is_terminal(stream) else _DEFAULT_WIDTH
+    return _safe_console()(
+        file=stream,
+        force_terminal=is_terminal(stream),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=width,
+    )
+
+
+@cache
+def _safe_console() -> type[Console]:
+    """Return the console's class; made late, since rich is slow to load."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        """Makes all text harmless on its way out; moves of the cursor are rich's own."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            for one in super().render(renderable, options):
+                yield one if one.control else one._replace(text=made_safe(one.text))
+
+    return SafeConsole
+
+
+def emit(*parts: str, err: bool = False) -> None:
+    """Print a line, or several, to stdout or stderr; all other functions print by this one.
+
+    Args:
+        parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
+        err: on stderr.
+    """
+    typer.echo("".join(made_safe(part) for part in parts), err=err)
+
+
+def pass_on(text: str) -> None:
+    """Print data: unchanged into a pipe or a file, and made harmless on a terminal."""
+    typer.echo(made_safe(text) if is_terminal() else text, nl=False)
+
+
+def styled(text: str, **looks: Any) -> SafeText:
+    """Return the text, made harmless, with styles, which only a terminal gets."""
+    return SafeText(typer.style(made_safe(text), **looks))
+
+
+def note(text: str) -> None:
+    """Print a line on stderr that is no part of the answer."""
+    emit(styled(text, dim=True) if is_terminal(sys.stderr) else text, err=True)
+
+
+def say(*parts: str) -> None:
+    """Print a line of the answer."""
+    emit(*parts)
+
+
+def heading(text: str) -> SafeText:
+    """Return the text, emphasised on a terminal."""
+    return styled(text, bold=True) if is_terminal() else made_safe(text)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on stdout, UTF-8, indented by two; structs become objects."""
+    plain = msgspec.to_builtins(document, str_keys=True)
+    emit(SafeText(safe_json(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))))
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: fitted to a terminal, whole lines in a pipe. Cells are made harmless."""
+    cells = [[safe_text(cell) for cell in row] for row in rows]
+    if is_terminal():
+        screen = console()
+        screen.print(rich_table(columns, cells, screen.width))
+        return
+    everything = [[column.title for column in columns], *cells]
+    widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
+    for row in everything:
+        parts = [
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        say("  ".join(parts).rstrip())
+
+
+def rich_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int | None = None
+) -> Any:
+    """Return a table for rich: no lines, dim titles, room between columns.
+
+    Args:
+        columns: its columns.
+        rows: texts, or rich's ``Text``.
+        width: columns of the terminal, to which it is fitted; None: as wide as it is.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = fitted(columns, [[str(cell) for cell in row] for row in cells], width)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    shown = [at for at, wide in enumerate(widths) if wide]
+    for at in shown:
+        table.add_column(
+            columns[at].title,
+            justify="right" if columns[at].right else "left",
+            style=columns[at].style,
+            no_wrap=True,
+            overflow="ellipsis",
+            width=widths[at],
+        )
+    for row in cells:
+        table.add_row(*(row[at] for at in shown))
+    return table
+
+
+def fitted(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
+) -> list[int]:
+    """Return the width of each column in characters; 0 for one that is left out.
+
+    Columns without any text are left out first. Then those that may shrink do, from the right, down
+    to their titles, and are left out. The others, such as a trial's number, are never cut: if even
+    they have no room, the first two stay, and the last are left out.
+
+    Args:
+        columns: the columns.
+        rows: their cells.
+        width: columns of the terminal; None: unlimited.
+    """
+    from rich.cells import cell_len
+
+    widths = [
+        max(cell_len(text) for text in (column.title, " ", *(row[at] for row in rows)))
+        for at, column in enumerate(columns)
+    ]
+
+    def excess() -> int:
+        shown = [wide for wide in widths if wide]
+        return sum(shown) + _GAP * (len(shown) - 1) - (width or 0)
+
+    if width is None:
+        return widths
+    give_way = [at for at in reversed(range(len(columns))) if columns[at].shrink]
+    for at in reversed(range(1, len(columns))):
+        if excess() > 0 and rows and all(row[at] in ("", NOTHING) for row in rows):
+            widths[at] = 0
+    for at in give_way:
+        least = max(cell_len(columns[at].title), _LEAST)
+        widths[at] = max(min(widths[at], least), widths[at] - max(0, excess()))
+    firm = [at for at in range(len(columns)) if at not in give_way]
+    for at in (*give_way, *reversed(firm[2:])):
+        if excess() > 0:
+            widths[at] = 0
+    return widths
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and values, a line for each pair."""
+    pairs = [(name, safe_text(text)) for name, text in facts]
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, text in pairs:
+        label = name.ljust(width)
+        say(styled(label, dim=True) if is_terminal() else label, "  ", text)

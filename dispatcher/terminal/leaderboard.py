@@ -1,0 +1,74 @@
+"""The best trials, as ``best`` and the end of ``run`` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dispatcher import queries
+from dispatcher.errors import BequeathError
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column, print_table
+
+_COLUMNS = (
+    Column("", right=True, style="dim"),
+    Column("result", right=True, style="bold"),
+    Column("trial", right=True),
+    Column("parent", right=True),
+    Column("took", right=True),
+    Column("parameters", shrink=True),
+)
+
+
+def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
+    """Return the best trials; none while the store cannot be read."""
+    try:
+        with queries.ExperimentReader.open(folder) as reader:
+            return queries.best(reader, many)
+    except BequeathError:
+        return []
+
+
+def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
+    """Print a table of trials, the best first."""
+    print_table(
+        _COLUMNS,
+        [
+            (
+                str(place),
+                formatting.number(one.value),
+                str(one.id),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
+            )
+            for place, one in enumerate(best, start=1)
+        ],
+    )
+
+
+def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str]) -> None:
+    """Print a table of trials, with a column for each of several objectives."""
+    columns = [Column(name, right=True, style="bold") for name in objectives]
+    print_table(
+        [*columns, *_COLUMNS[2:]],
+        [
+            (
+                *(formatting.number(queries.objective_of(one, name)) for name in objectives),
+                str(one.id),
+                formatting.NOTHING if one.parent is None else str(one.parent),
+                formatting.duration(one.wall_s),
+                formatting.parameters(one.named_parameters, without=paths_of(one)),
+            )
+            for one in best
+        ],
+    )
+
+
+def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
+    """Return the keys of parameters that are only paths of weights, which tables leave out."""
+    return tuple(
+        key
+        for key, value in one.named_parameters.items()
+        if key.endswith("_path") or (value is not None and value in (one.save_path,))
+    )

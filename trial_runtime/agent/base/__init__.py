@@ -1,0 +1,1 @@
+"""Parts without knowledge of attempts: timers, watched descriptors, helper threads, logs."""

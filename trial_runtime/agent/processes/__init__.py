@@ -1,0 +1,1 @@
+"""Processes: started, known by their mark, swept when an attempt is over, ended with the agent."""

@@ -1,0 +1,1 @@
+"""Connections of trials: the socket they come to, their admission, their messages checked."""

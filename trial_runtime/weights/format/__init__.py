@@ -1,0 +1,1 @@
+"""Weights on disk: the manifest, data files, digests, and the skeleton of nested state."""

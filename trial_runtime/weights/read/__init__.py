@@ -1,0 +1,1 @@
+"""Published weights, opened: manifests and tensors, read or mapped; other libraries' files."""

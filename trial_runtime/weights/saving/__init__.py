@@ -1,0 +1,1 @@
+"""State to weights: what changed since the ancestor, written and published."""

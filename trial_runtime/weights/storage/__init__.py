@@ -1,0 +1,1 @@
+"""File systems and their habits: confined paths, faults by name, patience, atomic publishing."""

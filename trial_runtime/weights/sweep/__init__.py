@@ -1,0 +1,1 @@
+"""The files that belong to weights, so that others may go."""
