@@ -1,40 +1,20 @@
 """All messages: those of :mod:`trial_runtime.trial_wire`, and those of agent and head.
 
-Messages of the agent about attempts (:mod:`trial_runtime.agent_messages`) are numbered and kept
-until the head has them on disk. Each frame of the head carries its epoch, which fences an older
-head.
+Facts of attempts (:mod:`trial_runtime.facts`) travel by themselves: they are numbered, and kept by
+the agent until the head has them on disk. Each frame of the head carries its epoch, which fences an
+older head.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Optional, Union
+from typing import Annotated, Any, Optional, Union
 
 import msgspec
 from msgspec import Meta
 
-from trial_runtime.agent_messages import (
-    END_REASONS,
-    FAILED,
-    FINISHED,
-    LOST,
-    OUT_OF_MEMORY,
-    PREEMPTED,
-    SHUT_DOWN,
-    SIGNALLED,
-    START_FAILED,
-    TIMED_OUT,
-    Ended,
-    FinalRelayed,
-    MetricRelayed,
-    PublishedRelayed,
-    Started,
-    VersionOffered,
-    Word,
-    decode_word,
-    encode_word,
-)
+from trial_runtime.fact_wire import ORDER_LAYOUTS, array_of, order_of
+from trial_runtime.facts import AttemptOrder, StartAttempt, StopAttempt
 from trial_runtime.resource_wire import (
-    Amount,
     AttemptSample,
     DeviceSample,
     DeviceTold,
@@ -45,6 +25,7 @@ from trial_runtime.session_file import PinnedVersion
 from trial_runtime.trial_wire import (
     MAX_TRIAL_FRAME_BYTES,
     MAX_TRIAL_MESSAGES,
+    UNREADABLE,
     VERSION,
     AcceptsStop,
     Attach,
@@ -67,22 +48,13 @@ from trial_runtime.trial_wire import (
     ToTrial,
     WireError,
     body,
+    brief,
     frame,
     to_trial,
 )
 
 __all__ = [
-    "END_REASONS",
-    "FAILED",
-    "FINISHED",
-    "LOST",
     "MAX_TRIAL_FRAME_BYTES",
-    "OUT_OF_MEMORY",
-    "PREEMPTED",
-    "SHUT_DOWN",
-    "SIGNALLED",
-    "START_FAILED",
-    "TIMED_OUT",
     "UNCOUNTED",
     "VERSION",
     "AcceptsStop",
@@ -94,10 +66,8 @@ __all__ = [
     "DeviceSample",
     "DeviceTold",
     "Done",
-    "Ended",
     "Fenced",
     "Final",
-    "FinalRelayed",
     "FromAgent",
     "FromHead",
     "FromTrial",
@@ -105,7 +75,6 @@ __all__ = [
     "Heartbeat",
     "Leave",
     "Metric",
-    "MetricRelayed",
     "OfferAnswered",
     "OfferTold",
     "Offered",
@@ -113,26 +82,19 @@ __all__ = [
     "Ping",
     "PinnedVersion",
     "PublishedMessage",
-    "PublishedRelayed",
     "Receipt",
     "Refused",
     "Run",
     "Samples",
     "Shutdown",
-    "Start",
-    "Started",
-    "Stop",
     "StopAsked",
     "ToTrial",
     "VersionAnswered",
-    "VersionOffered",
     "Welcome",
     "WireError",
-    "Word",
     "Words",
-    "decode_word",
+    "decode_orders",
     "encode_order",
-    "encode_word",
     "frame",
     "from_agent",
     "from_head",
@@ -246,42 +208,12 @@ class Ack(Message, frozen=True, tag="k"):
     number: int
 
 
-class Start(Message, frozen=True, tag="s"):
-    """Run an attempt; see ``StartAttempt`` of the core.
-
-    ``devices``: the ids of those it may use. ``device_share``: its part of the one device (0: it
-    is not shared by parts). ``cpus`` (cores) and ``memory_bytes`` are bounds, 0 for none.
-    """
-
-    trial: int
-    attempt: int
-    parameters: str
-    save_path: Optional[str] = None
-    restore_path: Optional[str] = None
-    restore_digest: Optional[str] = None
-    restore_kind: Optional[str] = None
-    devices: tuple[Name, ...] = ()
-    cpus: Amount = 0.0
-    memory_bytes: Count = 0
-    device_share: Amount = 0.0
-    versions: tuple[PinnedVersion, ...] = ()
-
-
 class VersionAnswered(Message, frozen=True, tag="v"):
     """The answer to an attempt's offer. It may get lost: the trial offers again."""
 
     trial: Count
     attempt: Count
     answer: OfferAnswered
-
-
-class Stop(Message, frozen=True, tag="t"):
-    """End an attempt: by ``StopAsked``, then SIGTERM, then SIGKILL after ``grace_s``."""
-
-    trial: int
-    attempt: int
-    reason: str
-    grace_s: float
 
 
 class Ping(Message, frozen=True, tag="p"):
@@ -294,7 +226,7 @@ class Shutdown(Message, frozen=True, tag="q"):
     grace_s: float
 
 
-FromHead = Union[Welcome, Ack, Start, Stop, Ping, Shutdown, VersionAnswered]
+FromHead = Union[Welcome, Ack, AttemptOrder, Ping, Shutdown, VersionAnswered]
 
 #: Messages that the next one of their kind makes up for. All others are orders: both ends count
 #: them, and a difference between the counts means that an order was lost.
@@ -304,6 +236,7 @@ UNCOUNTED = (Welcome, Ack, Ping)
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
     """A frame from the head, with its epoch, which fences an older head.
 
+    ``messages`` are encoded each by :func:`encode_order`, so that their sizes are known before.
     ``orders`` counts the orders up to the end of this frame: an agent that has received fewer
     missed some (a connection that broke loses what was under way). Zero where nobody counts.
     ``life`` is the incarnation of the agent that the frame is for, since the agents before and
@@ -311,7 +244,7 @@ class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
     """
 
     epoch: Count
-    messages: list[FromHead]
+    messages: list[msgspec.Raw]
     orders: Count = 0
     life: Name = ""
 
@@ -329,6 +262,9 @@ _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
 )
 _from_agent = msgspec.msgpack.Decoder(AgentFrame)
 _from_head = msgspec.msgpack.Decoder(HeadFrame)
+_order: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
+    Union[(Welcome, Ack, Ping, Shutdown, VersionAnswered, *ORDER_LAYOUTS)]
+)
 
 
 def from_trial(payload: bytes) -> list[FromTrial]:
@@ -349,5 +285,17 @@ def from_head(payload: bytes) -> HeadFrame:
 
 
 def encode_order(message: FromHead) -> msgspec.Raw:
-    """Encode a message of a head as its frame carries it, so that its size is known before."""
+    """Encode a message of a head as its frame carries it."""
+    if isinstance(message, (StartAttempt, StopAttempt)):
+        return msgspec.Raw(_encoder.encode(array_of(message)))
     return msgspec.Raw(_encoder.encode(message))
+
+
+def decode_orders(frame: HeadFrame, worker: str) -> list[FromHead]:
+    """The messages of a frame, for the worker that reads it; raises :class:`WireError`."""
+    try:
+        messages = [_order.decode(raw) for raw in frame.messages]
+    except UNREADABLE as error:
+        raise WireError(f"malformed message: {brief(error)}") from error
+    of_attempts = ORDER_LAYOUTS
+    return [order_of(m, worker) if isinstance(m, of_attempts) else m for m in messages]

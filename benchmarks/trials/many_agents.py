@@ -14,10 +14,11 @@ import time
 import msgspec
 import zmq
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.facts import EndReason
 
 HEARTBEAT_S = 1.0
 LINGER_S = 0.01  # as the real one
@@ -40,7 +41,7 @@ class Agent:
         self.beat_at = time.monotonic() + random.random() * HEARTBEAT_S
         self.flush_at = float("inf")
 
-    def say(self, word: wire.Word, *, urgent: bool) -> None:
+    def say(self, word: facts.AttemptFact, *, urgent: bool) -> None:
         self.outbox.add(word, urgent=urgent)
         self.flush_at = min(self.flush_at, time.monotonic() + LINGER_S)
 
@@ -71,17 +72,17 @@ def main() -> None:
         for socket in ready:
             agent = by_socket[socket]
             for order in agent.link.receive():
-                if isinstance(order, wire.Start):
+                if isinstance(order, facts.StartAttempt):
                     agent.running[order.trial, order.attempt] = now
-                    agent.say(wire.Started(order.trial, order.attempt, 1), urgent=False)
+                    agent.say(facts.AttemptStarted(order.trial, order.attempt, 1), urgent=False)
                     until = now + told.trial_s * random.uniform(0.5, 1.5)
                     heapq.heappush(ends, (until, agents.index(agent), order.trial, order.attempt))
         while ends and ends[0][0] <= now:
             _, number, trial, attempt = heapq.heappop(ends)
             agent = agents[number]
             if agent.running.pop((trial, attempt), None) is not None:
-                agent.say(wire.FinalRelayed(trial, attempt, 1, "1.0"), urgent=True)
-                agent.say(wire.Ended(trial, attempt, wire.FINISHED, 0), urgent=True)
+                agent.say(facts.FinalReported(trial, attempt, 1, "1.0"), urgent=True)
+                agent.say(facts.AttemptEnded(trial, attempt, EndReason.FINISHED, 0), urgent=True)
         for agent in agents:
             agent.look(now)
 

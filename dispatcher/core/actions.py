@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, FailReason, Phase, Pinned, Verdict, Version
+from dispatcher.core.model import FailReason, Phase, Pinned, Verdict, Version
+from trial_runtime.facts import StartAttempt as StartAttempt
+from trial_runtime.facts import StopAttempt as StopAttempt
 
 # -- to the tuner host ---------------------------------------------------------------------
 
@@ -126,30 +128,6 @@ class LaunchWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class StartAttempt:
-    """Run an attempt. Idempotent by (trial, attempt). Paths are relative to the weights root
-    (or absolute, for read roots); ``restore_digest`` is what the child must find there.
-
-    ``devices`` are the ids of those it may use, ``device_share`` the part of its one device (0:
-    all of each); ``cpus`` and ``memory_bytes`` are bounds, 0 for none.
-    """
-
-    worker: WorkerId
-    trial: TrialId
-    attempt: int
-    parameters: str
-    save_path: str | None = None
-    restore_path: str | None = None
-    restore_digest: str | None = None
-    restore_kind: str | None = None
-    devices: tuple[str, ...] = ()
-    cpus: float = 0.0
-    memory_bytes: int = 0
-    device_share: float = 0.0
-    versions: tuple[Pinned, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerOffer:
     """Answer an attempt's offer of a version (``digest``): whether it is a version of the store
     now.
@@ -165,17 +143,6 @@ class AnswerOffer:
     accepted: bool
     newest: Pinned | None = None
     refusal: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StopAttempt:
-    """End an attempt: a request to stop, then SIGTERM, then SIGKILL after ``grace_s``."""
-
-    worker: WorkerId
-    trial: TrialId
-    attempt: int
-    reason: EndReason
-    grace_s: float
 
 
 # -- to the head ---------------------------------------------------------------------------

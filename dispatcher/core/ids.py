@@ -1,9 +1,9 @@
 """Identifiers. One number names a request, its trial, and NNI's ``parameter_id``."""
 
-from typing import NamedTuple, NewType
+from typing import NamedTuple
 
-TrialId = NewType("TrialId", int)
-WorkerId = NewType("WorkerId", str)
+from trial_runtime.facts import TrialId as TrialId
+from trial_runtime.facts import WorkerId as WorkerId
 
 
 class AttemptId(NamedTuple):

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 from dispatcher.core.ids import AttemptId, TrialId, WorkerId
 from dispatcher.core.resources import Needs, Offer, Used
 from dispatcher.core.settings import Settings
+from trial_runtime.facts import EndReason as EndReason
+from trial_runtime.facts import Pinned as Pinned
+from trial_runtime.facts import Weights as Weights
 
 
 class TrialState(StrEnum):
@@ -36,22 +39,6 @@ class AttemptState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     STOPPING = "stopping"
-
-
-class EndReason(StrEnum):
-    """How an attempt ended, as its agent saw it."""
-
-    FINISHED = "finished"
-    FAILED = "failed"
-    SIGNALLED = "signalled"
-    OUT_OF_MEMORY = "out of memory"
-    TIMED_OUT = "timed out"
-    START_FAILED = "could not start"
-    KILLED = "killed by the user"
-    STOPPED_EARLY = "stopped early"
-    SHUTDOWN = "stopped with the experiment"
-    LOST = "lost"
-    PREEMPTED = "preempted"  # its place was taken for something more urgent
 
 
 class Outcome(StrEnum):
@@ -138,15 +125,6 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Committed weights. ``kind`` is ``bequeath`` (manifest) or ``files`` (anything else)."""
-
-    digest: str
-    kind: str
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """One version of a shared store. Its number is its place in the store, from 1. ``path`` is
     relative to the folder of the experiment's stores. A version stays whatever becomes of the
@@ -160,16 +138,6 @@ class Version:
     attempt: int
     domain: str = ""  # the storage domain in which it was written
     serial: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """A version that a trial reads, and where it finds it."""
-
-    store: str
-    number: int
-    path: str
-    digest: str
 
 
 @dataclass(slots=True)

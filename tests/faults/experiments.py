@@ -19,8 +19,9 @@ from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from tests.support.checker import check_journal, read_store
 from tests.support.processes import end_processes_of, left_of
-from trial_runtime import failpoints, wire
+from trial_runtime import facts, failpoints
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.fact_wire import decode_fact
 
 ROOT = Path(__file__).parents[2]
 CODE = Path(__file__).parent / "code"
@@ -181,8 +182,10 @@ class Experiment:
     def spooled_ends(self) -> list[tuple[int, int]]:
         """The attempts that have ended by what lies in the agent's spool."""
         found = Outbox(str(self.folder / "spool-local")).next_frame()
-        words = [wire.decode_word(raw) for raw in (found.messages if found is not None else [])]
-        return [(word.trial, word.attempt) for word in words if isinstance(word, wire.Ended)]
+        words = [decode_fact(raw) for raw in (found.messages if found is not None else [])]
+        return [
+            (word.trial, word.attempt) for word in words if isinstance(word, facts.AttemptEnded)
+        ]
 
     def _generations(self, calls: list[tuple[str, int, object]]) -> dict[int, float]:
         return {number: json.loads(str(value)) for what, number, value in calls if what == "result"}

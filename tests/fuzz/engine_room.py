@@ -32,9 +32,11 @@ from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
 from tests.fuzz.frames import Frames
 from tests.support.replaying import differences
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.fact_wire import encode_fact
+from trial_runtime.facts import EndReason
 from trial_runtime.refusals import Refusals
 
 SETTINGS = Settings(
@@ -195,27 +197,37 @@ class EngineRoom:
             )
         else:
             words = [self._word(draw) for _ in range(draw.choice((1, 2, 5)))]
-            said = wire.Words(backend._received + 1, [wire.encode_word(w) for w in words])
+            said = wire.Words(backend._received + 1, [encode_fact(w) for w in words])
         return wire.frame(wire.AgentFrame(1, [said]))
 
-    def _word(self, draw: random.Random) -> wire.Word:
+    def _word(self, draw: random.Random) -> facts.AttemptFact:
         running = list(self.state.running)
         trial = draw.choice(running) if running else TrialId(draw.randrange(20))
         attempt = self.state.trials[trial].attempt if running else 1
         seq = draw.randrange(1, 200)
         match draw.randrange(6):
             case 0:
-                return wire.Started(trial, attempt, 77)
+                return facts.AttemptStarted(trial, attempt, 77)
             case 1:
-                return wire.MetricRelayed(trial, attempt, seq, "0.25")
+                return facts.MetricReported(trial, attempt, seq, "0.25")
             case 2:
-                return wire.FinalRelayed(trial, attempt, seq, '{"default":0.5}')
+                return facts.FinalReported(trial, attempt, seq, '{"default":0.5}')
             case 3:
-                return wire.PublishedRelayed(trial, attempt, seq, "ab", "bequeath", 10)
+                return facts.WeightsPublished(
+                    trial, attempt, seq, facts.Weights("ab", "bequeath", 10)
+                )
             case _:
-                reason = draw.choice(sorted(wire.END_REASONS))
-                return wire.Ended(
-                    trial, attempt, reason, 0, None, "text", 0.1, 0.2, "ab", "files", 1
+                reason = draw.choice(sorted(EndReason))
+                return facts.AttemptEnded(
+                    trial,
+                    attempt,
+                    reason,
+                    0,
+                    None,
+                    "text",
+                    0.1,
+                    0.2,
+                    facts.Weights("ab", "files", 1),
                 )
 
     def _evil_says(self, draw: random.Random) -> bytes:
@@ -234,14 +246,20 @@ class EngineRoom:
             seq = draw.randrange(1, 200)
             word = draw.choice(
                 (
-                    wire.Started(trial, attempt, 666),
-                    wire.MetricRelayed(trial, attempt, seq, EVIL),
-                    wire.FinalRelayed(trial, attempt, seq, EVIL),
-                    wire.PublishedRelayed(trial, attempt, seq, EVIL, "files", 10),
-                    wire.Ended(trial, attempt, wire.FINISHED, text=EVIL, digest=EVIL, kind="files"),
+                    facts.AttemptStarted(trial, attempt, 666),
+                    facts.MetricReported(trial, attempt, seq, EVIL),
+                    facts.FinalReported(trial, attempt, seq, EVIL),
+                    facts.WeightsPublished(trial, attempt, seq, facts.Weights(EVIL, "files", 10)),
+                    facts.AttemptEnded(
+                        trial,
+                        attempt,
+                        EndReason.FINISHED,
+                        text=EVIL,
+                        weights=facts.Weights(EVIL, "files", 0),
+                    ),
                 )
             )
-            said = wire.Words(backend._received + 1, [wire.encode_word(word)])
+            said = wire.Words(backend._received + 1, [encode_fact(word)])
         return wire.frame(wire.AgentFrame(1, [said]))
 
     def _tuner_says(self, draw: random.Random) -> bytes:

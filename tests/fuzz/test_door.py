@@ -16,7 +16,8 @@ import pytest
 from tests.fuzz.budget import seeds
 from tests.fuzz.frames import Frames
 from tests.integration.agent.fake_head import FakeHead
-from trial_runtime import wire
+from trial_runtime import facts, wire
+from trial_runtime.facts import EndReason
 from trial_runtime.local_channel import SCHEME, LocalChannel
 from trial_runtime.session_file import SessionFile, read_session
 
@@ -104,7 +105,7 @@ class Scene:
         with self.go.open("a") as file:
             file.write("end\n")
         ended = self.head.end_of(1)
-        assert (ended.reason, ended.exit_code) == (wire.FINISHED, 0)
+        assert (ended.reason, ended.exit_code) == (EndReason.FINISHED, 0)
         assert self.head.metrics(1) == self.said
         assert self.head.finals(1) == [7.0]
         self.head.end_of(2)
@@ -193,7 +194,7 @@ def test_a_hostile_trial_harms_itself_only(scene: Scene) -> None:
     assert scene.memory() - before < GROWTH_BYTES
     assert len(scene.head.log()) < 20_000, "the log grows with what is refused"
     for word in scene.head.words:  # whatever was taken from the hostile one can be held
-        if isinstance(word, wire.MetricRelayed | wire.FinalRelayed):
+        if isinstance(word, facts.MetricReported | facts.FinalReported):
             assert word.trial == 2 or word.value in {str(value) for value in (*scene.said, 7.0)}
             msgspec.json.decode(word.value)
 
@@ -249,7 +250,7 @@ trial_runtime.report_final(1)
 def test_a_fast_reporter_is_slowed_down_and_loses_nothing(scene: Scene) -> None:
     scene.head.script(FAST, "honest.py")
     ended = scene.head.run(3)
-    assert ended.reason == wire.FINISHED
+    assert ended.reason == EndReason.FINISHED
     assert scene.head.metrics(3) == list(range(4000))
     # A second's worth at once, what may be under way, and the rest at 1,000 a second.
     assert ended.wall_s > 1.0

@@ -21,8 +21,9 @@ from tests.fuzz.frames import Frames
 from tests.integration.experiment.conftest import Lab
 from tests.support.checker import check_store
 from tests.support.processes import processes_of, wait_until
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint, connect
+from trial_runtime.fact_wire import encode_fact
 
 GROWTH_BYTES = 96 << 20
 PATIENCE_S = 240.0
@@ -88,7 +89,7 @@ def harmless(draw: random.Random) -> bytes:
 
 def agents(draw: random.Random) -> bytes:
     """What an agent would say; nobody who does not know its secret is one."""
-    word = wire.encode_word(wire.FinalRelayed(draw.randrange(9), 1, 1, "666"))
+    word = encode_fact(facts.FinalReported(draw.randrange(9), 1, 1, "666"))
     hello = wire.AgentHello("life", "local", 1, 7, [], 1)
     said: wire.FromAgent = wire.Words(1, [word]) if draw.random() < 0.5 else hello
     return wire.frame(wire.AgentFrame(1, [said]))

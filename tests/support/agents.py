@@ -20,7 +20,8 @@ from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
 
@@ -248,6 +249,6 @@ class SimBackend(AgentDriver):
             return
         orders: list[wire.FromHead] = [wire.Ack(agent.outbox.newest)]
         for trial, attempt in list(agent.processes):
-            orders.append(wire.Stop(trial, attempt, EndReason.KILLED.value, 0.0))
-            orders.append(wire.Start(trial, attempt + 1, "{}", f"t/{trial}"))
+            orders.append(facts.StopAttempt(LOCAL, trial, attempt, EndReason.KILLED, 0.0))
+            orders.append(facts.StartAttempt(LOCAL, trial, attempt + 1, "{}", f"t/{trial}"))
         self._outbox.send(orders)

@@ -216,19 +216,19 @@ def acknowledged_words_are_there(reading: Reading, seen: Witnesses, *, over: boo
         kind = type(word).__name__
         trial = reading.trials.get(word.trial)
         attempt = trial.attempts.get(word.attempt) if trial is not None else None
-        if kind == "MetricRelayed":
+        if kind == "MetricReported":
             there = seen.metrics is None or (word.trial, word.attempt, word.seq) in seen.metrics
         elif attempt is None:
             there = False
-        elif kind == "FinalRelayed":
+        elif kind == "FinalReported":
             there = any(value == word.value for _, value in attempt.finals)
-        elif kind == "PublishedRelayed":
+        elif kind == "WeightsPublished":
             there = attempt.ended is not None or any(s == word.seq for _, s, _ in attempt.published)
-        elif kind == "Ended":
+        elif kind == "AttemptEnded":
             there = attempt.ended is not None
         else:
             there = True  # a start that a power cut takes is asked for again
-        if not there and kind != "Started":
+        if not there and kind != "AttemptStarted":
             yield f"acknowledged, and not in the journal: {word} (promise 4)"
 
 

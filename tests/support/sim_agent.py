@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from dispatcher.core.model import EndReason
 from tests.support.weight_files import PLAIN, Saver
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.fact_wire import decode_fact
 
 if TYPE_CHECKING:
     from tests.support.agents import Host
@@ -92,7 +93,7 @@ class WitnessedOutbox(Outbox):
         for place, raw in enumerate(self._messages):
             if self.first + place > number:
                 break
-            self._world.safe_words.append(wire.decode_word(raw))
+            self._world.safe_words.append(decode_fact(raw))
         super().acknowledge(number)
 
 
@@ -102,13 +103,13 @@ OFFER_AGAIN_S = 3.0
 
 @dataclass
 class _Process:
-    start: wire.Start
+    start: facts.StartAttempt
     alive: bool = True
     seq: int = 0
     written: str = ""  # digest of the weights that it saved last
     announced: str = ""  # digest of the weights that the head was told of
     saver: Saver | None = None  # a save that is under way
-    offered: wire.VersionOffered | None = None  # to a shared store, and not answered
+    offered: facts.VersionOffered | None = None  # to a shared store, and not answered
     offers: int = 0  # that it still wants to make
 
 
@@ -201,9 +202,9 @@ class SimAgent:
             self._heard_at = self._world.now
         self.link.socket.inbox.append(frame)  # type: ignore[attr-defined]
         for order in self.link.receive():
-            if isinstance(order, wire.Start):
+            if isinstance(order, facts.StartAttempt):
                 self._start(order)
-            elif isinstance(order, wire.Stop):
+            elif isinstance(order, facts.StopAttempt):
                 self._stop(order)
             elif isinstance(order, wire.VersionAnswered):
                 self._answered(order)
@@ -221,7 +222,7 @@ class SimAgent:
 
     # -- attempts --------------------------------------------------------------------------
 
-    def _start(self, order: wire.Start) -> None:
+    def _start(self, order: facts.StartAttempt) -> None:
         key = (order.trial, order.attempt)
         if key in self.processes or key in self._over:
             return
@@ -245,12 +246,12 @@ class SimAgent:
         start = process.start
         process.seq += 1
         name = f"{start.trial}.{start.attempt}-{process.seq:x}"
-        process.offered = wire.VersionOffered(
+        process.offered = facts.VersionOffered(
             start.trial, start.attempt, process.seq, store, base, f"{store}/{name}", name, 10
         )
         self._say_offer(process, process.offered)
 
-    def _say_offer(self, process: _Process, offered: wire.VersionOffered) -> None:
+    def _say_offer(self, process: _Process, offered: facts.VersionOffered) -> None:
         if not process.alive or process.offered is not offered:
             return
         self._say(offered)
@@ -274,11 +275,10 @@ class SimAgent:
                 return
         self._soon(0.2, lambda: process.alive and self._offer(process, store, number))
 
-    def _stop(self, order: wire.Stop) -> None:
+    def _stop(self, order: facts.StopAttempt) -> None:
         process = self.processes.get((order.trial, order.attempt))
         if process is not None:
-            reason = EndReason(order.reason)
-            self._soon(0.3, lambda: self._end(process, reason))
+            self._soon(0.3, lambda: self._end(process, order.reason))
 
     def _end(self, process: _Process, reason: EndReason, files: str = "") -> None:
         if not process.alive:
@@ -293,18 +293,20 @@ class SimAgent:
             if there != process.announced:  # saved again, and ended before it said so
                 process.seq += 1
                 self._say(
-                    wire.PublishedRelayed(
-                        start.trial, start.attempt, process.seq, there, "bequeath", 10
+                    facts.WeightsPublished(
+                        start.trial,
+                        start.attempt,
+                        process.seq,
+                        facts.Weights(there, "bequeath", 10),
                     )
                 )
         self.processes.pop((start.trial, start.attempt), None)
         self._over.add((start.trial, start.attempt))
-        more: dict[str, Any] = {"digest": files, "kind": "files", "nbytes": 10} if files else {}
-        if files and self._world.weights is not None:
-            more["kind"] = self._world.weights.kind_of(files)
+        kind = self._world.weights.kind_of(files) if files and self._world.weights else "files"
+        weights = facts.Weights(files, kind, 10) if files else None
         if files and path is not None:
             self._world.files[path] = files
-        self._say(wire.Ended(start.trial, start.attempt, reason.value, **more))  # type: ignore[arg-type]
+        self._say(facts.AttemptEnded(start.trial, start.attempt, reason, weights=weights))
 
     def _left(self, process: _Process, reason: EndReason) -> str:
         """What the product finds where an attempt has saved: told before its end if the attempt
@@ -385,8 +387,11 @@ class SimAgent:
         process.seq += 1
         start = process.start
         self._say(
-            wire.PublishedRelayed(
-                start.trial, start.attempt, process.seq, process.announced, "bequeath", 10
+            facts.WeightsPublished(
+                start.trial,
+                start.attempt,
+                process.seq,
+                facts.Weights(process.announced, "bequeath", 10),
             )
         )
 
@@ -417,7 +422,7 @@ class SimAgent:
         if bad and rng.random() < 0.15:
             steps.append(lambda: self._end(process, EndReason.START_FAILED))
         else:
-            steps.append(lambda: self._say(wire.Started(trial, attempt, 1)))
+            steps.append(lambda: self._say(facts.AttemptStarted(trial, attempt, 1)))
         of_trial = (start.restore_path or "/").startswith(("t/", "hand/"))
         if weights is not None and start.restore_digest is not None and of_trial:
             steps.append(lambda: self._load(process))
@@ -429,7 +434,7 @@ class SimAgent:
             steps.extend([lambda: None] * rng.randrange(6))
         for _ in range(rng.randrange(3) + (2 if odds.early_stops else 0)):
             steps.append(
-                lambda: self._say(wire.MetricRelayed(trial, attempt, (n := seq()), f"0.{n}"))
+                lambda: self._say(facts.MetricReported(trial, attempt, (n := seq()), f"0.{n}"))
             )
         writes = start.save_path is not None and rng.random() < 0.9
         publishes = writes and rng.random() < 0.6
@@ -449,9 +454,9 @@ class SimAgent:
             if odds.saves_again and rng.random() < odds.saves_again:
                 says.append(lambda: self._write(process, f"{digest}+"))
         if rng.random() < 0.9:
-            says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), digest)))
+            says.append(lambda: self._say(facts.FinalReported(trial, attempt, seq(), digest)))
             if rng.random() < 0.1:
-                says.append(lambda: self._say(wire.FinalRelayed(trial, attempt, seq(), "9")))
+                says.append(lambda: self._say(facts.FinalReported(trial, attempt, seq(), "9")))
         rng.shuffle(says)
         if bad:
             says = says[: rng.randint(0, len(says))]

@@ -27,7 +27,7 @@ import numpy as np
 
 from dispatcher.core.resources import WorkerRules
 from tests.support.witnesses import Contents, Loaded, Mark
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempts.left_weights import weights_left_by
 from trial_runtime.agent.attempts.preparing import Unpreparable, make_room
 from trial_runtime.agent.attempts.readiness import verify_parent
@@ -188,7 +188,7 @@ class WeightFiles:
 
     # -- before an attempt ----------------------------------------------------------------------
 
-    def make_room(self, host: Host, order: wire.Start) -> str:
+    def make_room(self, host: Host, order: facts.StartAttempt) -> str:
         """The save path is made free; why it cannot be."""
         assert order.save_path is not None
         path = os.path.join(self.root(host), order.save_path)
@@ -205,7 +205,7 @@ class WeightFiles:
         self._raced.discard(path)
         return ""
 
-    def load(self, host: Host, order: wire.Start) -> str:
+    def load(self, host: Host, order: facts.StartAttempt) -> str:
         """A child reads its parent's weights; why it cannot."""
         assert order.restore_path is not None, "asked for children only"
         assert order.restore_digest is not None, "asked for children only"
@@ -231,7 +231,7 @@ class WeightFiles:
             self._base[order.trial, order.attempt] = found["base"]
         return ""
 
-    def _later_save(self, path: str, order: wire.Start) -> bool:
+    def _later_save(self, path: str, order: facts.StartAttempt) -> bool:
         """Whether the parent's own attempt has saved once more after it was given up with the
         result and the weights that it had told: what it told then is nowhere any more."""
         assert order.restore_digest is not None, "asked for children only"
@@ -262,7 +262,7 @@ class WeightFiles:
 
     # -- saves ----------------------------------------------------------------------------------
 
-    def save(self, host: Host, order: wire.Start, number: int) -> Saver:
+    def save(self, host: Host, order: facts.StartAttempt, number: int) -> Saver:
         """A save that has not begun. Part of what an attempt has inherited it passes on."""
         assert order.save_path is not None
         key = (order.trial, order.attempt)
@@ -334,7 +334,7 @@ class WeightFiles:
         """Whether a trial's code writes its weights by its own means."""
         return random.Random(f"plain {self._world.case.seed} {trial}").random() < 0.2
 
-    def write_plain(self, host: Host, order: wire.Start, name: str) -> None:
+    def write_plain(self, host: Host, order: facts.StartAttempt, name: str) -> None:
         """One file, as any program writes it."""
         path = os.path.join(self.root(host), order.save_path or "")
         mark = Mark(order.trial, order.attempt, 1)
@@ -345,7 +345,7 @@ class WeightFiles:
 
     # -- after an attempt -----------------------------------------------------------------------
 
-    def left(self, host: Host, order: wire.Start, announced: str) -> str:
+    def left(self, host: Host, order: facts.StartAttempt, announced: str) -> str:
         """What its agent finds at the save path of an attempt that is over, if that was not
         told."""
         root = self.root(host)
@@ -380,7 +380,7 @@ class WeightFiles:
         """Of weights that an agent has found."""
         return self._kinds[name]
 
-    def _is_mixed(self, path: str, order: wire.Start, digest: str) -> bool:
+    def _is_mixed(self, path: str, order: facts.StartAttempt, digest: str) -> bool:
         """Whether somebody else's files are among plain ones: of one that was superseded, which
         nobody can tell from the attempt's own. No digest helps, and none is promised to."""
         found = self._plain(path)

@@ -50,7 +50,7 @@ from tests.support.standstill import Standstill
 from tests.support.timely import overslept
 from tests.support.tuner_model import TunerModel
 from tests.support.weight_files import WeightFiles
-from trial_runtime import wire
+from trial_runtime import facts
 
 #: Turns after which a run is taken for one that will never end.
 TURNS = 60_000
@@ -306,7 +306,7 @@ class World:
                     seen.add(above)
                     front.append(above)
 
-    def began(self, host: Host, agent: SimAgent, order: wire.Start) -> None:
+    def began(self, host: Host, agent: SimAgent, order: facts.StartAttempt) -> None:
         """An agent begins an attempt: one that nobody gave up before that agent was there, and
         from the weights that it is told to find."""
         name = f"{order.trial}.{order.attempt}"

@@ -15,7 +15,7 @@ import time
 import msgspec
 import zmq
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempts.attempts import Attempts
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
@@ -45,6 +45,7 @@ from trial_runtime.agent.runners.scripts import script_of
 from trial_runtime.agent.runners.warm import WarmRunner
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.facts import EndReason
 from trial_runtime.masking import Mask, MaskFilter
 from trial_runtime.session_file import AGENT_VARIABLE
 
@@ -173,10 +174,10 @@ class Agent:
 
     def _obey(self, orders: list[wire.FromHead]) -> None:
         for order in orders:
-            if isinstance(order, wire.Start):
+            if isinstance(order, facts.StartAttempt):
                 if self._leave_at is None:
                     self._attempts.start(self._paths.order(order))
-            elif isinstance(order, wire.Stop):
+            elif isinstance(order, facts.StopAttempt):
                 self._attempts.stop(order)
             elif isinstance(order, wire.VersionAnswered):
                 self._attempts.answer(order)
@@ -271,7 +272,7 @@ class Agent:
         if self._leave_at is None:
             _log.info("leaving: %s", why)
             self._leave_at = time.monotonic() + grace_s + FAREWELL_S
-        self._attempts.stop_all(wire.SHUT_DOWN, grace_s)
+        self._attempts.stop_all(EndReason.SHUTDOWN, grace_s)
 
     def _over(self) -> bool:
         if self._leave_at is None:

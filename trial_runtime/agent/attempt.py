@@ -9,6 +9,7 @@ from enum import Enum
 from trial_runtime import wire
 from trial_runtime.agent.base.logs import LogFile
 from trial_runtime.agent.base.timers import Timer
+from trial_runtime.facts import EndReason, StartAttempt, TrialId
 from trial_runtime.session_file import SessionFile
 
 
@@ -59,7 +60,7 @@ class Share:
 class Attempt:
     """The agent's record of an attempt. Changed only by the agent's loop."""
 
-    start: wire.Start
+    start: StartAttempt
     session: SessionFile
     session_path: str
     phase: Phase = Phase.WAITING
@@ -72,7 +73,7 @@ class Attempt:
     unreported: wire.PublishedMessage | None = None  # its newest weights, until they are reported
     accepts_stop: bool = False
     attached: bool = False  # a process of it has opened a connection
-    stop_reason: str | None = None
+    stop_reason: EndReason | None = None
     stop_text: str = ""  # more about that, for the user
     remark: str = ""  # more for the text of its end
     killed_at: float = math.inf  # when the grace of an ordered stop is over
@@ -87,7 +88,7 @@ class Attempt:
     share: Share = field(default_factory=Share)
 
     @property
-    def trial(self) -> int:
+    def trial(self) -> TrialId:
         return self.start.trial
 
     @property
@@ -95,7 +96,7 @@ class Attempt:
         return self.start.attempt
 
     @property
-    def key(self) -> tuple[int, int]:
+    def key(self) -> tuple[TrialId, int]:
         return (self.start.trial, self.start.attempt)
 
     def cancel_timers(self) -> None:

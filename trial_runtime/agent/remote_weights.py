@@ -15,7 +15,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, CacheSpec
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
@@ -91,7 +91,7 @@ class RemoteWeights:
         # Views of an agent before: its attempts are over, and nobody will push them.
         shutil.rmtree(os.path.dirname(view_of(config, 0, 0)), ignore_errors=True)
 
-    def prepare(self, order: wire.Start) -> None:
+    def prepare(self, order: facts.StartAttempt) -> None:
         """Make an attempt's view, with its parent's weights in it. Blocks for the network.
 
         Raises:
@@ -208,7 +208,7 @@ class RemoteWeights:
             except WeightsError as error:
                 _log.warning("what an agent before has left half written stays: %s", error)
 
-    def publish(self, order: wire.Start, announced: str | None) -> PublishedDigest:
+    def publish(self, order: facts.StartAttempt, announced: str | None) -> PublishedDigest:
         """Copy the weights that an attempt left at its save path to the remote root. Blocks.
 
         Args:
@@ -274,7 +274,7 @@ def _stored(path: str) -> str:
     return f"{STORES_NAME}/{path}"
 
 
-def version_of(start: wire.Start) -> str:
+def version_of(start: facts.StartAttempt) -> str:
     """The path below the stores of the version that an attempt starts from; empty if none."""
     above, _, below = (start.restore_path or "").partition("/")
     return below if above == STORES_NAME else ""

@@ -15,7 +15,7 @@ from dispatcher.backends.agents.message_check import MessageCheck
 from dispatcher.backends.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
 from dispatcher.backends.agents.process import AgentProcess, Loss
 from dispatcher.backends.agents.self_report import SelfReport, Statistics
-from dispatcher.backends.agents.translation import answer_order, offer_of, start_order, stop_order
+from dispatcher.backends.agents.translation import answer_order, offer_of
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -126,14 +126,14 @@ class AgentDriver:
         if isinstance(action, StartAttempt):
             self._start(action)
         elif isinstance(action, StopAttempt):
-            self._outbox.add(stop_order(action))
+            self._outbox.add(action)
         elif isinstance(action, AnswerOffer):
             self._outbox.add(answer_order(action))
         elif isinstance(action, LaunchWorker):
             self._launch()
 
     def _start(self, action: StartAttempt) -> None:
-        if self._outbox.add(start_order(action)):
+        if self._outbox.add(action):
             self._holding.given(action)
             self._check.given(action.trial, action.attempt)
             return
@@ -393,7 +393,7 @@ class AgentDriver:
             return
         if known:
             new = new[known:]
-        events += self._check.events_of(new)
+        events += self._check.facts_of(new)
         self._received += len(new)
         self._holding.ended(events)
 

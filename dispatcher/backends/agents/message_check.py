@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from dispatcher.backends.agents.translation import event_of
-from dispatcher.core.events import Event
 from dispatcher.errors import ProtocolError
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.trials.allowance import FLOOD_S, Allowance
 from trial_runtime.agent.trials.metric_check import metric_fault
+from trial_runtime.fact_wire import decode_fact
 from trial_runtime.refusals import Refusals
 
 _log = logging.getLogger("bequeath.backends.agents")
@@ -109,18 +108,18 @@ class MessageCheck:
                 self.unheard = f"it said {self._garbled} frames that nobody can read"
             raise ProtocolError(f"agent {self._worker}: {error}") from error
 
-    def events_of(self, messages: Iterable[msgspec.Raw]) -> Iterator[Event]:
-        """The events of these messages.
+    def facts_of(self, messages: Iterable[msgspec.Raw]) -> Iterator[facts.AttemptFact]:
+        """The facts that these messages are.
 
         Refused ones are skipped and counted: an agent repeats what is not taken, and all its
         later messages would wait behind one that nobody will ever understand.
         """
         for raw in messages:
             try:
-                message = wire.decode_word(raw)
-                self.judge(message)
-                yield event_of(message)
-            except (wire.WireError, ProtocolError, Refused) as error:
+                fact = decode_fact(raw)
+                self.judge(fact)
+                yield fact
+            except (wire.WireError, Refused) as error:
                 reason = error.reason if isinstance(error, Refused) else "unreadable word"
                 if self.refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
@@ -134,24 +133,22 @@ class MessageCheck:
         """Count an attempt that the agent is ordered to start."""
         self._heard.setdefault((trial, attempt), 0)
 
-    def judge(self, message: wire.Word) -> None:
-        """Count a message. Raises :class:`Refused`."""
-        key = (message.trial, message.attempt)
+    def judge(self, fact: facts.AttemptFact) -> None:
+        """Count a fact. Raises :class:`Refused`."""
+        key = (fact.trial, fact.attempt)
         if key not in self._heard:
             heard = self._of_others = self._of_others + 1
-        elif isinstance(message, wire.Ended):
+        elif isinstance(fact, facts.AttemptEnded):
             heard = 0
             del self._heard[key]
         else:
             heard = self._heard[key] = self._heard[key] + 1
         if heard > self._most_messages:
-            attempt = f"{message.trial}.{message.attempt}"
+            attempt = f"{fact.trial}.{fact.attempt}"
             text = f"more than {self._most_messages:,} words of attempt {attempt}"
             raise Refused("words of an attempt", text)
-        if isinstance(message, (wire.MetricRelayed, wire.FinalRelayed)):
+        if isinstance(fact, (facts.MetricReported, facts.FinalReported)):
             spec = self._spec
-            fault = metric_fault(message.value, spec.max_metric_bytes, any_value=spec.nni)
+            fault = metric_fault(fact.value, spec.max_metric_bytes, any_value=spec.nni)
             if fault:
-                raise Refused(
-                    "metric", f"attempt {message.trial}.{message.attempt} reports {fault}"
-                )
+                raise Refused("metric", f"attempt {fact.trial}.{fact.attempt} reports {fault}")

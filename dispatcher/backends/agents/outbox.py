@@ -108,7 +108,7 @@ class AgentOutbox:
         now = self._clock()
         if now - self._welcomed_at >= WELCOME_EVERY_S:
             self._welcomed_at = now
-            self._send_frame(wire.HeadFrame(self._epoch, [wire.Welcome()]))
+            self._send_frame(wire.HeadFrame(self._epoch, [wire.encode_order(wire.Welcome())]))
 
     def send(self, messages: Sequence[wire.FromHead]) -> bool:
         """Send these at once; returns whether they could go."""
@@ -116,12 +116,12 @@ class AgentOutbox:
 
     def dismiss(self, incarnation: str) -> None:
         """Tell an agent that was given up, and is back all the same, to leave at once."""
-        self._send_frame(wire.HeadFrame(self._epoch, [wire.Shutdown(0.0)], 0, incarnation))
+        leave = wire.encode_order(wire.Shutdown(0.0))
+        self._send_frame(wire.HeadFrame(self._epoch, [leave], 0, incarnation))
 
     def _send(self, messages: Sequence[_Encoded]) -> bool:
         orders = self._orders + sum(each.counts for each in messages)
-        # What is encoded already lies in a frame as the message itself would.
-        contents: list[wire.FromHead] = [each.content for each in messages]  # type: ignore[misc]
+        contents = [each.content for each in messages]
         if not self._send_frame(wire.HeadFrame(self._epoch, contents, orders, self._incarnation)):
             return False
         self._orders = orders

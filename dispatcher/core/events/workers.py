@@ -1,11 +1,17 @@
-"""Facts about workers and the attempts they run."""
+"""Facts about workers and the attempts they run. Those of attempts are the agents' own types:
+:mod:`trial_runtime.facts`."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason, Weights
 from dispatcher.core.resources import Offer
+from trial_runtime.facts import AttemptEnded as AttemptEnded
+from trial_runtime.facts import AttemptStarted as AttemptStarted
+from trial_runtime.facts import FinalReported as FinalReported
+from trial_runtime.facts import MetricReported as MetricReported
+from trial_runtime.facts import VersionOffered as VersionOffered
+from trial_runtime.facts import WeightsPublished as WeightsPublished
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +66,6 @@ class WorkerHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptStarted:
-    """The attempt's process is there."""
-
-    trial: TrialId
-    attempt: int
-    pid: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MetricReported:
-    """An intermediate metric. Not journalled as an event: the metrics table is its journal."""
-
-    trial: TrialId
-    attempt: int
-    seq: int
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class LastMetricKept:
     """The newest intermediate metric of an attempt that was to be stopped early and is about to
     end: its trial's result may be made of it. The engine applies it before the event that brings
@@ -87,57 +74,6 @@ class LastMetricKept:
     trial: TrialId
     attempt: int
     value: str
-
-
-@dataclass(frozen=True, slots=True)
-class FinalReported:
-    """The final metric. A second one is recorded and not counted."""
-
-    trial: TrialId
-    attempt: int
-    seq: int
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class WeightsPublished:
-    """The trial wrote complete weights and reported their digest. The newest one counts."""
-
-    trial: TrialId
-    attempt: int
-    seq: int
-    weights: Weights
-
-
-@dataclass(frozen=True, slots=True)
-class VersionOffered:
-    """The trial wrote what would be version ``base + 1`` of a shared store, and asks whether it is.
-    ``path`` is relative to the folder of the experiment's stores. Sent again until answered."""
-
-    trial: TrialId
-    attempt: int
-    seq: int
-    store: str
-    base: int
-    path: str
-    digest: str
-    nbytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEnded:
-    """The attempt's process is gone. ``weights`` are plain files that its agent found at the save
-    path, synced and digested."""
-
-    trial: TrialId
-    attempt: int
-    reason: EndReason
-    exit_code: int | None = None
-    signal: int | None = None
-    text: str = ""
-    weights: Weights | None = None
-    cpu_s: float = 0.0
-    wall_s: float = 0.0
 
 
 WorkerEvent: TypeAlias = (

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.faults.storage.conftest import SmallDisk
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.link import outbox as module
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.fact_wire import decode_fact, encode_fact
+from trial_runtime.facts import EndReason
 
 
-def _metric(number: int) -> wire.Word:
-    return wire.MetricRelayed(number, 1, number, "0.5")
+def _metric(number: int) -> facts.AttemptFact:
+    return facts.MetricReported(number, 1, number, "0.5")
 
 
 def _add(outbox: Outbox, numbers: range) -> None:
@@ -28,7 +30,7 @@ def _add(outbox: Outbox, numbers: range) -> None:
 def _words(path: Path) -> list[int]:
     """What an agent that is started on this spool would hand in."""
     frame = Outbox(str(path)).next_frame()
-    return [wire.decode_word(raw).trial for raw in frame.messages] if frame else []
+    return [decode_fact(raw).trial for raw in frame.messages] if frame else []
 
 
 def test_a_full_disk_keeps_no_word_from_the_next_head(small_disk: SmallDisk) -> None:
@@ -103,7 +105,7 @@ def test_no_flipped_bit_is_handed_in_as_a_word(tmp_path: Path) -> None:
 
 def test_a_spool_of_the_version_before_is_read_and_continued(tmp_path: Path) -> None:
     path = tmp_path / "spool"
-    raws = [bytes(wire.encode_word(_metric(number))) for number in range(20)]
+    raws = [bytes(encode_fact(_metric(number))) for number in range(20)]
     path.write_bytes(b"".join(struct.pack("<I", len(raw)) + raw for raw in raws))
     outbox = Outbox(str(path))
     assert outbox.unsent == 20
@@ -124,8 +126,8 @@ def test_what_does_not_fit_waits_with_its_trial_and_is_not_dropped(
         outbox.add(_metric(number), urgent=False)
         number += 1
     # What the agent itself has to say of trials that end meanwhile is kept all the same.
-    outbox.add(wire.FinalRelayed(0, 1, number, "1.0"), urgent=True)
-    outbox.add(wire.Ended(0, 1, wire.FINISHED), urgent=True)
+    outbox.add(facts.FinalReported(0, 1, number, "1.0"), urgent=True)
+    outbox.add(facts.AttemptEnded(0, 1, EndReason.FINISHED), urgent=True)
     outbox.spool()
     assert len(_words(tmp_path / "spool")) == number + 2
     outbox.acknowledge(number + 2)

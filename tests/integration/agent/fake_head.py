@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 import zmq
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.fact_wire import decode_fact
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 120.0
@@ -37,7 +39,7 @@ class FakeHead:
         self.run_folder.chmod(0o700)
         self.context = zmq.Context()
         self.socket: zmq.Socket[bytes] | None = None
-        self.words: list[wire.Word] = []
+        self.words: list[facts.AttemptFact] = []
         self.hellos: list[wire.AgentHello] = []
         self.heartbeats: list[wire.Heartbeat] = []
         self.offers: list[wire.OfferTold] = []
@@ -108,14 +110,16 @@ class FakeHead:
 
     def send(self, *messages: wire.FromHead, epoch: int | None = None) -> None:
         assert self.socket is not None
-        frame = wire.frame(wire.HeadFrame(epoch or self.epoch, list(messages)))
+        frame = wire.frame(
+            wire.HeadFrame(epoch or self.epoch, [wire.encode_order(m) for m in messages])
+        )
         self.socket.send_multipart((ROUTING_ID.encode(), frame))
 
     def start(self, trial: int, attempt: int = 1, parameters: Any = None, **more: Any) -> None:
         text = msgspec.json.encode(parameters or {}).decode()
-        self.send(wire.Start(trial, attempt, text, **more))
+        self.send(facts.StartAttempt(LOCAL, trial, attempt, text, **more))
 
-    def run(self, trial: int = 1, attempt: int = 1, **more: Any) -> wire.Ended:
+    def run(self, trial: int = 1, attempt: int = 1, **more: Any) -> facts.AttemptEnded:
         """Start an attempt and wait for its end."""
         self.until(lambda: self.life, "hello")
         self.start(trial, attempt, **more)
@@ -160,7 +164,7 @@ class FakeHead:
                 known = self.taken + 1 - message.first
                 assert known >= 0, "words are missing"
                 fresh = message.messages[known:]
-                self.words += [wire.decode_word(raw) for raw in fresh]
+                self.words += [decode_fact(raw) for raw in fresh]
                 self.taken += len(fresh)
                 if self.acknowledging:
                     self.send(wire.Ack(self.taken))
@@ -170,16 +174,18 @@ class FakeHead:
             w for w in self.words if type(w) is kind and (w.trial, w.attempt) == (trial, attempt)
         ]
 
-    def end_of(self, trial: int, attempt: int = 1) -> wire.Ended:
-        self.until(lambda: self.of(wire.Ended, trial, attempt), f"the end of {trial}.{attempt}")
-        (end,) = self.of(wire.Ended, trial, attempt)
+    def end_of(self, trial: int, attempt: int = 1) -> facts.AttemptEnded:
+        self.until(
+            lambda: self.of(facts.AttemptEnded, trial, attempt), f"the end of {trial}.{attempt}"
+        )
+        (end,) = self.of(facts.AttemptEnded, trial, attempt)
         return end
 
     def metrics(self, trial: int, attempt: int = 1) -> list[Any]:
-        return [msgspec.json.decode(w.value) for w in self.of(wire.MetricRelayed, trial, attempt)]
+        return [msgspec.json.decode(w.value) for w in self.of(facts.MetricReported, trial, attempt)]
 
     def finals(self, trial: int, attempt: int = 1) -> list[Any]:
-        return [msgspec.json.decode(w.value) for w in self.of(wire.FinalRelayed, trial, attempt)]
+        return [msgspec.json.decode(w.value) for w in self.of(facts.FinalReported, trial, attempt)]
 
     # -- files and processes ---------------------------------------------------------------
 

@@ -11,8 +11,10 @@ import pytest
 
 from tests.integration.agent.fake_head import PATIENCE_S
 from tests.support.processes import wait_until
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.processes import warden
+from trial_runtime.facts import EndReason
 
 PY = sys.executable
 
@@ -60,7 +62,7 @@ def warden_of(head) -> int | None:
 def test_a_warden_is_there_before_the_first_trial_and_leaves_with_its_agent(head_with):
     head = head_with(command="true")
     guarding = head.until(lambda: warden_of(head), "the warden")
-    assert head.run(1).reason == wire.FINISHED
+    assert head.run(1).reason == EndReason.FINISHED
     assert warden_of(head) == guarding, "it is nobody's leftover"
     head.send(wire.Shutdown(0.0))
     assert head.wait() == 0
@@ -125,7 +127,7 @@ def test_a_warden_that_comes_late_leaves_the_next_agents_trials_alone(head_with)
     wait_until(lambda: not runs(late), "the end of its warden", PATIENCE_S)
     (second,) = set(both) - {first}
     assert runs(second)
-    head.send(wire.Stop(2, 1, "killed by the user", 0.0))
+    head.send(facts.StopAttempt(LOCAL, 2, 1, EndReason.KILLED, 0.0))
     assert head.end_of(2).reason == "killed by the user"
 
 
@@ -135,4 +137,4 @@ def test_a_warden_that_is_killed_is_followed_by_another(head_with):
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: not Path(f"/proc/{before}").exists(), "its reaping", PATIENCE_S)
     head.until(lambda: warden_of(head) not in (None, before), "the next one")
-    assert head.run(1).reason == wire.FINISHED
+    assert head.run(1).reason == EndReason.FINISHED

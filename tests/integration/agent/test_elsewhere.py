@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from tests.integration.agent.fake_head import ROOT, FakeHead
-from trial_runtime import weights, wire
+from trial_runtime import facts, weights
 from trial_runtime.agent.config import encode_config
+from trial_runtime.facts import EndReason
 from trial_runtime.weights.storage.share import lay_token
 
 CANON = "/srv/of/the/head"
@@ -48,36 +49,36 @@ def test_orders_and_words_are_translated(head_with: Callable[..., FakeHead]) -> 
 
         # As the head spells it: relative, as paths below the root are, and absolute.
         end = head.run(1, parameters={"save_path": "a/1", "lr": 1}, save_path="a/1")
-        assert end.reason == wire.FINISHED, end
+        assert end.reason == EndReason.FINISHED, end
         assert f'"save_path": "{here}/a/1"' in head.output(1)
-        (told,) = head.of(wire.PublishedRelayed, 1)
+        (told,) = head.of(facts.WeightsPublished, 1)
 
         spelled = {"save_path": f"{CANON}/a/2", "restore_path": f"{CANON}/a/1"}
         end = head.run(
             2,
             parameters=spelled,
             **spelled,  # type: ignore[arg-type]
-            restore_digest=told.digest,
+            restore_digest=told.weights.digest,
             restore_kind="bequeath",
         )
-        assert end.reason == wire.FINISHED, end
+        assert end.reason == EndReason.FINISHED, end
         assert f'"restore_path": "{here}/a/1"' in head.output(2)
         assert CANON not in head.output(2)
         assert Path(here, "a/2/manifest.json").exists()
 
         spelled = {"save_path": f"{CANON}/a/3", "restore_path": "/srv/pretrained/bert"}
         end = head.run(3, parameters=spelled, **spelled)  # type: ignore[arg-type]
-        assert end.reason == wire.FINISHED, end
+        assert end.reason == EndReason.FINISHED, end
         assert f'"restore_path": "{os.path.realpath(pretrained)}/bert"' in head.output(3)
 
         # What goes wrong is told with the names that the head knows.
         end = head.run(4, parameters={}, save_path=f"{CANON}/a/4", restore_path="a/none",
                        restore_digest="0" * 64, restore_kind="files", )  # fmt: skip
-        assert end.reason == wire.START_FAILED
+        assert end.reason == EndReason.START_FAILED
         assert f"{CANON}/a/none" in end.text
         assert here not in end.text
         end = head.run(5, parameters={"save_path": "a/5"}, save_path=f"{CANON}/../5")
-        assert end.reason == wire.START_FAILED
+        assert end.reason == EndReason.START_FAILED
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_nothing_mounted_is_said_again_and_again_and_mended_without_a_restart(
         assert "not joining: the weights root" in looking.log()
         os.rename(f"{other}/.bequeath", looking.weights / ".bequeath")  # as if it were mounted
         looking.until(lambda: not looking.hellos[-1].trouble, "it joins")
-        assert looking.run(1).reason == wire.FINISHED
+        assert looking.run(1).reason == EndReason.FINISHED
         assert "is as it should be now" in looking.log()
 
 
@@ -196,18 +197,18 @@ def test_two_agents_at_two_places_of_one_folder_hand_over(may_mount: None, tmp_p
                 each.until(each.hellos.copy, "a hello")
                 assert each.hellos[-1].trouble == ""
             end = one.run(1, parameters={"save_path": "1"}, save_path="1")
-            assert end.reason == wire.FINISHED, end
-            (told,) = one.of(wire.PublishedRelayed, 1)
+            assert end.reason == EndReason.FINISHED, end
+            (told,) = one.of(facts.WeightsPublished, 1)
             spelled = {"save_path": "2", "restore_path": str(share / "1")}
             end = two.run(
                 2,
                 parameters=spelled,
                 save_path="2",
                 restore_path="1",
-                restore_digest=told.digest,
+                restore_digest=told.weights.digest,
                 restore_kind="bequeath",
             )
-            assert end.reason == wire.FINISHED, end
+            assert end.reason == EndReason.FINISHED, end
             assert f'"restore_path": "{two.place()}/1"' in two.output(2)
             # Nothing was copied: the child's manifest refers to its parent's file.
             manifest = weights.read_manifest(share / "2", root=str(share))

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import wait_until
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
+from trial_runtime.facts import EndReason
 from trial_runtime.local_channel import SCHEME, LocalChannel
 
 PY = sys.executable
@@ -19,7 +21,7 @@ PY = sys.executable
 def test_exit_code_and_the_end_of_stderr(head_with):
     head = head_with(command="for i in $(seq 100); do echo line $i >&2; done; exit 3")
     end = head.run()
-    assert (end.reason, end.exit_code) == (wire.FAILED, 3)
+    assert (end.reason, end.exit_code) == (EndReason.FAILED, 3)
     assert end.text.splitlines()[-1] == "line 100"
     assert len(end.text.splitlines()) == 20
 
@@ -27,7 +29,7 @@ def test_exit_code_and_the_end_of_stderr(head_with):
 def test_signal(head_with):
     head = head_with(command="kill -SEGV $$")
     end = head.run()
-    assert (end.reason, end.signal, end.exit_code) == (wire.SIGNALLED, signal.SIGSEGV, None)
+    assert (end.reason, end.signal, end.exit_code) == (EndReason.SIGNALLED, signal.SIGSEGV, None)
 
 
 def test_all_that_a_dead_trial_has_left_is_heard(head_with):
@@ -57,13 +59,13 @@ def test_all_that_a_dead_trial_has_left_is_heard(head_with):
 
 def test_memory_error(head_with):
     head = head_with(command=f"{PY} -c 'raise MemoryError'")
-    assert head.run().reason == wire.OUT_OF_MEMORY
+    assert head.run().reason == EndReason.OUT_OF_MEMORY
 
 
 def test_command_not_found(head_with):
     head = head_with(command="no-such-program --x")
     end = head.run()
-    assert end.reason == wire.START_FAILED
+    assert end.reason == EndReason.START_FAILED
     assert "no-such-program" in end.text
 
 
@@ -71,7 +73,7 @@ def test_missing_code_directory(head_with):
     head = head_with(command="true")
     head.code.rmdir()
     end = head.run()
-    assert end.reason == wire.START_FAILED
+    assert end.reason == EndReason.START_FAILED
     assert str(head.code) in end.text
 
 
@@ -79,15 +81,15 @@ def test_missing_code_directory(head_with):
 def test_timeout(head_with, reuse):
     head = head_with(function="train:main", timeout_s=0.3, stop_grace_s=0.3, reuse=reuse)
     head.script("from tests.support import hold\ndef main(p): hold.for_ever()\n")
-    assert head.run().reason == wire.TIMED_OUT
-    assert head.run(2).reason == wire.TIMED_OUT
+    assert head.run().reason == EndReason.TIMED_OUT
+    assert head.run(2).reason == EndReason.TIMED_OUT
 
 
 def test_stop_of_a_trial_that_ignores_sigterm(head_with):
     head = head_with(command="trap '' TERM; echo up; while :; do sleep 0.05; done")
     head.start(1)
     head.until(lambda: head.output(1))
-    head.send(wire.Stop(1, 1, "killed by the user", 0.3))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.3))
     end = head.end_of(1)
     assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
 
@@ -111,7 +113,7 @@ def test_a_trial_that_heeds_a_stop_has_time_to_report(head_with, reuse):
     head.script(HEEDING)
     head.start(1)
     head.until(lambda: head.metrics(1))
-    head.send(wire.Stop(1, 1, "stopped early", 30.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.STOPPED_EARLY, 30.0))
     end = head.end_of(1)
     assert (end.reason, end.exit_code) == ("stopped early", 0)
     assert head.finals(1) == [1]
@@ -137,11 +139,11 @@ def test_an_order_to_stop_that_is_repeated_changes_nothing(head_with, reuse, hee
     )
     head.start(1, parameters={"heeds": heeds})
     head.until(lambda: head.metrics(1), "it runs")
-    head.send(wire.Stop(1, 1, "stopped early", 3600.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.STOPPED_EARLY, 3600.0))
     head.until(lambda: 1 in head.metrics(1), "it saves")
     for trial in (2, 3):
-        head.send(wire.Stop(1, 1, "stopped early", 3600.0))
-        assert head.run(trial).reason == wire.FINISHED, "and the order before it was taken"
+        head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.STOPPED_EARLY, 3600.0))
+        assert head.run(trial).reason == EndReason.FINISHED, "and the order before it was taken"
     (head.code / "saved").touch()
     assert (head.end_of(1).reason, head.end_of(1).exit_code) == ("stopped early", 0)
     assert head.finals(1) == [0 if heeds else 1], "so many signals came"
@@ -160,7 +162,7 @@ def test_an_order_to_stop_that_is_repeated_with_a_shorter_grace_goes_further(hea
     head.start(1)
     head.until(lambda: head.metrics(1), "it runs")
     for each in (3600.0, grace_s):
-        head.send(wire.Stop(1, 1, "killed by the user", each))
+        head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, each))
     end = head.end_of(1)
     assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
 
@@ -180,7 +182,7 @@ def test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same(head_with):
     )
     head.start(1, memory_bytes=200 << 20)
     head.until(lambda: head.metrics(1), "it runs")
-    head.send(wire.Stop(1, 1, "killed by the user", 3600.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 3600.0))
     end = head.end_of(1)
     assert (end.reason, end.signal) == ("killed by the user", signal.SIGKILL)
     assert "its trialMemorySize is 200 MiB" in end.text
@@ -199,7 +201,7 @@ def test_a_fork_that_is_stopped_before_it_is_there_ends(head_with):
     head.start(1)
     head.until(lambda: (head.code / "importing").exists(), "it imports")
     for _ in range(2):
-        head.send(wire.Stop(1, 1, "killed by the user", 3600.0))
+        head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 3600.0))
     head.until(lambda: head.heartbeats and head.heartbeats[-1].running == 1)
     head.listen(1.0)
     (head.code / "go").touch()
@@ -220,7 +222,7 @@ def test_fork_and_leave(head_with):
         "    hold.for_ever()\n"
         "hold.until(lambda: os.path.exists('daemon') and open('daemon').read())\n"
     )
-    assert head.run().reason == wire.FINISHED
+    assert head.run().reason == EndReason.FINISHED
     daemon = int((head.code / "daemon").read_text())
     assert not Path(f"/proc/{daemon}").exists()
     assert head.ours() == []
@@ -228,7 +230,7 @@ def test_fork_and_leave(head_with):
 
 def test_background_process_that_holds_the_pipe(head_with):
     head = head_with(command="sleep 600 & echo started")
-    assert head.run().reason == wire.FINISHED
+    assert head.run().reason == EndReason.FINISHED
     assert head.output(1) == "started\n"
     assert head.ours() == []
 
@@ -243,18 +245,18 @@ def test_leftovers_of_one_trial_while_another_runs(head_with):
         "    hold.for_ever()\n"
     )
     head.start(1)
-    head.until(lambda: head.of(wire.Started, 1))
+    head.until(lambda: head.of(facts.AttemptStarted, 1))
     head.until(lambda: len(head.ours()) == 2)
     head.run(2)
     assert len(head.ours()) == 2  # the first trial and its child go on
-    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.0))
     head.end_of(1)
     assert head.ours() == []
 
 
 def test_a_trial_that_prints_without_end_stays_within_its_bound(head_with):
     head = head_with(command="head -c 60000000 /dev/zero; echo; echo last", max_log_bytes=1 << 20)
-    assert head.run().reason == wire.FINISHED
+    assert head.run().reason == EndReason.FINISHED
     folder = head.folder / "trials/1/1"
     sizes = {p.name: p.stat().st_size for p in folder.iterdir() if p.name.startswith("stdout")}
     assert set(sizes) == {"stdout", "stdout.1"}
@@ -265,7 +267,7 @@ def test_a_trial_that_prints_without_end_stays_within_its_bound(head_with):
 def test_a_trial_that_never_reports(head_with):
     head = head_with(command=f"{PY} -c 'import trial_runtime; trial_runtime.get_parameters()'")
     end = head.run()
-    assert end.reason == wire.FINISHED
+    assert end.reason == EndReason.FINISHED
     assert head.finals(1) == []
 
 
@@ -273,7 +275,7 @@ def test_nan_is_refused_at_the_call(head_with):
     head = head_with(function="train:main")
     head.script("import trial_runtime as t\ndef main(p): t.report_intermediate(float('nan'))\n")
     end = head.run()
-    assert end.reason == wire.FAILED
+    assert end.reason == EndReason.FAILED
     assert "must be finite, not nan" in end.text
 
 
@@ -284,7 +286,7 @@ def test_a_second_final_and_a_late_metric_are_recorded(head_with):
         "def main(p):\n"
         "    t.report_final(1); t.report_final(2); t.report_intermediate(3)\n"
     )
-    assert head.run().reason == wire.FINISHED
+    assert head.run().reason == EndReason.FINISHED
     assert head.finals(1) == [1, 2]
     assert head.metrics(1) == [3]
     seqs = [w.seq for w in head.words if hasattr(w, "seq")]
@@ -300,7 +302,7 @@ def test_too_many_metrics(head_with):
         "    for i in range(5000): t.report_intermediate(i)\n"
     )
     end = head.run()
-    assert end.reason == wire.FAILED
+    assert end.reason == EndReason.FAILED
     assert "more than 10 metrics" in end.text
     assert head.metrics(1) == list(range(10))
 
@@ -312,7 +314,7 @@ def test_many_metrics_arrive_in_order(head_with):
         "def main(p):\n"
         "    for i in range(20000): t.report_intermediate(i)\n"
     )
-    assert head.run().reason == wire.FINISHED
+    assert head.run().reason == EndReason.FINISHED
     assert head.metrics(1) == list(range(20000))
 
 
@@ -326,7 +328,7 @@ def test_a_crash_after_the_final_result_loses_nothing(head_with):
         "    os._exit(9)\n"
     )
     end = head.run()
-    assert (end.reason, end.exit_code) == (wire.FAILED, 9)
+    assert (end.reason, end.exit_code) == (EndReason.FAILED, 9)
     assert head.metrics(1) == list(range(100))
     assert head.finals(1) == [7]
 
@@ -346,7 +348,7 @@ def test_repeated_orders_start_nothing_twice(head_with):
     head.start(1)
     head.run(2)
     assert head.output(1) == "once\n"
-    assert len(head.of(wire.Ended, 1)) == len(head.of(wire.Started, 1)) == 1
+    assert len(head.of(facts.AttemptEnded, 1)) == len(head.of(facts.AttemptStarted, 1)) == 1
 
 
 def test_a_superseded_attempt_is_gone_before_its_successor_starts(head_with):
@@ -366,9 +368,9 @@ def test_a_superseded_attempt_is_gone_before_its_successor_starts(head_with):
     head.start(1, 1, **more)
     head.until((head.weights / "w/t1").exists)
     end = head.run(1, 2, **more)
-    assert end.reason == wire.FINISHED, end
-    assert (end.kind, end.nbytes) == ("files", 6)
-    assert head.end_of(1, 1).reason == wire.LOST
+    assert end.reason == EndReason.FINISHED, end
+    assert (end.weights.kind, end.weights.nbytes) == ("files", 6)
+    assert head.end_of(1, 1).reason == EndReason.LOST
     assert (head.weights / "w/t1").read_text() == "second"
     assert (head.weights / "w/t1.superseded.1").read_text().replace("first", "") == ""
     assert head.ours() == []
@@ -379,7 +381,7 @@ def test_save_path_outside_the_root(head_with):
     (head.weights / "link").symlink_to("/tmp")
     for trial, path in enumerate(["../elsewhere", "/etc/weights", "link/x"], 1):
         end = head.run(trial, save_path=path)
-        assert end.reason == wire.START_FAILED, path
+        assert end.reason == EndReason.START_FAILED, path
         assert "weights root" in end.text
         assert head.output(trial) == ""
 
@@ -392,10 +394,10 @@ def test_a_parent_of_plain_files_is_verified(head_with):
         "    else: open(p['save_path'], 'w').write('w')\n"
     )
     parent = head.run(1, parameters={"save_path": "t1"}, save_path="t1")
-    assert parent.kind == "files"
+    assert parent.weights.kind == "files"
     more = {"parameters": {"restore_path": "t1"}, "restore_path": "t1", "restore_kind": "files"}
-    child = head.run(2, **more, restore_digest=parent.digest)
-    assert child.reason == wire.FINISHED, child
+    child = head.run(2, **more, restore_digest=parent.weights.digest)
+    assert child.reason == EndReason.FINISHED, child
 
 
 def test_weights_through_the_sdk(head_with):
@@ -409,19 +411,19 @@ def test_weights_through_the_sdk(head_with):
         "    t.save_weights(state)\n"
         "    return float(state['a'].sum())\n"
     )
-    assert head.run(1, save_path="t/1").reason == wire.FINISHED
-    (published,) = head.of(wire.PublishedRelayed, 1)
-    assert published.kind == "bequeath"
+    assert head.run(1, save_path="t/1").reason == EndReason.FINISHED
+    (published,) = head.of(facts.WeightsPublished, 1)
+    assert published.weights.kind == "bequeath"
     end = head.run(
         2,
         save_path="t/2",
         restore_path="t/1",
         restore_kind="bequeath",
-        restore_digest=published.digest,
+        restore_digest=published.weights.digest,
     )
-    assert end.reason == wire.FINISHED, end
+    assert end.reason == EndReason.FINISHED, end
     assert head.finals(2) == [6.0]
-    assert end.digest == ""  # published by itself
+    assert end.weights is None  # published by itself
 
 
 def test_environment_and_secrets(head_with, monkeypatch):
@@ -438,7 +440,7 @@ def test_environment_and_secrets(head_with, monkeypatch):
 def test_a_missing_reference_is_named(head_with):
     head = head_with(command="true", environment={"TOKEN": "env:NOT_THERE_AT_ALL"})
     end = head.run()
-    assert end.reason == wire.START_FAILED
+    assert end.reason == EndReason.START_FAILED
     assert "NOT_THERE_AT_ALL" in end.text
 
 
@@ -457,7 +459,7 @@ def test_a_stranger_cannot_speak_for_an_attempt(head_with):
             speak()
     finally:
         stranger.close()
-    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.0))
     head.end_of(1)
     assert head.finals(1) == []
 
@@ -468,7 +470,7 @@ def test_shutdown_ends_everything(head_with):
         head.start(trial)
     head.until(lambda: len(head.ours()) >= 2)
     head.send(wire.Shutdown(0.2))
-    assert {head.end_of(t).reason for t in (1, 2)} == {wire.SHUT_DOWN}
+    assert {head.end_of(t).reason for t in (1, 2)} == {EndReason.SHUTDOWN}
     assert head.wait() == 0
     assert head.ours() == []
 
@@ -478,7 +480,7 @@ def test_a_sigterm_to_the_agent_ends_everything(head_with):
     head.start(1)
     head.until(head.ours)
     os.kill(head.process.pid, signal.SIGTERM)
-    assert head.end_of(1).reason == wire.SHUT_DOWN
+    assert head.end_of(1).reason == EndReason.SHUTDOWN
     assert head.wait() == 0
 
 
@@ -493,11 +495,11 @@ def test_leftovers_of_a_function_go_while_others_run(head_with):
         "    else: hold.for_ever()\n"
     )
     head.start(2)
-    head.until(lambda: head.of(wire.Started, 2))
-    assert head.run(1).reason == wire.FINISHED
+    head.until(lambda: head.of(facts.AttemptStarted, 2))
+    assert head.run(1).reason == EndReason.FINISHED
     workers = 2
     head.until(lambda: len(head.ours()) == workers, "the daemon is gone")
-    assert not head.of(wire.Ended, 2)
+    assert not head.of(facts.AttemptEnded, 2)
 
 
 def test_private_files_go_with_those_they_were_for(head_with):

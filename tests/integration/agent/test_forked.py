@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trial_runtime import wire
+from trial_runtime.facts import EndReason
 
 #: A module that makes as many handlers as torch does, and some that have work at a trial's end.
 LOGS = """
@@ -42,7 +42,7 @@ def test_a_trials_end_runs_its_exit_handlers_and_closes_handlers_that_hold_somet
     )
     for trial in (1, 2):
         end = head.run(trial, parameters={"x": trial})
-        assert end.reason == wire.FINISHED, end
+        assert end.reason == EndReason.FINISHED, end
         assert head.output(trial, stream="stderr") == f"plain: plain {trial}\n"
         assert head.output(trial) == f"of the trial\nlate: late {trial}\n"
         assert (head.code / f"own{trial}.log").read_text() == "own\n"

@@ -7,7 +7,9 @@ import signal
 import time
 from pathlib import Path
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
+from trial_runtime.facts import EndReason
 
 COUNTING = """
 from tests.support import hold
@@ -44,7 +46,7 @@ def test_the_next_agent_hands_in_what_the_last_could_not(head_with):
     head.live_again()
     head.launch()
     end = head.end_of(1)
-    assert end.reason == wire.SHUT_DOWN
+    assert end.reason == EndReason.SHUTDOWN
     assert head.hellos[-1].holds == [(1, 1)]
     told = head.metrics(1)
     assert told == list(range(len(told)))
@@ -63,9 +65,9 @@ def test_a_head_that_comes_back_within_the_grace_misses_no_metric(head_with):
         seen = len(head.metrics(1))
         head.until(lambda seen=seen: len(head.metrics(1)) > seen + 20)
         assert head.hellos[-1].holds == [(1, 1)]
-    head.send(wire.Stop(1, 1, "killed by the user", 20.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 20.0))
     assert head.end_of(1).exit_code == 0
-    told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
+    told = [w.seq for w in head.of(facts.MetricReported, 1)]
     assert sorted(set(told)) == list(range(1, max(told) + 1))
     assert len({h.life for h in head.hellos}) == 1
 
@@ -87,7 +89,7 @@ def test_words_not_acknowledged_are_said_again(head_with):
     head.die()
     head.live_again()
     head.run(3)
-    assert not head.of(wire.Ended, 1)
+    assert not head.of(facts.AttemptEnded, 1)
 
 
 def test_an_older_head_is_refused(head_with):
@@ -95,31 +97,35 @@ def test_an_older_head_is_refused(head_with):
     head.epoch = 5
     head.heartbeats.clear()
     head.until(lambda: head.heartbeats)  # it follows epoch 5 now
-    head.send(wire.Start(1, 1, "{}"), epoch=4)
+    head.send(facts.StartAttempt(LOCAL, 1, 1, "{}"), epoch=4)
     head.until(lambda: head.fenced)
     assert head.fenced == [5]
     head.run(2)
-    assert not head.of(wire.Started, 1)
+    assert not head.of(facts.AttemptStarted, 1)
 
 
 def test_all_words_of_an_older_head_are_refused_and_counted(head_with):
     """Starts and stops alike. Mutation: ``HeadLink.receive`` compares no epochs."""
     head = head_with(command="sleep 600")
     head.start(1)
-    head.until(lambda: head.of(wire.Started, 1))
+    head.until(lambda: head.of(facts.AttemptStarted, 1))
     head.epoch = 5
     head.heartbeats.clear()
     head.until(lambda: head.heartbeats)  # it follows epoch 5 now
-    head.send(wire.Start(2, 1, "{}"), wire.Stop(1, 1, "lost", 0.0), epoch=4)
+    head.send(
+        facts.StartAttempt(LOCAL, 2, 1, "{}"),
+        facts.StopAttempt(LOCAL, 1, 1, EndReason.LOST, 0.0),
+        epoch=4,
+    )
     head.send(wire.Shutdown(0.0), wire.Ack(99), epoch=3)
     head.until(lambda: len(head.fenced) == 2)
     head.heartbeats.clear()
     head.until(lambda: head.heartbeats)
     assert head.heartbeats[-1].refused == {"words of an older head": 4}
     assert head.heartbeats[-1].running == 1
-    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.0))
     assert head.end_of(1).reason == "killed by the user"
-    assert not head.of(wire.Started, 2)
+    assert not head.of(facts.AttemptStarted, 2)
 
 
 def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
@@ -142,9 +148,9 @@ def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
     assert len(list(descriptors.iterdir())) <= before + 1
     for socket in hung:
         socket.close(linger=0)
-    head.send(wire.Stop(1, 1, "killed by the user", 20.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 20.0))
     assert head.end_of(1).exit_code == 0
-    told = [w.seq for w in head.of(wire.MetricRelayed, 1)]
+    told = [w.seq for w in head.of(facts.MetricReported, 1)]
     assert told == list(range(1, len(told) + 1))
 
 

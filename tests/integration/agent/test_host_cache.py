@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.agent.fake_head import FakeHead
-from trial_runtime import weights, wire
+from trial_runtime import facts, weights
 from trial_runtime.agent.config import CacheSpec
+from trial_runtime.facts import EndReason
 
 TRIAL = """
 import sys
@@ -34,7 +35,7 @@ def test_the_original_is_read_by_one_of_eight(
     head = head_with(command=f"{sys.executable} train.py", slots=8, cache=cache)
     head.script(TRIAL)
     head.run(1, parameters={"save_path": "1"}, save_path="1")
-    (told,) = head.of(wire.PublishedRelayed, 1)
+    (told,) = head.of(facts.WeightsPublished, 1)
     assert bool(weights.read_manifest(head.weights / "1").digests) == kept
     children = range(2, 10)
     for child in children:
@@ -43,11 +44,11 @@ def test_the_original_is_read_by_one_of_eight(
             parameters={"save_path": str(child), "restore_path": "1"},
             save_path=str(child),
             restore_path="1",
-            restore_digest=told.digest,
+            restore_digest=told.weights.digest,
             restore_kind="bequeath",
         )
     for child in children:
-        assert head.end_of(child).reason == wire.FINISHED, head.end_of(child)
+        assert head.end_of(child).reason == EndReason.FINISHED, head.end_of(child)
     read = sum(int(head.output(child)) for child in children)
     assert read == (1 if kept else len(children))
     # All inherit from the parent's own file, never from the copy.

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import CacheSpec
+from trial_runtime.facts import EndReason
 from trial_runtime.failpoints import VARIABLE
 from trial_runtime.weights.format.hashing import digest
 from trial_runtime.weights.remote.address import RemoteRoot
@@ -21,7 +22,7 @@ t.save_weights({"w": np.ones(10)})
 
 
 def _last_digest(head, trial=1):
-    return head.of(wire.PublishedRelayed, trial)[-1].digest
+    return head.of(facts.WeightsPublished, trial)[-1].weights.digest
 
 
 def _run(head, code=TWICE):
@@ -40,12 +41,12 @@ def test_ended_between_a_save_and_the_word_of_it(head_with, reuse):
     )
     body = "".join(f"    {line}\n" for line in TWICE.strip().splitlines()[1:])
     end = _run(head, f"import numpy as np, trial_runtime as t\ndef main(p):\n{body}")
-    assert end.reason == wire.SIGNALLED
+    assert end.reason == EndReason.SIGNALLED
     there = (head.weights / "1/manifest.json").read_bytes()
-    said = [word.digest for word in head.of(wire.PublishedRelayed, 1)]
+    said = [word.weights.digest for word in head.of(facts.WeightsPublished, 1)]
     assert len(said) == 2
     assert said[-1] == digest(there)
-    assert type(head.words[-1]) is wire.Ended
+    assert type(head.words[-1]) is facts.AttemptEnded
 
 
 def test_where_weights_lie_on_no_folder(head_with, tmp_path: Path):
@@ -57,15 +58,15 @@ def test_where_weights_lie_on_no_folder(head_with, tmp_path: Path):
         cache=CacheSpec(1 << 20, str(tmp_path / "cache")),
     )
     end = _run(head)
-    assert (end.reason, "no weights" in end.text) == (wire.SIGNALLED, False)
+    assert (end.reason, "no weights" in end.text) == (EndReason.SIGNALLED, False)
     (published,) = (tmp_path / "remote").glob("**/published/1/*.json")
     assert published.stem == _last_digest(head)
 
 
 def test_what_was_announced_is_not_said_again(head_with):
     head = head_with(command="python train.py; exit 3")
-    assert _run(head).reason == wire.FAILED
-    assert len(head.of(wire.PublishedRelayed, 1)) == 2
+    assert _run(head).reason == EndReason.FAILED
+    assert len(head.of(facts.WeightsPublished, 1)) == 2
     assert _last_digest(head) == digest((head.weights / "1/manifest.json").read_bytes())
 
 
@@ -73,5 +74,5 @@ def test_what_was_announced_and_is_gone_is_named(head_with):
     head = head_with(command="python train.py; exit 3")
     gone = f"import shutil; shutil.rmtree({str(head.weights / '1')!r})"
     end = _run(head, f"{TWICE}\n{gone}")
-    assert end.reason == wire.FAILED
+    assert end.reason == EndReason.FAILED
     assert "no weights to commit" in end.text

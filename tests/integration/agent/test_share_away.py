@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.agent.fake_head import ROOT, FakeHead
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
+from trial_runtime.facts import EndReason
 
 #: Has the agent take every folder for a share, on which making room for a second attempt
 #: takes until a file is there.
@@ -51,7 +53,7 @@ def head(site: Path, head_with: Callable[..., FakeHead]) -> FakeHead:
     head.script(_SAVES)
     head.until(lambda: head.life, "hello")
     order(head, 1)
-    assert head.end_of(1, 1).kind == "files"
+    assert head.end_of(1, 1).weights.kind == "files"
     order(head, 2)
     head.until((site / "waits").exists, "the second attempt waits")
     return head
@@ -64,32 +66,32 @@ def order(head: FakeHead, attempt: int) -> None:
 def test_heartbeats_and_other_trials_go_on(head: FakeHead, site: Path) -> None:
     before = len(head.heartbeats)
     head.start(2)
-    assert head.end_of(2).reason == wire.FINISHED
+    assert head.end_of(2).reason == EndReason.FINISHED
     head.until(lambda: len(head.heartbeats) >= before + 5, "heartbeats")
-    assert not head.of(wire.Ended, 1, 2)
+    assert not head.of(facts.AttemptEnded, 1, 2)
     (site / "back").touch()
-    assert head.end_of(1, 2).kind == "files"
+    assert head.end_of(1, 2).weights.kind == "files"
     aside = head.weights / "gen" / "1.superseded.1"
     assert aside.read_text() == (head.weights / "gen" / "1").read_text() == "weights"
 
 
 def test_an_attempt_ends_when_its_room_is_made_and_not_before(head: FakeHead, site: Path) -> None:
     """Else its successor could write where the order that is still under way will rename."""
-    head.send(wire.Stop(1, 2, wire.LOST, 0.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 2, EndReason.LOST, 0.0))
     order(head, 3)
     head.start(2)
-    assert head.end_of(2).reason == wire.FINISHED, "the orders before this one were taken"
-    assert not head.of(wire.Ended, 1, 2)
+    assert head.end_of(2).reason == EndReason.FINISHED, "the orders before this one were taken"
+    assert not head.of(facts.AttemptEnded, 1, 2)
     (site / "back").touch()
-    assert head.end_of(1, 2).reason == wire.LOST
-    assert head.end_of(1, 3).kind == "files"
-    assert not head.of(wire.Started, 1, 2)
+    assert head.end_of(1, 2).reason == EndReason.LOST
+    assert head.end_of(1, 3).weights.kind == "files"
+    assert not head.of(facts.AttemptStarted, 1, 2)
     words = [(w.attempt, type(w)) for w in head.words if w.trial == 1]
-    assert words.index((2, wire.Ended)) < words.index((3, wire.Started))
+    assert words.index((2, facts.AttemptEnded)) < words.index((3, facts.AttemptStarted))
 
 
 def test_paths_that_lead_out_are_refused_there_too(head: FakeHead) -> None:
     head.start(3, 1, {}, save_path="../outside")
     end = head.end_of(3)
-    assert end.reason == wire.START_FAILED
+    assert end.reason == EndReason.START_FAILED
     assert "does not lie below the weights root" in end.text

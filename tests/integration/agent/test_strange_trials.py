@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
+from trial_runtime.facts import EndReason
 
 ODD = {
     "a pipe": "os.mkfifo('.nni/metrics')",
@@ -50,12 +52,12 @@ def test_an_agent_goes_on_whatever_lies_where_it_reads_and_writes(head_with, odd
     head.script(SCRIPT)
     head.until(lambda: head.life, "hello")
     head.start(1, parameters={"odd": odd})
-    head.until(lambda: head.of(wire.Started, 1), "start")
-    assert head.run(2).reason == wire.FINISHED
-    assert [word.value for word in head.of(wire.FinalRelayed, 2)] == ["0.5"]
-    head.send(wire.Stop(1, 1, "killed by the user", 0.0))
+    head.until(lambda: head.of(facts.AttemptStarted, 1), "start")
+    assert head.run(2).reason == EndReason.FINISHED
+    assert [word.value for word in head.of(facts.FinalReported, 2)] == ["0.5"]
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.0))
     assert head.end_of(1).reason == "killed by the user"
-    assert not head.of(wire.FinalRelayed, 1)
+    assert not head.of(facts.FinalReported, 1)
 
 
 def test_a_final_result_far_behind_what_is_read_counts_and_the_end_says_so(head_with) -> None:
@@ -70,8 +72,8 @@ def test_a_final_result_far_behind_what_is_read_counts_and_the_end_says_so(head_
         "    file.write(b'ME%06d%s' % (len(body), body.encode()))\n"
     )
     end = head.run()
-    assert end.reason == wire.FINISHED
-    assert [word.value for word in head.of(wire.FinalRelayed, 1)] == ["0.5"]
+    assert end.reason == EndReason.FINISHED
+    assert [word.value for word in head.of(facts.FinalReported, 1)] == ["0.5"]
     assert "bytes of them are left out; a final result behind them counts" in end.text
 
 
@@ -82,6 +84,6 @@ def test_too_many_final_metrics(head_with) -> None:
         "import trial_runtime as t\ndef main(p):\n    for i in range(5000): t.report_final(i)\n"
     )
     end = head.run()
-    assert end.reason == wire.FAILED
+    assert end.reason == EndReason.FAILED
     assert "more than 10 metrics" in end.text
-    assert [word.value for word in head.of(wire.FinalRelayed, 1)] == [str(i) for i in range(11)]
+    assert [word.value for word in head.of(facts.FinalReported, 1)] == [str(i) for i in range(11)]

@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from tests.integration.agent.fake_head import PATIENCE_S
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
+from trial_runtime.facts import EndReason
 
 FUNCTION = """
 import os
@@ -35,7 +37,7 @@ def test_functions_run_one_after_another(head_with, reuse):
     head.script(FUNCTION)
     for trial in range(1, 6):
         end = head.run(trial, parameters={"x": trial * 1.5})
-        assert (end.reason, end.exit_code) == (wire.FINISHED, 0), end
+        assert (end.reason, end.exit_code) == (EndReason.FINISHED, 0), end
         assert head.finals(trial) == [trial * 1.5]
         lines = head.output(trial).splitlines()
         assert lines[1] == "from a child" or lines[0] == "from a child"
@@ -55,14 +57,14 @@ def test_exceptions_and_exit_codes(head_with, reuse):
     head = head_with(function="train:main", reuse=reuse)
     head.script(FUNCTION)
     end = head.run(1, parameters={"x": 1, "fail": True})
-    assert (end.reason, end.exit_code) == (wire.FAILED, 1)
+    assert (end.reason, end.exit_code) == (EndReason.FAILED, 1)
     assert end.text.splitlines()[-1] == "ValueError: no luck"
     assert "trial_runtime" not in end.text
     assert "ValueError: no luck" in head.output(1, stream="stderr")
     end = head.run(2, parameters={"x": 1, "exit": 7})
-    assert (end.reason, end.exit_code) == (wire.FAILED, 7)
+    assert (end.reason, end.exit_code) == (EndReason.FAILED, 7)
     end = head.run(3, parameters={"x": 1, "exit": 0})
-    assert (end.reason, end.exit_code) == (wire.FINISHED, 0)
+    assert (end.reason, end.exit_code) == (EndReason.FINISHED, 0)
     assert head.finals(3) == []
     end = head.run(4, parameters={"x": 1, "report": 9})
     assert head.finals(4) == [{"default": 9}]
@@ -72,7 +74,7 @@ def test_a_module_that_does_not_import_fails_its_trials_only(head_with):
     head = head_with(function="nowhere:main", reuse="inProcess")
     for trial in (1, 2):
         end = head.run(trial)
-        assert end.reason == wire.FAILED
+        assert end.reason == EndReason.FAILED
         assert "No module named 'nowhere'" in end.text
 
 
@@ -81,7 +83,7 @@ def test_a_worker_is_replaced_after_its_share(head_with):
     head.script(FUNCTION)
     calls = []
     for trial in range(1, 6):
-        assert head.run(trial, parameters={"x": 1}).reason == wire.FINISHED
+        assert head.run(trial, parameters={"x": 1}).reason == EndReason.FINISHED
         calls += head.metrics(trial)
     assert calls == [1, 2, 1, 2, 1]
 
@@ -102,11 +104,11 @@ def test_a_worker_that_was_sent_a_signal_runs_nothing_more(head_with):
     head.until(lambda: head.life, "hello")
     head.start(1, parameters={"waits": True})
     head.until(lambda: head.metrics(1), "its first metric")
-    head.send(wire.Stop(1, 1, "stopped early", 60.0))
+    head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.STOPPED_EARLY, 60.0))
     assert (head.end_of(1).reason, head.end_of(1).exit_code) == ("stopped early", 0)
-    assert head.run(2).reason == wire.FINISHED
+    assert head.run(2).reason == EndReason.FINISHED
     assert head.metrics(2) != head.metrics(1)
-    assert head.run(3).reason == wire.FINISHED
+    assert head.run(3).reason == EndReason.FINISHED
     assert head.metrics(3) == head.metrics(2)
 
 
@@ -125,9 +127,9 @@ def test_a_stop_is_heeded_by_the_trial_that_it_was_for_and_by_no_other(head_with
         head.start(trial, parameters={"waits": True})
         head.until(lambda trial=trial: head.metrics(trial), "its first metric")
         # No signal comes before a part of the grace is over: a trial that heeds keeps its worker.
-        head.send(wire.Stop(trial, 1, "stopped early", 10 * PATIENCE_S))
+        head.send(facts.StopAttempt(LOCAL, trial, 1, EndReason.STOPPED_EARLY, 10 * PATIENCE_S))
         assert (head.end_of(trial).reason, head.end_of(trial).exit_code) == ("stopped early", 0)
-        assert head.run(trial + 1).reason == wire.FINISHED
+        assert head.run(trial + 1).reason == EndReason.FINISHED
     told = [head.metrics(trial)[0] for trial in range(1, 5)]
     assert [each["heeds"] for each in told] == [False] * 4
     assert len({each["default"] for each in told}) == 1, "one worker ran them all"
@@ -151,7 +153,7 @@ def test_nnis_functions_speak_for_the_trial_that_calls_them(head_with, reuse):
     )
     for trial in (1, 2, 3):
         end = head.run(trial, parameters={"x": trial})
-        assert (end.reason, end.text) == (wire.FINISHED, "")
+        assert (end.reason, end.text) == (EndReason.FINISHED, "")
         assert (head.metrics(trial), head.finals(trial)) == ([trial / 2], [trial])
         assert head.output(trial) == ""
 
@@ -177,7 +179,7 @@ def test_a_trial_of_nnis_finds_its_own_folder_around_it(head_with, reuse, what):
     )
     for trial in (1, 2):
         end = head.run(trial, parameters={"x": trial})
-        assert end.reason == wire.FINISHED, end.text + head.output(trial, stream="stderr")
+        assert end.reason == EndReason.FINISHED, end.text + head.output(trial, stream="stderr")
         assert (head.folder / "trials" / str(trial) / "1" / "mine").read_text() == str(trial)
 
 
@@ -185,8 +187,8 @@ def test_a_worker_that_dies_is_replaced(head_with):
     head = head_with(function="train:main", reuse="inProcess")
     head.script("import os, signal\ndef main(p):\n    if p: os.kill(os.getpid(), 11)\n    return 1")
     end = head.run(1, parameters={"x": 1})
-    assert (end.reason, end.signal) == (wire.SIGNALLED, 11)
-    assert head.run(2).reason == wire.FINISHED
+    assert (end.reason, end.signal) == (EndReason.SIGNALLED, 11)
+    assert head.run(2).reason == EndReason.FINISHED
 
 
 def test_a_script_is_run_by_the_fork_server(head_with):
@@ -199,7 +201,7 @@ def test_a_script_is_run_by_the_fork_server(head_with):
         "sys.exit(3)\n"
     )
     end = head.run(1, parameters={"x": 4})
-    assert (end.reason, end.exit_code) == (wire.FAILED, 3)
+    assert (end.reason, end.exit_code) == (EndReason.FAILED, 3)
     assert head.finals(1) == [4]
     assert head.output(1) == "['train.py', '--width', '3'] None None\n"
 
@@ -217,7 +219,7 @@ def test_a_preload_that_fails_is_named(head_with):
     head = head_with(function="train:main", reuse="forked", preload=("no_such_module",))
     head.script(FUNCTION)
     end = head.run(1, parameters={"x": 1})
-    assert end.reason in (wire.FAILED, wire.START_FAILED)
+    assert end.reason in (EndReason.FAILED, EndReason.START_FAILED)
     assert "no_such_module" in end.text
 
 
@@ -237,7 +239,7 @@ def _start_many(head) -> None:
         head.start(trial, parameters={"x": trial})
 
     def taken():
-        ended = sum(isinstance(word, wire.Ended) for word in head.words)
+        ended = sum(isinstance(word, facts.AttemptEnded) for word in head.words)
         return head.heartbeats and head.heartbeats[-1].running + ended >= MANY
 
     head.until(taken, "an agent that has all orders")
@@ -250,11 +252,11 @@ def test_starts_that_come_while_the_server_imports_wait_for_it(head_with):
     head.script("def main(p): return p['x']\n")
     _start_many(head)
     stopped = MANY - 1
-    head.send(wire.Stop(stopped, 1, "killed by the user", 60.0))
+    head.send(facts.StopAttempt(LOCAL, stopped, 1, EndReason.KILLED, 60.0))
     assert head.end_of(stopped).reason == "killed by the user"
     head.script("", "go")
     ends = {trial: head.end_of(trial) for trial in range(stopped)}
-    assert {end.reason for end in ends.values()} == {wire.FINISHED}, ends
+    assert {end.reason for end in ends.values()} == {EndReason.FINISHED}, ends
     assert [head.finals(trial) for trial in range(stopped)] == [[n] for n in range(stopped)]
     assert head.finals(stopped) == []
 
@@ -283,7 +285,7 @@ def test_the_users_own_names_do_not_collide(head_with, reuse):
         "    return 5\n"
     )
     end = head.run(1)
-    assert end.reason == wire.FINISHED, end
+    assert end.reason == EndReason.FINISHED, end
     assert head.finals(1) == [5]
 
 

@@ -14,6 +14,7 @@ from tests.support.fake_nvml import LOST, Gpu, Part
 from tests.support.processes import is_gone, wait_until
 from trial_runtime import wire
 from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.facts import EndReason
 
 MIB = 1 << 20
 COUNTING = ResourcesTold(count_gpus=True)
@@ -58,7 +59,7 @@ def test_a_trial_is_told_its_share(head_with, driver, reuse):
     shares = [("GPU-b",), (), ("GPU-b",), ("GPU-a", "GPU-b")]
     pids = []
     for trial, devices in enumerate(shares, 1):
-        assert head.run(trial, devices=devices, cpus=1.0).reason == wire.FINISHED
+        assert head.run(trial, devices=devices, cpus=1.0).reason == EndReason.FINISHED
         seen = seen_by(head, trial)
         assert seen["devices"] == list(devices)
         assert seen["CUDA_VISIBLE_DEVICES"] == seen["BEQUEATH_DEVICES"] == ",".join(devices)
@@ -163,11 +164,11 @@ def test_a_lost_gpu_is_no_fault_of_its_trial(head_with, driver, fails_itself):
         wait_until(lambda: is_gone(trial), "it has failed")
         head.process.send_signal(signal.SIGCONT)
     end = head.end_of(1)
-    assert end.reason == wire.LOST
+    assert end.reason == EndReason.LOST
     assert end.text.startswith("its GPU GPU-a was lost while it ran")
     until.touch()
     other = head.end_of(2)
-    assert (other.reason, "CUDA error" in other.text) == (wire.FAILED, True)
+    assert (other.reason, "CUDA error" in other.text) == (EndReason.FAILED, True)
     head.until(lambda: head.offers and "lost" in troubles(head.offers[-1])["GPU-a"])
     driver.show(Gpu("GPU-a"), Gpu("GPU-b"))
     head.until(lambda: not troubles(head.offers[-1])["GPU-a"], "that it is back")
@@ -197,6 +198,6 @@ def test_memory_beyond_its_bound_ends_a_trial_and_no_other(head_with, reuse):
     head.start(1, parameters={"mib": 400, "seconds": 600}, memory_bytes=250 * MIB)
     head.start(2, parameters={"mib": 20, "seconds": 1}, memory_bytes=250 * MIB)
     end = head.end_of(1)
-    assert end.reason == wire.OUT_OF_MEMORY
+    assert end.reason == EndReason.OUT_OF_MEMORY
     assert "its trialMemorySize is 250 MiB" in end.text
-    assert head.end_of(2).reason == wire.FINISHED
+    assert head.end_of(2).reason == EndReason.FINISHED

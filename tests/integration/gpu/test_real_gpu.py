@@ -7,11 +7,11 @@ import os
 
 import pytest
 
-from trial_runtime import wire
 from trial_runtime.agent.config import ResourcesTold
 from trial_runtime.agent.processes.table import descends_from
 from trial_runtime.agent.resources.devices.nvml import Nvml
 from trial_runtime.agent.resources.devices.seen import NoDevices, Seen
+from trial_runtime.facts import EndReason
 
 COMPUTES = """
 import torch
@@ -54,5 +54,5 @@ def test_it_is_named_measured_and_lent(gpu, head_with):
     head.script(COMPUTES)
     assert gpu.id in [each.id for each in head.hellos[-1].offer.devices]
     end = head.run(1, devices=(gpu.id,))
-    assert end.reason == wire.FINISHED, end.text
+    assert end.reason == EndReason.FINISHED, end.text
     assert head.finals(1) == [1e6]

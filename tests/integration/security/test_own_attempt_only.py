@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.agent.fake_head import FakeHead
-from trial_runtime import wire
+from trial_runtime.facts import EndReason
 
 #: Trial 1 leaves a process behind, which reports while trial 2 runs in the same worker.
 FUNCTIONS = """
@@ -71,9 +71,9 @@ def test_what_one_attempt_left_behind_does_not_speak_for_the_next(
 ) -> None:
     head = make("functions:main")
     head.start(1, parameters={"n": 1})
-    assert head.end_of(1).reason == wire.FINISHED
+    assert head.end_of(1).reason == EndReason.FINISHED
     head.start(2, parameters={"n": 2})
-    assert head.end_of(2).reason == wire.FINISHED
+    assert head.end_of(2).reason == EndReason.FINISHED
     assert head.metrics(2) == [2.0]
     assert head.metrics(1) == []
     head.until(
@@ -84,7 +84,7 @@ def test_what_one_attempt_left_behind_does_not_speak_for_the_next(
 def test_a_worker_that_nobody_hears_any_more_is_replaced(make: Callable[..., FakeHead]) -> None:
     head = make("functions:breaks_its_channel")
     head.start(1, parameters={"n": 1})
-    assert head.end_of(1).reason != wire.FINISHED  # and it does not hang for ever
+    assert head.end_of(1).reason != EndReason.FINISHED  # and it does not hang for ever
     head.start(2, parameters={"n": 2})
-    assert head.end_of(2).reason == wire.FINISHED
+    assert head.end_of(2).reason == EndReason.FINISHED
     assert head.finals(2) == [2.0]

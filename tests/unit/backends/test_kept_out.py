@@ -13,7 +13,9 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from tests.unit.backends.test_local_gaps import Scene as BothEnds
 from tests.unit.backends.test_local_leases import LOCAL, Scene
-from trial_runtime import wire
+from trial_runtime import facts, wire
+from trial_runtime.fact_wire import encode_fact
+from trial_runtime.facts import EndReason
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_it_joins_when_its_host_is_mended(scene: Scene) -> None:
 
 def test_its_words_are_not_believed_before(scene: Scene) -> None:
     trouble(scene, "not mounted")
-    word = wire.encode_word(wire.Started(1, 1, 5))
+    word = encode_fact(facts.AttemptStarted(1, 1, 5))
     assert scene.hear(wire.Words(1, [word])) == []
 
 
@@ -67,8 +69,8 @@ ENDED = (TrialId(3), 1)
 def both(tmp_path: Path) -> BothEnds:
     """An agent that has found trouble on its host, and what the one before it has left."""
     ends = BothEnds(tmp_path)
-    ends.outbox.add(wire.FinalRelayed(3, 1, 1, "0.5"), urgent=True)
-    ends.outbox.add(wire.Ended(3, 1, wire.FINISHED), urgent=True)
+    ends.outbox.add(facts.FinalReported(3, 1, 1, "0.5"), urgent=True)
+    ends.outbox.add(facts.AttemptEnded(3, 1, EndReason.FINISHED), urgent=True)
     ends.agent = ends.new_agent()
     ends.agent.tell_trouble("not mounted")
     return ends
@@ -115,7 +117,7 @@ def test_it_starts_nothing_before(both: BothEnds) -> None:
     both.carry()
     both.head.perform(start)
     both.head.flush()
-    assert [type(order) for order in both.carry()[1]] == [wire.Start]
+    assert [type(order) for order in both.carry()[1]] == [facts.StartAttempt]
 
 
 def test_its_offer_is_not_taken_for_what_its_host_has(both: BothEnds) -> None:

@@ -14,11 +14,12 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.experiment.sections import MOST_PARAMETERS_BYTES
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
+from trial_runtime.fact_wire import encode_fact
 
 LOCAL = WorkerId("local")
 
@@ -117,7 +118,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_a_last_word_that_was_lost_comes_with_the_next_heartbeat(scene: Scene) -> None:
-    scene.outbox.add(wire.Ended(3, 1, wire.FINISHED), urgent=True)
+    scene.outbox.add(facts.AttemptEnded(3, 1, EndReason.FINISHED), urgent=True)
     scene.agent.flush()
     scene.lose()
     events, _ = scene.beat()
@@ -136,7 +137,7 @@ def test_an_order_that_was_lost_makes_the_agent_join_anew(scene: Scene) -> None:
     scene.head.perform(start)  # as the core answers a hello without it
     scene.head.flush()
     _, orders = scene.carry()
-    assert [type(order) for order in orders] == [wire.Start]
+    assert [type(order) for order in orders] == [facts.StartAttempt]
     assert scene.beat() == ([], []), "and nothing is missing now"
 
 
@@ -173,8 +174,8 @@ def test_an_answer_that_follows_a_lost_order_does_not_hide_the_gap(scene: Scene)
 _ONE_OF_EACH: tuple[wire.FromHead, ...] = (
     wire.Welcome(),
     wire.Ack(0),
-    wire.Start(3, 1, "{}"),
-    wire.Stop(3, 1, EndReason.KILLED.value, 1.0),
+    facts.StartAttempt(LOCAL, 3, 1, "{}"),
+    facts.StopAttempt(LOCAL, 3, 1, EndReason.KILLED, 1.0),
     wire.Ping(),
     wire.Shutdown(1.0),
     wire.VersionAnswered(3, 1, wire.OfferAnswered("digest", True)),
@@ -197,27 +198,31 @@ def test_each_kind_of_message_is_counted_by_both_ends_in_a_test() -> None:
 
 def test_many_frames_behind_a_gap_are_answered_by_one_welcome(scene: Scene) -> None:
     life = scene.agent.incarnation
-    word = wire.encode_word(wire.MetricRelayed(1, 1, 1, "1"))
+    word = encode_fact(facts.MetricReported(1, 1, 1, "1"))
     for first in range(5, 25):
         frame = wire.AgentFrame(1, [wire.Words(first, [word])])
         scene.head.receive(wire.frame(frame))
-    said = [m for frame in scene.line.down for m in wire.from_head(frame).messages]
+    said = [
+        m for frame in scene.line.down for m in wire.decode_orders(wire.from_head(frame), LOCAL)
+    ]
     assert said == [wire.Welcome()]
     scene.now += 1.0  # it was lost, perhaps
     scene.head.receive(wire.frame(wire.AgentFrame(1, [wire.Heartbeat(life, 0, 30, {}, 24)])))
-    said = [m for frame in scene.line.down for m in wire.from_head(frame).messages]
+    said = [
+        m for frame in scene.line.down for m in wire.decode_orders(wire.from_head(frame), LOCAL)
+    ]
     assert said == [wire.Welcome(), wire.Welcome()]
 
 
 def test_a_hello_said_again_tells_which_words_are_not_there_any_more(scene: Scene) -> None:
     """The head acknowledged words 1 to 3 while a hello that still offered them was under way."""
     for seq in (1, 2, 3):
-        scene.outbox.add(wire.MetricRelayed(1, 1, seq, "1"), urgent=True)
+        scene.outbox.add(facts.MetricReported(1, 1, seq, "1"), urgent=True)
     hello = wire.AgentHello("anew", "local", 2, 1, [(1, 1)], 1)
     scene.head.receive(wire.frame(wire.AgentFrame(1, [hello])))
     scene.agent.incarnation = "anew"
     scene.outbox.acknowledge(3)
-    scene.outbox.add(wire.FinalRelayed(1, 1, 4, "1"), urgent=True)
+    scene.outbox.add(facts.FinalReported(1, 1, 4, "1"), urgent=True)
     scene.lose()
     found = [event for _ in range(3) for event in scene.beat()[0]]
     assert [type(event) for event in found] == [e.FinalReported]
@@ -228,7 +233,7 @@ def _start(trial: int, parameters: str = "{}") -> a.StartAttempt:
 
 
 def _trials(orders: list[wire.FromHead]) -> list[int]:
-    return [order.trial for order in orders if isinstance(order, wire.Start)]
+    return [order.trial for order in orders if isinstance(order, facts.StartAttempt)]
 
 
 def test_orders_for_a_dead_agent_are_not_obeyed_by_its_successor(scene: Scene) -> None:
@@ -255,14 +260,14 @@ def test_an_acknowledgement_for_a_dead_agent_leaves_the_words_of_its_successor(
 ) -> None:
     """Each numbers its words from one on."""
     for seq in range(1, 4):
-        scene.outbox.add(wire.MetricRelayed(1, 1, seq, "1"), urgent=True)
+        scene.outbox.add(facts.MetricReported(1, 1, seq, "1"), urgent=True)
     scene.agent.flush()
     scene.carry()
     scene.head.acknowledge()
     scene.head.perform(_start(17))
     scene.head.flush()
     scene.outbox = Outbox(scene.config.spool_path)
-    scene.outbox.add(wire.Ended(9, 1, wire.LOST), urgent=True)
+    scene.outbox.add(facts.AttemptEnded(9, 1, EndReason.LOST), urgent=True)
     scene.agent = scene.new_agent()
     scene.carry()
     assert scene.outbox.attempts() == {(9, 1)}
@@ -294,8 +299,8 @@ def test_the_last_order_is_obeyed_behind_a_gap_too(scene: Scene) -> None:
 def test_orders_of_a_head_that_was_followed_by_another_are_not_obeyed(scene: Scene) -> None:
     """They lie before the new head's welcome, which is answered by what is held now."""
     life = scene.agent.incarnation
-    older = wire.HeadFrame(1, [wire.Start(3, 1, "{}")], 1, life)
-    newer = wire.HeadFrame(2, [wire.Welcome()])
+    older = wire.HeadFrame(1, [wire.encode_order(facts.StartAttempt(LOCAL, 3, 1, "{}"))], 1, life)
+    newer = wire.HeadFrame(2, [wire.encode_order(wire.Welcome())])
     scene.line.inbox = [wire.frame(older), wire.frame(newer)]
     assert scene.agent.receive() == []
     assert scene.agent.epoch == 2

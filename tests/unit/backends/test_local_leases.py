@@ -13,10 +13,11 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.processes.record import AgentRecord, record_of, write_record
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.fact_wire import encode_fact
 
 LOCAL = WorkerId("local")
 
@@ -31,7 +32,7 @@ class Link:
 
     def send(self, payload: bytes) -> bool:
         frame = wire.from_head(payload)
-        self.said.extend(frame.messages)
+        self.said.extend(wire.decode_orders(frame, LOCAL))
         self.orders = frame.orders
         return True
 
@@ -201,7 +202,7 @@ def test_a_later_head(scene: Scene) -> None:
 
 
 def test_who_follows_the_head_before_is_welcomed_and_not_yet_believed(scene: Scene) -> None:
-    word = wire.encode_word(wire.Started(1, 1))
+    word = encode_fact(facts.AttemptStarted(1, 1))
     assert scene.hear(wire.Words(1, [word]), epoch=1) == []
     assert scene.link.said == [wire.Welcome()]
 

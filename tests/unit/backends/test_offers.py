@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.agents.translation import offer_of, start_order
+from dispatcher.backends.agents.translation import offer_of
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
@@ -100,13 +100,8 @@ def test_what_the_core_gives_is_ordered() -> None:
     action = a.StartAttempt(
         LOCAL, TrialId(1), 1, "{}", devices=("GPU-a",), cpus=2.0, memory_bytes=5, device_share=0.5
     )
-    order = start_order(action)
-    assert (order.devices, order.cpus, order.memory_bytes, order.device_share) == (
-        ("GPU-a",),
-        2.0,
-        5,
-        0.5,
-    )
+    frame = wire.HeadFrame(1, [wire.encode_order(action)])
+    assert wire.decode_orders(wire.from_head(wire.frame(frame)), LOCAL) == [action]
     assert offer_of(None) is None
 
 

@@ -12,7 +12,9 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from tests.unit.backends.test_local_leases import LOCAL, Scene
-from trial_runtime import wire
+from trial_runtime import facts, wire
+from trial_runtime.fact_wire import encode_fact
+from trial_runtime.facts import EndReason
 
 
 @pytest.fixture
@@ -26,7 +28,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def end_of(trial: int, attempt: int = 1, *, first: int = 1) -> wire.Words:
-    return wire.Words(first, [wire.encode_word(wire.Ended(trial, attempt, wire.FINISHED, 0))])
+    return wire.Words(
+        first, [encode_fact(facts.AttemptEnded(trial, attempt, EndReason.FINISHED, 0))]
+    )
 
 
 def beat(scene: Scene) -> list[e.Event]:

@@ -21,9 +21,11 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.resources import Offer
 from dispatcher.errors import ProtocolError
 from tests.unit.backends.test_local_leases import LOCAL, Scene
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.link.head_link import OFFER_AGAIN_S
+from trial_runtime.fact_wire import encode_fact
+from trial_runtime.facts import EndReason
 
 
 @pytest.fixture
@@ -34,8 +36,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     process.wait()
 
 
-def words(first: int, *said: wire.Word) -> wire.Words:
-    return wire.Words(first, [wire.encode_word(word) for word in said])
+def words(first: int, *said: facts.AttemptFact) -> wire.Words:
+    return wire.Words(first, [encode_fact(word) for word in said])
 
 
 BAD = ["not json", "NaN", "[" * 60_000, '{"default": 1e999}', '"\\ud800"', "\x1b[2J", '{"x": 1}']
@@ -48,8 +50,8 @@ def test_a_value_that_no_agent_takes_from_a_trial_is_not_taken_from_an_agent(
 ) -> None:
     """Mutation: the head journals whatever an agent relays; the command line stumbles over it."""
     scene.hello()
-    said = words(1, wire.MetricRelayed(1, 1, 1, value), wire.FinalRelayed(1, 1, 2, value))
-    assert scene.hear(said, words(3, wire.FinalRelayed(1, 1, 3, "0.5"))) == [
+    said = words(1, facts.MetricReported(1, 1, 1, value), facts.FinalReported(1, 1, 2, value))
+    assert scene.hear(said, words(3, facts.FinalReported(1, 1, 3, "0.5"))) == [
         e.FinalReported(TrialId(1), 1, 3, "0.5")
     ]
     assert scene.backend.statistics().refused == {"metric": 2}
@@ -57,10 +59,10 @@ def test_a_value_that_no_agent_takes_from_a_trial_is_not_taken_from_an_agent(
 
 def test_any_json_is_taken_for_nni_and_nothing_else() -> None:
     check = MessageCheck("far", TrialSpec(".", nni=True), lambda: 0.0)
-    check.judge(wire.FinalRelayed(1, 1, 1, '["a", {"b": 1}]'))
+    check.judge(facts.FinalReported(1, 1, 1, '["a", {"b": 1}]'))
     for value in ("NaN", "[" * 60_000, "x"):
         with pytest.raises(Refused, match="attempt 1"):
-            check.judge(wire.FinalRelayed(1, 1, 1, value))
+            check.judge(facts.FinalReported(1, 1, 1, value))
 
 
 @pytest.mark.parametrize("kind", ["final", "weights", "version", "started", "ended"])
@@ -72,11 +74,11 @@ def test_the_words_of_an_attempt_are_counted(kind: str, trial: int) -> None:
     check.joined([(1, 1)])
     check.given(2, 1)
     made = {
-        "final": wire.FinalRelayed(trial, 1, 1, "0.5"),
-        "weights": wire.PublishedRelayed(trial, 1, 1, "ab", "files", 1),
-        "version": wire.VersionOffered(trial, 1, 1, "omega", 0, "x", "ab", 1),
-        "started": wire.Started(trial, 1, 1),
-        "ended": wire.Ended(trial, 1, wire.FAILED),
+        "final": facts.FinalReported(trial, 1, 1, "0.5"),
+        "weights": facts.WeightsPublished(trial, 1, 1, facts.Weights("ab", "files", 1)),
+        "version": facts.VersionOffered(trial, 1, 1, "omega", 0, "x", "ab", 1),
+        "started": facts.AttemptStarted(trial, 1, 1),
+        "ended": facts.AttemptEnded(trial, 1, EndReason.FAILED),
     }
     taken = sum(takes(check, made[kind]) for _ in range(1000))
     assert taken <= 2 * 10 + BESIDE_METRICS + (kind == "ended")
@@ -85,11 +87,11 @@ def test_the_words_of_an_attempt_are_counted(kind: str, trial: int) -> None:
 def test_an_end_is_heard_however_much_was_said_before() -> None:
     check = MessageCheck("far", TrialSpec(".", max_metrics=1), lambda: 0.0)
     check.given(1, 1)
-    assert sum(takes(check, wire.MetricRelayed(1, 1, 1, "0.5")) for _ in range(100)) < 100
-    assert takes(check, wire.Ended(1, 1, wire.FINISHED))
+    assert sum(takes(check, facts.MetricReported(1, 1, 1, "0.5")) for _ in range(100)) < 100
+    assert takes(check, facts.AttemptEnded(1, 1, EndReason.FINISHED))
 
 
-def takes(check: MessageCheck, word: wire.Word) -> bool:
+def takes(check: MessageCheck, word: facts.AttemptFact) -> bool:
     try:
         check.judge(word)
     except Refused:
@@ -118,7 +120,7 @@ def test_one_that_says_nothing_but_nonsense_is_not_listened_to_any_more(scene: S
     for _ in range(MOST_UNREADABLE + 1):
         with pytest.raises(ProtocolError):
             scene.backend.receive(b"\x01nonsense")
-    assert scene.hear(words(1, wire.FinalRelayed(1, 1, 1, "0.5"))) == []
+    assert scene.hear(words(1, facts.FinalReported(1, 1, 1, "0.5"))) == []
     assert scene.backend.receive(b"\x01nonsense") == []
     (lost,) = scene.wait(0.5)
     assert isinstance(lost, e.WorkerLost)
@@ -134,7 +136,7 @@ def test_some_nonsense_is_only_counted(scene: Scene) -> None:
     for _ in range(MOST_UNREADABLE):
         with pytest.raises(ProtocolError):
             scene.backend.receive(b"\x01nonsense")
-    assert len(scene.hear(words(1, wire.FinalRelayed(1, 1, 1, "0.5")))) == 1
+    assert len(scene.hear(words(1, facts.FinalReported(1, 1, 1, "0.5")))) == 1
 
 
 def test_one_that_never_stops_introducing_itself_is_lost(scene: Scene) -> None:
@@ -181,5 +183,5 @@ def test_no_agent_has_more_slots_than_it_is_to_have(scene: Scene) -> None:
 def test_given_attempts_speak_up_to_their_bound_and_others_go_on(scene: Scene) -> None:
     scene.hello()
     scene.backend.perform(a.StartAttempt(LOCAL, TrialId(3), 1, "{}"))
-    said = [wire.MetricRelayed(3, 1, seq, "0.5") for seq in range(1, 200)]
+    said = [facts.MetricReported(3, 1, seq, "0.5") for seq in range(1, 200)]
     assert len(scene.hear(words(1, *said))) == 199

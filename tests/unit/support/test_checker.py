@@ -15,7 +15,7 @@ from dispatcher.core.resources import Device, Offer
 from dispatcher.core.settings import Settings
 from dispatcher.ports import JournalRow
 from tests.support.checker import Harm, Ordered, Witnesses, check_journal
-from trial_runtime import wire
+from trial_runtime import facts
 
 LOCAL = WorkerId("local")
 Events = list[e.Event]
@@ -100,7 +100,7 @@ def test_a_good_journal_is_good() -> None:
     seen = Witnesses(
         calls=calls(),
         orders=[start(0, 5), start(1, 13, "0.1", parent=0)],
-        words=[wire.FinalRelayed(0, 1, 3, "0.0"), wire.Ended(0, 1, "finished")],
+        words=[facts.FinalReported(0, 1, 3, "0.0"), facts.AttemptEnded(0, 1, EndReason.FINISHED)],
         metrics={(0, 1, 1)},
         wishes=[ControlRequest(1, "snapshot", {})],
     )
@@ -196,12 +196,14 @@ LIES: dict[str, Witnesses] = {
     "was over too early": Witnesses(calls=[calls()[3], *calls()[:3], *calls()[4:]]),
     "was told '7' for 0": Witnesses(calls=[("result", 0, "7"), ("end", 0, True)]),
     "told that 0 failed, and it did not": Witnesses(calls=[("end", 0, False)]),
-    "acknowledged, and not in the journal: Ended": Witnesses(words=[wire.Ended(0, 2, "failed")]),
-    "acknowledged, and not in the journal: FinalRelayed": Witnesses(
-        words=[wire.FinalRelayed(0, 1, 4, "0.9")]
+    "acknowledged, and not in the journal: AttemptEnded": Witnesses(
+        words=[facts.AttemptEnded(0, 2, EndReason.FAILED)]
     ),
-    "acknowledged, and not in the journal: MetricRelayed": Witnesses(
-        words=[wire.MetricRelayed(0, 1, 2, "0.9")], metrics={(0, 1, 1)}
+    "acknowledged, and not in the journal: FinalReported": Witnesses(
+        words=[facts.FinalReported(0, 1, 4, "0.9")]
+    ),
+    "acknowledged, and not in the journal: MetricReported": Witnesses(
+        words=[facts.MetricReported(0, 1, 2, "0.9")], metrics={(0, 1, 1)}
     ),
     "the stop of trial 0 was acknowledged": Witnesses(
         wishes=[ControlRequest(1, "stop_trial", {"trial": 0})]

@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
 from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.attempts.ending import ending_of
 from trial_runtime.agent.attempts.preparing import Unpreparable, located, make_room, session_for
@@ -20,10 +21,12 @@ from trial_runtime.agent.runners.calling import attempt_call, invoke
 from trial_runtime.agent.runners.environment import resolve_references
 from trial_runtime.agent.runners.scripts import script_of
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.fact_wire import decode_fact
+from trial_runtime.facts import EndReason
 
 
 def metric(n):
-    return wire.MetricRelayed(1, 1, n, "1")
+    return facts.MetricReported(1, 1, n, "1")
 
 
 class TestOutbox:
@@ -41,7 +44,7 @@ class TestOutbox:
         assert box.next_frame() is None
         box.acknowledge(5)
         box.rewind()
-        assert wire.decode_word(box.next_frame().messages[0]).seq == 6
+        assert decode_fact(box.next_frame().messages[0]).seq == 6
         box.acknowledge(box.newest)
         assert box.next_frame() is None
         assert box.attempts() == set()
@@ -57,7 +60,7 @@ class TestOutbox:
         box.spool()
         box.spool()
         again = outbox.Outbox(path)
-        assert [wire.decode_word(w).seq for w in again.next_frame().messages] == [3, 4, 5, 6]
+        assert [decode_fact(w).seq for w in again.next_frame().messages] == [3, 4, 5, 6]
         assert again.attempts() == {(1, 1)}
         again.acknowledge(again.newest)
         assert not os.path.exists(path)
@@ -70,7 +73,7 @@ class TestOutbox:
         box.spool()
         path.write_bytes(path.read_bytes()[:-1])
         again = outbox.Outbox(str(path))
-        assert [wire.decode_word(w).seq for w in again.next_frame().messages] == [1]
+        assert [decode_fact(w).seq for w in again.next_frame().messages] == [1]
 
     def test_it_is_full_at_its_bound_and_drops_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setattr(outbox, "MAX_BYTES", 1000)
@@ -98,37 +101,37 @@ def judge(outcome, **changes):
 @pytest.mark.parametrize(
     "outcome, changes, reason",
     [
-        (Exit(code=0), {}, wire.FINISHED),
-        (Exit(code=1), {}, wire.FAILED),
-        (Exit(signal=11), {}, wire.SIGNALLED),
-        (Exit(signal=9), {}, wire.SIGNALLED),
-        (Exit(signal=9), {"out_of_memory": True}, wire.OUT_OF_MEMORY),
-        (Exit(code=137), {"out_of_memory": True}, wire.OUT_OF_MEMORY),
-        (Exit(code=137), {"out_of_memory": True, "by_bash": False}, wire.FAILED),
-        (Exit(code=1), {"out_of_memory": True}, wire.FAILED),
-        (Exit(code=1), {"tail": "x\nMemoryError"}, wire.OUT_OF_MEMORY),
-        (Exit(code=1), {"tail": "torch.OutOfMemoryError: 3 GiB"}, wire.OUT_OF_MEMORY),
+        (Exit(code=0), {}, EndReason.FINISHED),
+        (Exit(code=1), {}, EndReason.FAILED),
+        (Exit(signal=11), {}, EndReason.SIGNALLED),
+        (Exit(signal=9), {}, EndReason.SIGNALLED),
+        (Exit(signal=9), {"out_of_memory": True}, EndReason.OUT_OF_MEMORY),
+        (Exit(code=137), {"out_of_memory": True}, EndReason.OUT_OF_MEMORY),
+        (Exit(code=137), {"out_of_memory": True, "by_bash": False}, EndReason.FAILED),
+        (Exit(code=1), {"out_of_memory": True}, EndReason.FAILED),
+        (Exit(code=1), {"tail": "x\nMemoryError"}, EndReason.OUT_OF_MEMORY),
+        (Exit(code=1), {"tail": "torch.OutOfMemoryError: 3 GiB"}, EndReason.OUT_OF_MEMORY),
         (
             Exit(code=1),
             {"tail": "numpy._core._exceptions._ArrayMemoryError: no"},
-            wire.OUT_OF_MEMORY,
+            EndReason.OUT_OF_MEMORY,
         ),
         (
             Exit(code=1),
             {"tail": "RuntimeError: [enforce] DefaultCPUAllocator: can't allocate memory: 9 bytes"},
-            wire.OUT_OF_MEMORY,
+            EndReason.OUT_OF_MEMORY,
         ),
-        (Exit(signal=6), {"tail": "terminate\n  what():  std::bad_alloc"}, wire.OUT_OF_MEMORY),
-        (Exit(signal=9), {"tail": "MemoryError"}, wire.SIGNALLED),
-        (Exit(code=1), {"tail": "ValueError: no MemoryError: this"}, wire.FAILED),
-        (Exit(code=1, out_of_memory=True), {}, wire.OUT_OF_MEMORY),
-        (Exit(code=127), {}, wire.START_FAILED),
-        (Exit(code=127), {"spoke": True}, wire.FAILED),
-        (Exit(code=127), {"by_bash": False}, wire.FAILED),
-        (Exit(code=0), {"stop_reason": wire.TIMED_OUT}, wire.TIMED_OUT),
+        (Exit(signal=6), {"tail": "terminate\n  what():  std::bad_alloc"}, EndReason.OUT_OF_MEMORY),
+        (Exit(signal=9), {"tail": "MemoryError"}, EndReason.SIGNALLED),
+        (Exit(code=1), {"tail": "ValueError: no MemoryError: this"}, EndReason.FAILED),
+        (Exit(code=1, out_of_memory=True), {}, EndReason.OUT_OF_MEMORY),
+        (Exit(code=127), {}, EndReason.START_FAILED),
+        (Exit(code=127), {"spoke": True}, EndReason.FAILED),
+        (Exit(code=127), {"by_bash": False}, EndReason.FAILED),
+        (Exit(code=0), {"stop_reason": EndReason.TIMED_OUT}, EndReason.TIMED_OUT),
         (Exit(signal=9), {"stop_reason": "stopped early"}, "stopped early"),
         (Exit(signal=9), {"stop_reason": "stopped early", "out_of_memory": True}, "stopped early"),
-        (Exit(lost=True), {}, wire.LOST),
+        (Exit(lost=True), {}, EndReason.LOST),
     ],
 )
 def test_how_an_exit_is_judged(outcome, changes, reason):
@@ -335,7 +338,8 @@ def test_configuration_there_and_back(config, tmp_path):
 
 
 def test_paths_in_parameters_are_made_absolute(config, tmp_path):
-    start = wire.Start(
+    start = facts.StartAttempt(
+        LOCAL,
         1,
         2,
         '{"save_path":"a/b","restore_path":"x","lr":0.1}',
@@ -354,7 +358,7 @@ def test_paths_in_parameters_are_made_absolute(config, tmp_path):
 
 @pytest.mark.parametrize("path", ["../x", "/etc", "."])
 def test_paths_that_lead_out_are_refused(config, path):
-    start = wire.Start(1, 1, "{}", path)
+    start = facts.StartAttempt(LOCAL, 1, 1, "{}", path)
     with pytest.raises(Unpreparable):
         located(config, start, session_for(config, start, "ipc://a"))
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, ResourcesTold, TrialSpec
@@ -253,11 +254,14 @@ def config(**changes: Any) -> AgentConfig:
 
 def test_the_variables_of_a_share() -> None:
     counting = config(resources=ResourcesTold(count_gpus=True))
-    start = wire.Start(1, 1, "{}", devices=("GPU-a", "GPU-b"), cpus=1.5)
+    start = facts.StartAttempt(LOCAL, 1, 1, "{}", devices=("GPU-a", "GPU-b"), cpus=1.5)
     told = share_variables(counting, start)
     assert told["CUDA_VISIBLE_DEVICES"] == told["BEQUEATH_DEVICES"] == "GPU-a,GPU-b"
     assert told["OMP_NUM_THREADS"] == "2"
-    assert share_variables(counting, wire.Start(1, 1, "{}"))["CUDA_VISIBLE_DEVICES"] == ""
-    assert share_variables(config(), wire.Start(1, 1, "{}")) == {}
+    assert (
+        share_variables(counting, facts.StartAttempt(LOCAL, 1, 1, "{}"))["CUDA_VISIBLE_DEVICES"]
+        == ""
+    )
+    assert share_variables(config(), facts.StartAttempt(LOCAL, 1, 1, "{}")) == {}
     own = config(environment={"OMP_NUM_THREADS": "7"})
     assert "OMP_NUM_THREADS" not in share_variables(own, start)

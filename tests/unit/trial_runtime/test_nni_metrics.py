@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
@@ -43,7 +44,7 @@ def nni_metrics(spec: TrialSpec, outbox: Words) -> NniMetrics:
 def attempt(tmp_path: Path) -> Attempt:
     session = SessionFile(SESSION_VERSION, "", "", 3, 1, str(tmp_path), "{}")
     (tmp_path / ".nni").mkdir()
-    made = Attempt(wire.Start(3, 1, "{}"), session, "")
+    made = Attempt(facts.StartAttempt(LOCAL, 3, 1, "{}"), session, "")
     made.phase = Phase.RUNNING
     return made
 
@@ -58,9 +59,9 @@ def test_records_come_in_pieces_and_none_is_read_twice(attempt: Attempt) -> None
         metrics.follow(attempt)
     metrics.last(attempt)
     assert [(type(word), word.seq, word.value) for word in outbox.said] == [
-        (wire.MetricRelayed, 1, "0.25"),
-        (wire.MetricRelayed, 2, '"text"'),
-        (wire.FinalRelayed, 3, '{"accuracy":[1]}'),
+        (facts.MetricReported, 1, "0.25"),
+        (facts.MetricReported, 2, '"text"'),
+        (facts.FinalReported, 3, '{"accuracy":[1]}'),
     ]
 
 
@@ -149,8 +150,8 @@ def test_a_final_result_behind_more_metrics_than_are_read_counts(attempt: Attemp
     path.write_bytes(metric * 400 + record("FINAL", 7))
     metrics.last(attempt)
     metrics, final = outbox.said[:-1], outbox.said[-1]
-    assert (type(final), final.value) == (wire.FinalRelayed, "7")
-    assert all(type(each) is wire.MetricRelayed for each in metrics)
+    assert (type(final), final.value) == (facts.FinalReported, "7")
+    assert all(type(each) is facts.MetricReported for each in metrics)
     assert len(metrics) < 400
     assert "bytes of them are left out; a final result behind them counts" in attempt.remark
 
@@ -161,5 +162,7 @@ def test_what_is_just_read_to_its_end_has_no_gap(attempt: Attempt) -> None:
     metric = record("PERIODICAL", "x" * 60_000)
     path.write_bytes(metric * 290 + record("FINAL", 7))
     metrics.last(attempt)
-    assert [type(each) for each in outbox.said] == [wire.MetricRelayed] * 290 + [wire.FinalRelayed]
+    assert [type(each) for each in outbox.said] == [facts.MetricReported] * 290 + [
+        facts.FinalReported
+    ]
     assert attempt.remark == ""

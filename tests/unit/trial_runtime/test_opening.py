@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.base.logs import LogFile
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.processes.record import write_private
@@ -81,7 +81,7 @@ def test_what_holds_secrets_is_written_so(tmp_path: Path, secret: Path, what: st
         (tmp_path / "it.new").symlink_to(secret)
         outbox = Outbox(str(path))
         for number in (1, 2):
-            outbox.add(wire.Started(number, 1, 1), urgent=False)
+            outbox.add(facts.AttemptStarted(number, 1, 1), urgent=False)
             outbox.spool()
         assert Outbox(str(path)).newest == 2
     assert secret.read_text() == "two hundred pages"

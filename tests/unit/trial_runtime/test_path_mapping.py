@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.link.path_mapping import PathMapping, on_another_host
 from trial_runtime.endpoint import Endpoint
@@ -73,17 +74,17 @@ def test_names_that_contain_each_other_are_translated_once() -> None:
 
 
 def test_an_order_to_start_has_both_paths_of_this_host() -> None:
-    order = wire.Start(1, 1, "{}", "/srv/weights/1", "0", "ab", "bequeath")
+    order = facts.StartAttempt(LOCAL, 1, 1, "{}", "/srv/weights/1", "0", "ab", "bequeath")
     moved = PathMapping(config()).order(order)
     assert (moved.save_path, moved.restore_path) == ("/mnt/w/1", "0")
     assert moved.restore_digest == "ab"
-    bare = wire.Start(1, 1, "{}")
+    bare = facts.StartAttempt(LOCAL, 1, 1, "{}")
     assert PathMapping(config()).order(bare) == bare
 
 
 def test_the_same_place_needs_nothing() -> None:
     plain = PathMapping(config(canonical_root=""))
-    order = wire.Start(1, 1, "{}", "/srv/weights/1")
+    order = facts.StartAttempt(LOCAL, 1, 1, "{}", "/srv/weights/1")
     assert plain.order(order) is order
     assert plain.for_head("/mnt/w") == "/mnt/w"
 

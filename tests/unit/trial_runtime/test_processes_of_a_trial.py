@@ -16,6 +16,7 @@ from unittest import mock
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.workers import LOCAL
 from trial_runtime import link as links
 from trial_runtime import trial_wire as wire
 from trial_runtime.agent.attempt import Attempt
@@ -24,9 +25,9 @@ from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.trials import endpoint as doors
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
+from trial_runtime.facts import StartAttempt
 from trial_runtime.link import MAX_UNDER_WAY, RECEIPT_EVERY, AgentLink
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
-from trial_runtime.wire import Start
 
 SECRET = "the attempt's own"
 STOP = '"stop me"'
@@ -128,7 +129,7 @@ class Agent:
         self.words: list[Any] = []
         spec = TrialSpec(".", max_message_rate=rate, nni=True)  # metrics may be texts
         session = SessionFile(SESSION_VERSION, "", SECRET, 3, 1, folder, "{}")
-        self.attempt = Attempt(Start(3, 1, "{}"), session, "")
+        self.attempt = Attempt(StartAttempt(LOCAL, 3, 1, "{}"), session, "")
         self.door = TrialEndpoint(folder, "w", spec, self._timers)
         self._speaker = self.door.admit(SECRET, self.attempt)
         self._words = TrialMessages(spec, self.door, self, holds_weights=False)  # type: ignore[arg-type]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trial_runtime import trial_wire, wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, trial_wire, wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 from trial_runtime.session_file import SessionFile
@@ -22,7 +23,7 @@ class Bench:
         self.relayed: list[wire.Offered] = []
         self.told: list[wire.OfferAnswered] = []
         session = SessionFile(1, "ipc://none", "3.1.secret", 3, 1, "/none", "{}")
-        self.attempt = Attempt(wire.Start(3, 1, "{}"), session, "", Phase.RUNNING)
+        self.attempt = Attempt(facts.StartAttempt(LOCAL, 3, 1, "{}"), session, "", Phase.RUNNING)
         self.offers = RemoteOffers(
             None,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]

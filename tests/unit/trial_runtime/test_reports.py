@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dispatcher.backends.agents.message_check import MessageCheck
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.attempts.remote_offers import MOST_AT_ONCE
 from trial_runtime.agent.config import TrialSpec
@@ -38,7 +39,7 @@ def reports(outbox: Words) -> Reports:
 @pytest.fixture
 def attempt() -> Attempt:
     session = SessionFile(SESSION_VERSION, "", "", 3, 1, "/nowhere", "{}")
-    return Attempt(wire.Start(3, 1, "{}"), session, "")
+    return Attempt(facts.StartAttempt(LOCAL, 3, 1, "{}"), session, "")
 
 
 def weights(number: int) -> wire.PublishedMessage:
@@ -59,7 +60,7 @@ def test_a_first_final_metric_is_taken_after_too_many_others(
     assert taken == [True] * 10 + [False] * 90
     assert reports.final(attempt, "0.25")
     assert not reports.final(attempt, "0.5")
-    assert outbox.said[-1] == wire.FinalRelayed(3, 1, 11, "0.25")
+    assert outbox.said[-1] == facts.FinalReported(3, 1, 11, "0.25")
 
 
 def test_of_too_many_weights_the_newest_are_told_at_the_end(
@@ -71,7 +72,7 @@ def test_of_too_many_weights_the_newest_are_told_at_the_end(
     assert len(outbox.said) == 10
     reports.last(attempt)
     assert len(outbox.said) == 11
-    assert outbox.said[-1].digest == weights(99).digest
+    assert outbox.said[-1].weights.digest == weights(99).digest
     assert [word.seq for word in outbox.said] == list(range(1, 12))
     reports.last(attempt)
     assert len(outbox.said) == 11, "once is enough"
@@ -91,7 +92,7 @@ def test_the_head_takes_all_that_an_agent_may_say(
     """Versions on their way to a remote root are counted when they are there."""
     check = MessageCheck("far", TrialSpec(".", max_metrics=10), lambda: 0.0)
     check.given(3, 1)
-    check.judge(wire.Started(3, 1, 77))
+    check.judge(facts.AttemptStarted(3, 1, 77))
     while attempt.metrics < 9:
         reports.metric(attempt, "0.5")
     assert reports.has_room(attempt)

@@ -3,7 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trial_runtime import wire
+from tests.support.workers import LOCAL
+from trial_runtime import facts, wire
+from trial_runtime.fact_wire import decode_fact, encode_fact
+from trial_runtime.facts import EndReason
 from trial_runtime.session_file import SessionFile
 
 SESSION = SessionFile(1, "ipc://x", "t1.1:s", 1, 1, "/f", '{"x":1}', save_path="/w/1")
@@ -31,38 +34,45 @@ def test_trial_messages_there_and_back():
 
 
 def test_agent_and_head_there_and_back():
-    words = [
-        wire.Started(1, 1, 5),
-        wire.MetricRelayed(1, 1, 1, "0.5"),
-        wire.FinalRelayed(1, 1, 2, "1"),
-        wire.PublishedRelayed(1, 1, 3, "d", "bequeath", 9),
-        wire.VersionOffered(1, 1, 4, "omega", 2, "omega/1.1-0a", "d", 9),
-        wire.Ended(1, 1, wire.FAILED, 3, None, "text", 0.1, 0.2, "d", "files", 4),
+    said = [
+        facts.AttemptStarted(1, 1, 5),
+        facts.MetricReported(1, 1, 1, "0.5"),
+        facts.AttemptEnded(1, 1, EndReason.FAILED, 3, None, "text", 0.1, 0.2),
     ]
     frame = wire.AgentFrame(
         4,
         [
             wire.AgentHello("life", "local", 2, 7, [(1, 1)], 1),
             wire.Heartbeat("life", 1, 5),
-            wire.Words(1, [wire.encode_word(w) for w in words]),
+            wire.Words(1, [encode_fact(fact) for fact in said]),
             wire.Fenced(4),
         ],
     )
     back = wire.from_agent(wire.frame(frame))
-    assert [wire.decode_word(raw) for raw in back.messages[2].messages] == words
-    orders = wire.HeadFrame(
-        3,
-        [
-            wire.Welcome(),
-            wire.Ack(5),
-            wire.Start(1, 2, "{}", "a", "b", "c", "files"),
-            wire.Stop(1, 2, "timed out", 1.5),
-            wire.Ping(),
-            wire.Shutdown(2.0),
-            wire.VersionAnswered(1, 2, wire.OfferAnswered("d", accepted=False, refusal="no")),
-        ],
-    )
-    assert wire.from_head(wire.frame(orders)) == orders
+    assert [decode_fact(raw) for raw in back.messages[2].messages] == said
+    orders = [
+        wire.Welcome(),
+        wire.Ack(5),
+        facts.StartAttempt(LOCAL, 1, 2, "{}", "a", "b", "c", "files"),
+        facts.StopAttempt(LOCAL, 1, 2, EndReason.TIMED_OUT, 1.5),
+        wire.Ping(),
+        wire.Shutdown(2.0),
+        wire.VersionAnswered(1, 2, wire.OfferAnswered("d", accepted=False, refusal="no")),
+    ]
+    sent = wire.HeadFrame(3, [wire.encode_order(order) for order in orders])
+    read = wire.from_head(wire.frame(sent))
+    assert read == sent
+    assert wire.decode_orders(read, LOCAL) == orders
+
+
+@pytest.mark.parametrize(
+    "message", [["?"], ["s", 1], ["t", 1, 2, "bored", 1.5], ["s", -1, 1, ""], 7]
+)
+def test_a_frame_with_an_order_that_cannot_be_read_is_refused_whole(message):
+    good = wire.encode_order(wire.Shutdown(2.0))
+    frame = wire.HeadFrame(3, [good, msgspec.Raw(msgspec.msgpack.encode(message))])
+    with pytest.raises(wire.WireError, match="malformed message"):
+        wire.decode_orders(wire.from_head(wire.frame(frame)), LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -88,22 +98,17 @@ def test_a_frame_of_a_trial_is_bounded():
         wire.from_trial(b"\x01" + bytes(wire.MAX_TRIAL_FRAME_BYTES))
 
 
-def test_reasons_are_those_of_the_core():
-    from dispatcher.core.model import EndReason
-
-    assert {reason.value for reason in EndReason} == wire.END_REASONS
-
-
 class _FrameOf010(msgspec.Struct, frozen=True, array_like=True):
     """A head's frame as agents of 0.1.0 know it."""
 
     epoch: int
-    messages: list[wire.FromHead]
+    messages: list[msgspec.Raw]
     orders: int = 0
 
 
 def test_an_agent_that_knows_of_no_lives_reads_todays_frames_and_the_other_way_round():
-    today = wire.HeadFrame(3, [wire.Stop(1, 2, "timed out", 1.5)], 4, "a-life")
+    stop = wire.encode_order(facts.StopAttempt(LOCAL, 1, 2, EndReason.TIMED_OUT, 1.5))
+    today = wire.HeadFrame(3, [stop], 4, "a-life")
     old = msgspec.msgpack.decode(wire.frame(today)[1:], type=_FrameOf010)
-    assert old == _FrameOf010(3, [wire.Stop(1, 2, "timed out", 1.5)], 4)
-    assert wire.from_head(wire.frame(old)) == wire.HeadFrame(3, old.messages, 4, "")
+    assert old == _FrameOf010(3, [stop], 4)
+    assert wire.from_head(wire.frame(old)) == wire.HeadFrame(3, [stop], 4, "")

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit, Phase, Unpreparable
 from trial_runtime.agent.attempts.ending import Ending, ending_of
 from trial_runtime.agent.attempts.left_weights import weights_left_by
@@ -36,6 +36,7 @@ from trial_runtime.agent.resources.oom import OutOfMemoryWatch
 from trial_runtime.agent.runners.output import Outputs
 from trial_runtime.agent.runners.runner import Runner
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
+from trial_runtime.facts import EndReason
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Attempts:
 
     # -- orders ----------------------------------------------------------------------------
 
-    def start(self, order: wire.Start) -> None:
+    def start(self, order: facts.StartAttempt) -> None:
         """Run an attempt. An order that is repeated changes nothing."""
         key = (order.trial, order.attempt)
         if key in self._live or key in self._ended:
@@ -127,11 +128,11 @@ class Attempts:
         for each in before:
             # Superseded: it must not touch the files that this attempt will write.
             _log.warning("ending %r, which a later attempt supersedes", each)
-            self._stop(each, wire.LOST, 0.0)
+            self._stop(each, EndReason.LOST, 0.0)
         if not before:
             self._prepare(attempt)
 
-    def stop(self, order: wire.Stop) -> None:
+    def stop(self, order: facts.StopAttempt) -> None:
         """End an attempt: by a message, then SIGTERM, then SIGKILL after its grace. Repeating an
         order changes nothing, one with a shorter grace goes further."""
         attempt = self._live.get((order.trial, order.attempt))
@@ -144,7 +145,7 @@ class Attempts:
         if attempt is not None:
             self.messages.answer(attempt, order.answer)
 
-    def stop_all(self, reason: str, grace_s: float) -> None:
+    def stop_all(self, reason: EndReason, grace_s: float) -> None:
         """End all attempts."""
         for attempt in list(self._live.values()):
             self._stop(attempt, reason, grace_s)
@@ -158,13 +159,13 @@ class Attempts:
         """The attempts that have not ended."""
         return list(self._live.values())
 
-    def end(self, attempt: Attempt, reason: str, text: str, grace_s: float) -> None:
+    def end(self, attempt: Attempt, reason: EndReason, text: str, grace_s: float) -> None:
         """End an attempt for a cause on this host; the first such cause counts. A cause that leaves
         no time takes it also from an attempt that is ending for another one.
 
         Args:
             attempt: one that has not ended.
-            reason: one of :data:`trial_runtime.wire.END_REASONS`.
+            reason: of its end.
             text: the cause, for the user.
             grace_s: time until SIGKILL (seconds); 0 kills at once.
         """
@@ -184,7 +185,9 @@ class Attempts:
         attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
         # Not urgent: for a short trial it leaves with its result.
-        self._outbox.add(wire.Started(attempt.trial, attempt.number, attempt.pid), urgent=False)
+        self._outbox.add(
+            facts.AttemptStarted(attempt.trial, attempt.number, attempt.pid), urgent=False
+        )
         if self._nni_metrics is not None:
             self._nni_metrics.follow(attempt)
         timeout_s = self._config.trial.timeout_s
@@ -194,7 +197,7 @@ class Attempts:
             attempt.timers.append(
                 self._timers.at(
                     attempt.started_at + timeout_s,
-                    lambda: self.end(attempt, wire.TIMED_OUT, limit, grace_s),
+                    lambda: self.end(attempt, EndReason.TIMED_OUT, limit, grace_s),
                 )
             )
 
@@ -225,7 +228,7 @@ class Attempts:
         if error is not None and attempt.stop_reason is None:
             plain = isinstance(error, Unpreparable)
             text = str(error) if plain else f"the parent's weights: {error}"
-            self._end(attempt, Ending(wire.START_FAILED, text))
+            self._end(attempt, Ending(EndReason.START_FAILED, text))
             return
         if self._remote is not None or attempt.session.restore_kind == "files":
             failpoint("agent.parent.verified")
@@ -243,9 +246,9 @@ class Attempts:
             self.allocation.allocate(attempt)
             self.runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
-            self._end(attempt, Ending(wire.START_FAILED, str(error)))
+            self._end(attempt, Ending(EndReason.START_FAILED, str(error)))
 
-    def _stop(self, attempt: Attempt, reason: str, grace_s: float) -> None:
+    def _stop(self, attempt: Attempt, reason: EndReason, grace_s: float) -> None:
         if attempt.phase in (Phase.LEAVING, Phase.OVER):
             return
         again = attempt.stop_reason is not None
@@ -293,11 +296,11 @@ class Attempts:
         assert attempt.exit is not None
         failed = attempt.exit.code != 0
         if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):
-            attempt.stop_reason = wire.LOST
+            attempt.stop_reason = EndReason.LOST
             attempt.stop_text = self.allocation.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
         if killed and attempt.stop_reason is None and self.allocation.killed_for_memory(attempt):
-            attempt.stop_reason = wire.OUT_OF_MEMORY
+            attempt.stop_reason = EndReason.OUT_OF_MEMORY
             attempt.stop_text = self.allocation.killed_for_memory(attempt)
         ending = ending_of(
             attempt.exit,
@@ -309,8 +312,8 @@ class Attempts:
             stop_text=attempt.stop_text,
         )
         # Complete weights count, however their trial ended, unless the attempt was superseded.
-        announced = attempt.published is not None and attempt.stop_reason != wire.LOST
-        left = ending.reason == wire.FINISHED or announced
+        announced = attempt.published is not None and attempt.stop_reason != EndReason.LOST
+        left = ending.reason == EndReason.FINISHED or announced
         if not left or attempt.session.save_path is None:
             attempt.unreported = None
             self._end(attempt, ending)
@@ -359,7 +362,7 @@ class Attempts:
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
         self._outbox.add(
-            wire.Ended(
+            facts.AttemptEnded(
                 attempt.trial,
                 attempt.number,
                 ending.reason,
@@ -368,9 +371,9 @@ class Attempts:
                 self.mask("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
                 round(outcome.cpu_s, 6),
                 round(wall_s, 6),
-                weights.digest if weights is not None else "",
-                weights.kind if weights is not None else "",
-                weights.nbytes if weights is not None else 0,
+                None
+                if weights is None
+                else facts.Weights(weights.digest, weights.kind, weights.nbytes),
             ),
             urgent=True,
         )
@@ -384,10 +387,12 @@ class Attempts:
         if len(left) == 1 and left[0].phase is Phase.WAITING and not left[0].outputs:
             self._prepare(left[0])
 
-    def _refuse(self, order: wire.Start, text: str) -> None:
+    def _refuse(self, order: facts.StartAttempt, text: str) -> None:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
-            wire.Ended(order.trial, order.attempt, wire.START_FAILED, text=self.mask(text)[-8192:]),
+            facts.AttemptEnded(
+                order.trial, order.attempt, EndReason.START_FAILED, text=self.mask(text)[-8192:]
+            ),
             urgent=True,
         )
 

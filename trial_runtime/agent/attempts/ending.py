@@ -6,8 +6,8 @@ import re
 import signal
 from typing import NamedTuple
 
-from trial_runtime import wire
 from trial_runtime.agent.attempt import Exit
+from trial_runtime.facts import EndReason
 
 #: How the last line begins when memory has run out: Python's own error and its children, such
 #: as numpy's and torch's, under whatever module; torch on the processor, which raises a plain
@@ -26,16 +26,16 @@ _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Ending(NamedTuple):
-    """A reason of :data:`trial_runtime.wire.END_REASONS`, with a text for the user."""
+    """A reason, with a text for the user."""
 
-    reason: str
+    reason: EndReason
     text: str
 
 
 def ending_of(
     exit: Exit,
     *,
-    stop_reason: str | None,
+    stop_reason: EndReason | None,
     out_of_memory: bool,
     by_bash: bool,
     spoke: bool,
@@ -58,28 +58,28 @@ def ending_of(
         by_bash and exit.code == _SIGNAL_BASE + signal.SIGKILL
     )
     if exit.lost:
-        return Ending(wire.LOST, text)
+        return Ending(EndReason.LOST, text)
     if stop_reason is not None:
         # A trial that obeys the request and exits with 0 was stopped all the same.
         text = text if exit.code != 0 else ""
         return Ending(stop_reason, f"{stop_text}\n{text}".strip() if stop_text else text)
     if exit.out_of_memory or (killed and out_of_memory):
         return Ending(
-            wire.OUT_OF_MEMORY,
+            EndReason.OUT_OF_MEMORY,
             text or "ended by the kernel because memory ran out",
         )
     aborted = exit.signal in (None, signal.SIGABRT)  # of itself, not by others
     if exit.code != 0 and aborted and _MEMORY_ERROR.match(_last_line(text)):
-        return Ending(wire.OUT_OF_MEMORY, text)
+        return Ending(EndReason.OUT_OF_MEMORY, text)
     if exit.signal in _FROM_OUTSIDE:  # what it had printed before is no reason for that
-        return Ending(wire.SIGNALLED, exit.text or f"ended by {_signal_name(exit.signal)}")
+        return Ending(EndReason.SIGNALLED, exit.text or f"ended by {_signal_name(exit.signal)}")
     if exit.signal is not None:
-        return Ending(wire.SIGNALLED, text or f"ended by {_signal_name(exit.signal)}")
+        return Ending(EndReason.SIGNALLED, text or f"ended by {_signal_name(exit.signal)}")
     if exit.code == 0:
-        return Ending(wire.FINISHED, "")
+        return Ending(EndReason.FINISHED, "")
     if by_bash and not spoke and exit.code in (_NOT_FOUND, _NOT_EXECUTABLE):
-        return Ending(wire.START_FAILED, text)
-    return Ending(wire.FAILED, text or f"exit code {exit.code}, and nothing on standard error")
+        return Ending(EndReason.START_FAILED, text)
+    return Ending(EndReason.FAILED, text or f"exit code {exit.code}, and nothing on standard error")
 
 
 def _last_line(text: str) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.attempt import Unpreparable
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.remote_weights import version_of, view_of
 from trial_runtime.checkpoints import folder_of
 from trial_runtime.errors import PathError
 from trial_runtime.failpoints import failpoint
-from trial_runtime.session_file import SESSION_VERSION, SessionFile
+from trial_runtime.session_file import SESSION_VERSION, PinnedVersion, SessionFile
 from trial_runtime.weights.storage.paths import STORES_NAME
 from trial_runtime.weights.storage.patience import bound_for, revalidate_shared
 
@@ -24,7 +24,7 @@ _parameters: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
 
-def session_for(config: AgentConfig, start: wire.Start, address: str) -> SessionFile:
+def session_for(config: AgentConfig, start: facts.StartAttempt, address: str) -> SessionFile:
     """The session of an attempt without its paths, see :func:`located`. Touches no disk.
 
     Args:
@@ -58,7 +58,7 @@ def session_for(config: AgentConfig, start: wire.Start, address: str) -> Session
         folder_of(config.weights_root, config.experiment, start.trial),
         f"{folder}/work" if spec.own_folders else "",
         stores=stores_folder(config, root),
-        versions=start.versions,
+        versions=tuple(PinnedVersion(v.store, v.number, v.path, v.digest) for v in start.versions),
     )
 
 
@@ -75,7 +75,7 @@ def stores_folder(config: AgentConfig, weights_root: str) -> str:
     return os.path.join(weights_root, STORES_NAME, config.experiment)
 
 
-def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> SessionFile:
+def located(config: AgentConfig, start: facts.StartAttempt, session: SessionFile) -> SessionFile:
     """A session with absolute paths, which are checked once more on this host.
 
     Waits for the server where the weights root is shared.
@@ -96,7 +96,7 @@ def located(config: AgentConfig, start: wire.Start, session: SessionFile) -> Ses
 
 
 def _paths(
-    config: AgentConfig, start: wire.Start, weights_root: str
+    config: AgentConfig, start: facts.StartAttempt, weights_root: str
 ) -> tuple[str | None, str | None]:
     from trial_runtime.weights.storage.paths import resolve_in_root
 
@@ -133,7 +133,7 @@ def _with_paths(config: AgentConfig, text: str, save: str | None, restore: str |
     return _encode(parameters).decode()
 
 
-def session_path(config: AgentConfig, start: wire.Start) -> str:
+def session_path(config: AgentConfig, start: facts.StartAttempt) -> str:
     """The path of an attempt's session file while it runs.
 
     It is in the private run folder, so that a trial which prints nothing leaves no trace in the

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import zmq
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.probing import looks_at_root
@@ -143,7 +143,7 @@ class HeadLink:
                 payload = self.socket.recv(_NOBLOCK)
             except zmq.Again:
                 if self._hands_in:  # the head repeats a start when we have joined anew
-                    orders = [each for each in orders if not isinstance(each, wire.Start)]
+                    orders = [each for each in orders if not isinstance(each, facts.StartAttempt)]
                 if missed:
                     # Orders behind a gap count as lost, too: the hello names the attempts we
                     # hold now, and the head gives its orders by that. All but a shutdown.
@@ -154,6 +154,7 @@ class HeadLink:
                 return orders
             try:
                 frame = wire.from_head(payload)
+                messages = wire.decode_orders(frame, self._config.worker)
             except wire.WireError as error:
                 _log.error("dropped a frame of the head: %s", error)
                 continue
@@ -175,7 +176,7 @@ class HeadLink:
                 _log.info("dropped a frame for the agent before this one")
                 continue
             known = len(orders)
-            for message in frame.messages:
+            for message in messages:
                 if type(message) is wire.Welcome:
                     welcomed = True
                 elif type(message) is wire.Ack:

@@ -17,6 +17,8 @@ from zlib import crc32
 import msgspec
 
 from trial_runtime import wire
+from trial_runtime.fact_wire import decode_fact, encode_fact
+from trial_runtime.facts import AttemptEnded, AttemptFact, EndReason
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import create_private, open_regular
 
@@ -50,9 +52,9 @@ class Outbox:
         self.urgent = False
         self._load()
 
-    def add(self, message: wire.Word, *, urgent: bool) -> None:
-        """Keep a message; ``urgent`` ones leave with the current turn of the loop."""
-        raw = wire.encode_word(message)
+    def add(self, fact: AttemptFact, *, urgent: bool) -> None:
+        """Keep a fact as a message; ``urgent`` ones leave with the current turn of the loop."""
+        raw = encode_fact(fact)
         self._messages.append(raw)
         self._sizes += len(bytes(raw)) + _OVERHEAD_BYTES
         self.newest += 1
@@ -105,7 +107,7 @@ class Outbox:
 
     def attempts(self) -> set[tuple[int, int]]:
         """The attempts that the messages are about."""
-        messages = (wire.decode_word(raw) for raw in self._messages)
+        messages = (decode_fact(raw) for raw in self._messages)
         return {(each.trial, each.attempt) for each in messages}
 
     def end_orphans(self) -> None:
@@ -114,11 +116,11 @@ class Outbox:
         Called once, at an agent's start. An agent that has messages of an attempt answers for it:
         a head would take the attempt for running, and wait for its end for ever.
         """
-        messages = [wire.decode_word(raw) for raw in self._messages]
-        over = {(each.trial, each.attempt) for each in messages if isinstance(each, wire.Ended)}
+        messages = [decode_fact(raw) for raw in self._messages]
+        over = {(each.trial, each.attempt) for each in messages if isinstance(each, AttemptEnded)}
         for trial, attempt in sorted({(each.trial, each.attempt) for each in messages} - over):
             text = "its agent ended while no head was there"
-            self.add(wire.Ended(trial, attempt, wire.LOST, text=text), urgent=True)
+            self.add(AttemptEnded(trial, attempt, EndReason.LOST, text=text), urgent=True)
 
     def spool(self) -> None:
         """Copy the messages that are not acknowledged to disk; cheap when nothing is new."""
@@ -191,7 +193,7 @@ def _records(content: bytes) -> Iterator[tuple[bytes, int]]:
         if len(raw) < length or (checked and crc32(raw) != crc[0]):
             return
         try:
-            wire.decode_word(raw)
+            decode_fact(raw)
         except wire.WireError:
             return
         yield raw, position

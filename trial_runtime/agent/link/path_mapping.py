@@ -7,12 +7,13 @@ in between, this host uses its own paths only.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 
 from msgspec.structs import replace
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -41,12 +42,12 @@ class PathMapping:
                 return os.path.normpath(here + "/" + plain[len(there) :])
         return path
 
-    def order(self, order: wire.Start) -> wire.Start:
+    def order(self, order: facts.StartAttempt) -> facts.StartAttempt:
         """An order to start, with the paths of this host."""
         if not self._all:
             return order
         save, restore = order.save_path, order.restore_path
-        return replace(
+        return dataclasses.replace(
             order,
             save_path=self.here(save) if save is not None else None,
             restore_path=self.here(restore) if restore is not None else None,

@@ -5,7 +5,7 @@ Each report is a row of the journal, so their number has a bound.
 
 from __future__ import annotations
 
-from trial_runtime import wire
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.link.outbox import Outbox
@@ -35,7 +35,7 @@ class Reports:
         attempt.metrics += 1
         attempt.seq += 1
         self._outbox.add(
-            wire.MetricRelayed(attempt.start.trial, attempt.start.attempt, attempt.seq, value),
+            facts.MetricReported(attempt.start.trial, attempt.start.attempt, attempt.seq, value),
             urgent=False,
         )
         return True
@@ -49,7 +49,7 @@ class Reports:
         attempt.has_final = True
         attempt.seq += 1
         self._outbox.add(
-            wire.FinalRelayed(attempt.trial, attempt.number, attempt.seq, value), urgent=True
+            facts.FinalReported(attempt.trial, attempt.number, attempt.seq, value), urgent=True
         )
         return True
 
@@ -73,13 +73,11 @@ class Reports:
     def _tell(self, attempt: Attempt, published: wire.PublishedMessage) -> None:
         attempt.seq += 1
         self._outbox.add(
-            wire.PublishedRelayed(
+            facts.WeightsPublished(
                 attempt.trial,
                 attempt.number,
                 attempt.seq,
-                published.digest,
-                published.kind,
-                published.nbytes,
+                facts.Weights(published.digest, published.kind, published.nbytes),
             ),
             urgent=True,
         )
@@ -89,7 +87,7 @@ class Reports:
         attempt.metrics += 1
         attempt.seq += 1
         self._outbox.add(
-            wire.VersionOffered(
+            facts.VersionOffered(
                 attempt.trial,
                 attempt.number,
                 attempt.seq,

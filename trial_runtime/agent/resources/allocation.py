@@ -27,6 +27,7 @@ from trial_runtime.agent.resources.limits import cgroup
 from trial_runtime.agent.resources.limits.cores import Cores
 from trial_runtime.agent.resources.limits.host import usable_cores, usable_cpus, usable_memory_bytes
 from trial_runtime.agent.resources.sampling import Asked, Key, Sampler
+from trial_runtime.facts import EndReason
 from trial_runtime.resource_wire import MOST_CUSTOM, MOST_DEVICES, MOST_SAMPLES
 
 #: Weights that are remembered to be on this host's disk: the offer of them is journalled.
@@ -55,7 +56,7 @@ class Allocation:
         timers: Timers,
         *,
         attempts: Callable[[], Iterable[Attempt]],
-        stop: Callable[[Attempt, str, str, float], None],
+        stop: Callable[[Attempt, EndReason, str, float], None],
         changed: Callable[[], None],
         nvml: Optional[Looks] = None,
     ) -> None:
@@ -255,7 +256,7 @@ class Allocation:
         for attempt in list(self._attempts()):
             lost = self.lost_device(attempt)
             if lost and attempt.exit is None:
-                self._stop(attempt, wire.LOST, lost, self._config.trial.stop_grace_s)
+                self._stop(attempt, EndReason.LOST, lost, self._config.trial.stop_grace_s)
         self._changed()
 
     def _measured(self) -> dict[Key, Asked]:
@@ -276,7 +277,7 @@ class Allocation:
             if attempt.key == key and attempt.exit is None:
                 bound = attempt.start.memory_bytes
                 text = f"took {_mib(nbytes)} of memory, and its trialMemorySize is {_mib(bound)}"
-                self._stop(attempt, wire.OUT_OF_MEMORY, text, 0.0)
+                self._stop(attempt, EndReason.OUT_OF_MEMORY, text, 0.0)
 
     def _find_cgroups(self) -> Optional[cgroup.Cgroups]:
         if not self._looked_for_cgroups:

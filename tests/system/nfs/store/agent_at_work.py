@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from tests.integration.agent import fake_head
+from trial_runtime import facts
 
 #: How long heartbeats are counted for, and how often they come, in seconds.
 COUNTED_S = 5.0
@@ -51,9 +52,9 @@ def main(root: str) -> None:
         while time.monotonic() < end:
             head.listen(0.1)
         beats = len(head.heartbeats) - before
-        print(f"cut off: {beats} beats, {len(head.of(fake_head.wire.Ended, 2))} ends", flush=True)
+        print(f"cut off: {beats} beats, {len(head.of(facts.AttemptEnded, 2))} ends", flush=True)
         ended = head.end_of(2)
-        print(f"then: {ended.reason}, {ended.kind}", flush=True)
+        print(f"then: {ended.reason}, {ended.weights.kind if ended.weights else ''}", flush=True)
     finally:
         head.close()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from tests.support.workers import LOCAL
 from tests.unit.weights.remote.conftest import Lab, assert_same, state
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.remote_weights import RemoteWeights, view_of
 from trial_runtime.endpoint import Endpoint
@@ -38,11 +40,13 @@ def remote(lab: Lab, config: AgentConfig) -> RemoteWeights:
     return RemoteWeights(config, lab.place, lab.cache)
 
 
-def order(trial: int, attempt: int, parent: int | None = None, digest: str = "") -> wire.Start:
-    start = wire.Start(trial, attempt, "{}", f"t/{trial}")
+def order(
+    trial: int, attempt: int, parent: int | None = None, digest: str = ""
+) -> facts.StartAttempt:
+    start = facts.StartAttempt(LOCAL, trial, attempt, "{}", f"t/{trial}")
     if parent is None:
         return start
-    return replace(
+    return dataclasses.replace(
         start, restore_path=f"t/{parent}", restore_digest=digest or None, restore_kind="bequeath"
     )
 

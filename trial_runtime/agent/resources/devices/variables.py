@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from trial_runtime import wire
+from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.resources.devices.visible import VISIBLE
 
@@ -24,7 +24,7 @@ _ORDER = "CUDA_DEVICE_ORDER"
 DEVICES_VARIABLE = "BEQUEATH_DEVICES"
 
 
-def share_variables(config: AgentConfig, start: wire.Start) -> dict[str, str]:
+def share_variables(config: AgentConfig, start: facts.StartAttempt) -> dict[str, str]:
     """The variables of one attempt, beside the file's; none for resources that are not counted.
 
     A trial that is given no device sees none, since it would use the devices of others.
