@@ -24,7 +24,10 @@ from pathlib import Path
 
 from benchmarks.rows import Row, median, row
 from dispatcher.code_archive import Packed, pack_code, scan_code
-from dispatcher.ssh import connect, unpack
+from dispatcher.remote_python.probed import Probe, probe
+from dispatcher.remote_python.runner import RemotePython
+from dispatcher.remote_python.unpacking import unpack
+from dispatcher.ssh import connect
 from tests.support.ssh_hosts import ROOT, Host, SshHosts, ssh_hosts, why_not
 
 HOSTS = 3
@@ -188,8 +191,12 @@ class _Bringing:
         def one(line: _Line) -> bool:
             target = line.host.target(host=line.address, port=line.port, known_hosts=self._known)
             with connect(target, dial=self._hosts.dial) as connection:
-                place = f"/scratch/{name}/{packed.digest}"
-                return unpack(connection, self._folder / "code.tar", packed.digest, place)
+                python = RemotePython(connection, lambda *rest: ["python3", *rest], line.address)
+                place = f"/scratch/{name}"
+                if not anew and packed.digest in probe(python, Probe(place, modules=())).code:
+                    return False  # as an agent's start finds it
+                below = f"{place}/code/{packed.digest}"
+                return unpack(python, self._folder / "code.tar", packed.digest, below)
 
         with ThreadPoolExecutor(len(lines)) as threads:
             brought = list(threads.map(one, lines))

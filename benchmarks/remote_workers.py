@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from benchmarks.harness import _Quiet
 from benchmarks.rows import Row, row
 from benchmarks.run_experiment import TRIALS
-from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import CurveKeys, Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
@@ -31,6 +30,8 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.process import Loss
 from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.tuner_host.config import TunerHostConfig
@@ -67,7 +68,7 @@ def run(*, quick: bool = False) -> list[Row]:
 class _Process:
     """Whoever asks for an agent is told that there is one; it is started when all have asked."""
 
-    place, trouble, outdated = "nowhere", "", False
+    place, trouble, outdated, ends_at = "nowhere", "", False, None
 
     def __init__(self) -> None:
         self.config: AgentConfig | None = None
@@ -79,10 +80,11 @@ class _Process:
     def look(self, silent_s: float) -> Loss | None:
         return None
 
-    def expects(self, pid: int) -> bool:
+    def expects(self, pid: int, ticket: str) -> bool:
         return True
 
-    def give_up(self) -> None: ...
+    def give_up(self, grace_s: float = 0.0) -> None: ...
+    def waiting(self) -> None: ...
     def terminate(self) -> None: ...
     def end(self, until: float) -> None: ...
     def leave(self) -> None: ...

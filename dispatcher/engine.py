@@ -17,12 +17,34 @@ from typing import NamedTuple, Protocol
 
 from dispatcher.channel import PeerMessage, Router
 from dispatcher.control.server import ControlServer, Handled
-from dispatcher.core import State, apply, check, judged_by, next_deadline, worker_of
+from dispatcher.core import (
+    ENDS_OF_ATTEMPTS,
+    State,
+    apply,
+    check,
+    judged_by,
+    next_deadline,
+    worker_of,
+)
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import OVER
-from dispatcher.errors import InvalidTransition, PassingBackendError, ProtocolError
-from dispatcher.ports import Backend, Compactor, Journal, JournalEntry, Snapshot, TunerPort
+from dispatcher.errors import (
+    BrokenInvariant,
+    InvalidTransition,
+    PassingBackendError,
+    ProtocolError,
+)
+from dispatcher.ports import (
+    Backend,
+    Compactor,
+    Frame,
+    Journal,
+    JournalEntry,
+    RefusedEvent,
+    Snapshot,
+    TunerPort,
+)
 from trial_runtime.failpoints import failpoint
 
 #: Facts applied in one transaction: larger batches would delay the acknowledgement of their
@@ -73,12 +95,27 @@ class Watcher(Protocol):
         """Note that a peer sent what it may not send; the message was dropped."""
         ...
 
+    def refused(self, refused: RefusedEvent) -> None:
+        """Note that the core refused an event: a peer's was dropped, one of ours ends the engine
+        with the error, which may be given a hint."""
+        ...
+
+
+class ReceivedMessage(NamedTuple):
+    number: int  # of those that its peer has sent to this head
+    events: list[e.Event]
+
+    def frame(self, event: e.Event) -> Frame:
+        place = next(at for at, one in enumerate(self.events, 1) if one is event)
+        return Frame(self.number, place, len(self.events))
+
 
 class OwnedFact(NamedTuple):
     """An event, with the peer that it comes from."""
 
     owner: str  # the peer that sent it; empty: ours
     event: e.Event
+    message: ReceivedMessage | None = None  # that it came in
 
 
 class Engine(threading.Thread):
@@ -125,6 +162,7 @@ class Engine(threading.Thread):
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()  # backends whose messages are being applied
         self._of_tuner: deque[OwnedFact] = deque()
+        self._messages: dict[str, int] = {}  # of each peer so far
         self._abandon = False
 
     def post(self, event: e.Event) -> None:
@@ -202,14 +240,20 @@ class Engine(threading.Thread):
                     continue
                 if owner == "tuner":
                     events = self._tuner.receive(payload)
-                    self._of_tuner.extend(OwnedFact(owner, event) for event in events)
+                    self._of_tuner.extend(self._framed(owner, events))
                     continue
                 events = self._backends[owner].receive(payload)
-                facts.extend(OwnedFact(owner, event) for event in events)
+                facts.extend(self._framed(owner, events))
                 self._heard.add(owner)
             except ProtocolError as error:
                 self._watcher.peer_fault(owner, error)
         return facts
+
+    def _framed(self, owner: str, events: list[e.Event]) -> list[OwnedFact]:
+        """The facts of a peer's next message."""
+        number = self._messages[owner] = self._messages.get(owner, 0) + 1
+        message = ReceivedMessage(number, events)
+        return [OwnedFact(owner, event, message) for event in events]
 
     def _check_peers(self) -> list[OwnedFact]:
         if self._compactor is not None:
@@ -235,7 +279,7 @@ class Engine(threading.Thread):
         durable = False
         at = self._clock()
         self._catch_up(facts)
-        for owner, event in _with_what_judges(state, facts):
+        for owner, event, message in _with_what_judges(state, facts):
             row = e.CATALOGUE[type(event)]
             worker = worker_of(state.trials, event)
             if owner and _origin_of(owner) not in row.by:
@@ -248,10 +292,16 @@ class Engine(threading.Thread):
                 continue
             try:
                 step = apply(state, event, at)
-            except InvalidTransition as error:
-                if not owner:
+                if self._debug:
+                    check(state)
+            except (InvalidTransition, BrokenInvariant) as error:
+                entry = JournalEntry(at, event, worker=worker)
+                batch = tuple(entries)
+                frame = None if message is None else message.frame(event)
+                refused = RefusedEvent(error, owner, frame, entry, self._row, batch, state)
+                self._watcher.refused(refused)
+                if not refused.is_peers_fault:
                     raise
-                self._watcher.peer_fault(owner, error)
                 continue
             if isinstance(event, e.StacksReported):
                 self._watcher.stacks(event.stacks)
@@ -262,8 +312,6 @@ class Engine(threading.Thread):
             entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or row.durable or _binds(step.actions)
-            if self._debug:
-                check(state)
         before = self._row
         failpoint("engine.batch.applied")
         self._commit(entries, durable=durable)
@@ -354,8 +402,9 @@ def _with_what_judges(state: State, facts: Iterable[OwnedFact]) -> Iterator[Owne
     """The facts, and before each that ends an attempt the metrics that it is judged by and that are
     in no row. Lazy: the metrics are asked for when the facts before them are applied."""
     for fact in facts:
-        for metric in judged_by(state, fact.event):
-            yield OwnedFact("", metric)
+        if type(fact.event) in ENDS_OF_ATTEMPTS:
+            for metric in judged_by(state, fact.event):
+                yield OwnedFact("", metric)
         yield fact
 
 

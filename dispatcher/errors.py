@@ -93,4 +93,8 @@ class InvalidTransition(InternalError):
 
 
 class BrokenInvariant(InternalError):
-    """Raised when the state contradicts itself."""
+    """Raised when the state contradicts itself; ``trial`` is the one whose record does, if any."""
+
+    def __init__(self, message: str, *, trial: int | None = None) -> None:
+        super().__init__(message)
+        self.trial = trial

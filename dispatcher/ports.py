@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from dispatcher.core.actions import TunerAction, WorkerAction
 from dispatcher.core.events import Event
 from dispatcher.core.model import State, Trial
+from dispatcher.errors import InternalError, InvalidTransition
 
 
 class JournalEntry(NamedTuple):
@@ -30,6 +31,31 @@ class JournalRow(NamedTuple):
     number: int
     at: float
     event: Event
+
+
+class Frame(NamedTuple):
+    """The place of an event: in which message of its peer, and which one of how many there."""
+
+    message: int
+    place: int
+    many: int
+
+
+class RefusedEvent(NamedTuple):
+    """An event that the core has refused, with what came before it."""
+
+    error: InternalError
+    owner: str  # the peer that sent it; empty: this head
+    frame: Frame | None  # None: it came in no message
+    entry: JournalEntry
+    row: int  # the newest row that is committed
+    batch: tuple[JournalEntry, ...]  # applied behind that row, and in no row yet
+    state: State  # as it met the event
+
+    @property
+    def is_peers_fault(self) -> bool:
+        """Whether the peer is to blame, which it is not for a state that contradicts itself."""
+        return bool(self.owner) and isinstance(self.error, InvalidTransition)
 
 
 class Snapshot(NamedTuple):

@@ -18,7 +18,7 @@ import msgspec
 from dispatcher.codec import UNREADABLE
 from dispatcher.core import State
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import Trial, TrialState, Worker
+from dispatcher.core.model import Trial, Worker
 from dispatcher.core.queue_classes import group_queue
 from dispatcher.errors import ProtocolError
 
@@ -38,10 +38,6 @@ _STORED_NAMES: Final = {
 #: Was a list before 0.2.
 _QUEUED: Final = "queued"
 _WORKERS: Final = "workers"
-
-#: Fields that a metric sets on the record of a running attempt. They have no meaning afterwards,
-#: and a metric leaves no row in the journal.
-_OF_RUNNING: Final = {"last_seq": 0, "last_intermediate": None}
 
 
 def _default(field: Any) -> Any:
@@ -97,22 +93,14 @@ def encode_state(state: State) -> Iterator[bytes]:
     before the last part is taken.
     """
     values = {name: getattr(state, name) for name in _StoredState.__struct_fields__}
-    for_struct = _for_struct[Worker]
+    of_trial, of_worker = _for_struct[Trial], _for_struct[Worker]
     values[_WORKERS] = {
-        name: _StoredWorker(*for_struct(worker)) for name, worker in state.workers.items()
+        name: _StoredWorker(*of_worker(worker)) for name, worker in state.workers.items()
     }
     yield _encoder.encode(_StoredState(**values))
     trials = iter(state.trials.values())
     while some := list(itertools.islice(trials, TRIALS_A_PART)):
-        yield _encoder.encode([_stored(trial) for trial in some])
-
-
-def _stored(trial: Trial) -> Any:
-    one = _StoredTrial(*_for_struct[Trial](trial))
-    if trial.state is not TrialState.RUNNING:
-        for name, value in _OF_RUNNING.items():
-            setattr(one, name, value)
-    return one
+        yield _encoder.encode([_StoredTrial(*of_trial(trial)) for trial in some])
 
 
 def decode_state(parts: Iterable[bytes]) -> State:
@@ -125,18 +113,18 @@ def decode_state(parts: Iterable[bytes]) -> State:
     try:
         first, *others = parts
         stored = _decoder.decode(first)
-        trials = {
-            one.id: Trial(*of_trial(one)) for part in others for one in _trials_decoder.decode(part)
-        }
+        stored_trials = {one.id: one for part in others for one in _trials_decoder.decode(part)}
     except UNREADABLE as error:
         raise ProtocolError(f"malformed state: {error}") from error
     values = {name: getattr(stored, name) for name in _StoredState.__struct_fields__}
     values[_QUEUED] = dict.fromkeys(values[_QUEUED])
     of_worker = _for_dataclass[Worker]
     values[_WORKERS] = {name: Worker(*of_worker(one)) for name, one in stored.workers.items()}
+    if not stored.came:  # older states have no count: the order of the queue is all there is
+        values["came"] = len(values[_QUEUED])
+        for place, number in enumerate(values[_QUEUED], 1):
+            stored_trials[number].place = place
+    trials = {number: Trial(*of_trial(one)) for number, one in stored_trials.items()}
     state = State(**values, trials=trials)
-    if not state.came:  # older states have no count: the order of the queue is all there is
-        for place, number in enumerate(state.queued, 1):
-            state.trials[number].place = state.came = place
     state.queue_classes = group_queue(state)
     return state

@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 20
 
 
 def main() -> int:
-    """See above. Returns the exit code."""
+    """Answer one request. Returns the exit code."""
     try:
         try:
             document = json.loads(sys.stdin.buffer.read(_MOST_BYTES))

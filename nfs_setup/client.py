@@ -5,19 +5,20 @@ from __future__ import annotations
 import posixpath
 import re
 
-from nfs_setup import rpcbind, units
+from nfs_setup import units
 from nfs_setup.distro import distro_of
 from nfs_setup.errors import MachineRefuses, RequestRefused
+from nfs_setup.exports import flavours
 from nfs_setup.host import Host
-from nfs_setup.mount_options import explained, mount_options
 from nfs_setup.mount_table import mount_at
+from nfs_setup.mounts import READER_PATIENCE_S
+from nfs_setup.nfs3 import Nfs3
 from nfs_setup.paths import checked_path, escaped, is_host_name, refuse_unsafe
 from nfs_setup.report import Report
 from nfs_setup.request import ClientRequest
 from nfs_setup.services import services_of
 from nfs_setup.step import Step
-from nfs_setup.step_check import Check
-from nfs_setup.step_commands import Commands
+from nfs_setup.step_commands import Check, Commands
 from nfs_setup.step_file import MarkedLines, WriteFile
 from nfs_setup.step_folder import Folder
 from nfs_setup.step_mount import MountShare, refuse_other
@@ -30,7 +31,7 @@ _ADDRESS = re.compile(r"\[[0-9a-fA-F:.]+\]|[0-9.]+")
 
 
 def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Step]:
-    """The steps for a request on this machine, and the reason of each option in the report.
+    """Return the steps for a request on this machine; the report gets the reason of each option.
 
     Args:
         host: the machine that mounts.
@@ -57,10 +58,11 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
     if not request.dry_run:  # a plan may be made elsewhere
         _refuse_unknown(host, source)
     distro, services = distro_of(host), services_of(host)
+    nfs3 = Nfs3(host, distro, services, report)
     first: list[Step] = [
-        *rpcbind.before_packages(host, services, report),
+        *nfs3.rpcbind_before_packages(),
         Packages(distro, distro.client_packages),
-        *rpcbind.after_packages(host, distro, services, report, server=False),
+        *nfs3.rpcbind_after_packages(server=False),
         Folder(point),
     ]
     if last == "automount":
@@ -77,7 +79,7 @@ def client_steps(host: Host, request: ClientRequest, report: Report) -> list[Ste
 
 
 def checked_source(text: str) -> str:
-    """``server:/path``, the server by name, address or [IPv6 address].
+    """Check and return ``server:/path``: the server by name, address or [IPv6 address].
 
     Raises:
         RequestRefused: for anything else.
@@ -98,7 +100,7 @@ def _escaped_source(source: str) -> str:
 
 
 def _refuse_unknown(host: Host, source: str) -> None:
-    """mount would say 'Resource temporarily unavailable'."""
+    """Refuse a server without an address; mount would say 'Resource temporarily unavailable'."""
     server = source.partition(":/")[0]
     if not _ADDRESS.fullmatch(server) and not host.run(["getent", "ahosts", server]).ok:
         raise MachineRefuses(
@@ -153,7 +155,7 @@ def _automount(source: str, point: str, options: tuple[str, ...]) -> list[Step]:
 
 
 def _looked_at(host: Host, source: str, point: str) -> str:
-    """Look into the folder, which mounts it; what is wrong, or nothing."""
+    """Look into the folder, which mounts it. Returns what is wrong, or an empty text."""
     there = mount_at(host, point)
     if there is None and units.waits_at(host, point):
         host.run(["ls", "-d", "--", posixpath.join(point, ".")], limit_s=60.0)
@@ -161,3 +163,66 @@ def _looked_at(host: Host, source: str, point: str) -> str:
     if there is None or there.device != source:
         return "it is not mounted"
     return ""
+
+
+_VERSIONS = ("4", "4.0", "4.1", "4.2")
+
+#: What each option is for, by its name; ``bequeath nfs client`` prints those that it uses.
+WHY: dict[str, str] = {
+    "vers": "4.2 has server-side copy and sparse files, and needs one port; said so that no "
+    "older one is agreed on silently",
+    "proto": "TCP, also where something in between would prefer otherwise",
+    "hard": "while the server is away programs wait; 'soft' would hand them errors, and half "
+    "a file",
+    "sec": "how users are known to the server; 'sys' believes their numbers, 'krb5p' proves "
+    "and encrypts",
+    "nosuid": "no program on the share runs as somebody else than who starts it",
+    "nodev": "no file on the share is a door to a device of this machine",
+    "noexec": "no program on the share can be started (trial code must lie elsewhere)",
+    "noatime": "reading does not write",
+    "nconnect": "several connections, so that one big file does not hold up all others; the "
+    "first mount from a server decides for all of them",
+    "actimeo": "for how many seconds attributes may be old, and so how long a child may wait for "
+    f"weights that are there; less than {READER_PATIENCE_S}",
+    "_netdev": "it is mounted after the network is up",
+    "nofail": "this machine boots without the server",
+    "ro": "nothing here can write to the share",
+}
+
+
+def mount_options(request: ClientRequest) -> tuple[str, ...]:
+    """Return the options of the mount for a request, in the order they are explained in.
+
+    Raises:
+        RequestRefused: for a value that NFS does not have, or that costs results.
+    """
+    if request.version not in _VERSIONS:
+        raise RequestRefused(
+            "is no version that is set up here",
+            where=f"NFS version {request.version!r}",
+            hint=f"it is one of {', '.join(_VERSIONS)}; mount NFSv3 by hand where it must be",
+        )
+    sec = flavours(request.sec)
+    if len(sec) != 1:
+        raise RequestRefused("a mount has one", where=f"sec {request.sec!r}")
+    if not 1 <= request.nconnect <= 16:
+        raise RequestRefused("is not between 1 and 16", where=f"nconnect {request.nconnect}")
+    if request.actimeo < 0 or request.actimeo >= READER_PATIENCE_S:
+        raise RequestRefused(
+            f"a child could wait that long for weights of a parent that has ended; "
+            f"it has to be less than {READER_PATIENCE_S} s",
+            where=f"actimeo {request.actimeo}",
+            hint="take 60 or less, or leave it out",
+        )
+    found = ["ro"] if request.read_only else []
+    found += [f"vers={request.version}", "proto=tcp", "hard", f"sec={sec[0]}", "nosuid", "nodev"]
+    found += [] if request.exec_allowed else ["noexec"]
+    found += [] if request.atime else ["noatime"]
+    found += [f"nconnect={request.nconnect}"] if request.nconnect > 1 else []
+    found += [f"actimeo={request.actimeo}"] if request.actimeo else []
+    return tuple(found)
+
+
+def explained(options: tuple[str, ...]) -> dict[str, str]:
+    """Return each option with its reason."""
+    return {o: WHY[re.split("[=.]", o, maxsplit=1)[0]] for o in options}

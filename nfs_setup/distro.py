@@ -11,7 +11,7 @@ from nfs_setup.host import Host
 
 @dataclass(frozen=True)
 class Distro:
-    """A family: what to install, how, and what its services are called."""
+    """A family of systems: what to install, how, and what its services are called."""
 
     family: str
     server_packages: tuple[str, ...]
@@ -68,7 +68,7 @@ _BUSY = ("could not get lock", "is locked by", "waiting for process with pid", "
 
 
 def distro_of(host: Host) -> Distro:
-    """The family of a machine.
+    """Return the family of a machine.
 
     Raises:
         MachineRefuses: for one that is not in the table.
@@ -99,7 +99,7 @@ def _parts(value: str) -> list[str]:
 
 
 def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[str]:
-    """The packages that are installed.
+    """Return the packages that are installed.
 
     Args:
         host: the machine that is asked.
@@ -110,7 +110,7 @@ def installed(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> set[st
 
 
 def states(host: Host, distro: Distro, names: tuple[str, ...] = ()) -> dict[str, str]:
-    """The state of each package that is there at all, by its name.
+    """Return the state of each package that is there at all, by its name.
 
     Args:
         host: the machine that is asked.

@@ -37,7 +37,7 @@ class Client:
 
 
 def client(text: str, *, wildcards: bool = False, everybody: bool = False) -> Client:
-    """A host name, an address, a network (``10.0.0.0/24``) or a netgroup (``@name``).
+    """Check a host name, an address, a network (``10.0.0.0/24``) or a netgroup (``@name``).
 
     Args:
         text: what was asked for.
@@ -116,7 +116,7 @@ class Options:
     fsid: str = ""  # for file systems that have no lasting name of their own
 
     def text(self) -> str:
-        """The options as exports(5) writes them, all explicit: defaults have changed before."""
+        """Return the options for exports(5), all explicit: defaults have changed before."""
         parts = [
             "ro" if self.read_only else "rw",
             "sync" if self.sync else "async",
@@ -132,7 +132,7 @@ class Options:
 
 
 def flavours(text: str) -> tuple[str, ...]:
-    """``krb5p:krb5i`` → its parts, in the order of preference.
+    """Split ``krb5p:krb5i`` into its parts, in the order of preference.
 
     Raises:
         RequestRefused: for a flavour that nfs(5) does not have.
@@ -146,14 +146,14 @@ def flavours(text: str) -> tuple[str, ...]:
 
 
 def file_of(path: str) -> str:
-    """Our own file for a share. exportfs(8) reads names that end in ``.exports`` only."""
+    """Return our own file for a share. exportfs(8) reads names that end in ``.exports`` only."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[:60]
     digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{FOLDER}/bequeath-{plain}-{digest}.exports"
 
 
 def text_of(path: str, clients: Sequence[Client], options: Options) -> str:
-    """The whole of our file: one line, whatever the path is called.
+    """Return the content of our file: one line, whatever the path is called.
 
     Args:
         path: the folder, absolute.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nfs_setup.exports import FOLDER
-from nfs_setup.host import Files
+from nfs_setup.host import Files, Host
 
 _OCTAL = frozenset(b"01234567")
 _BLANK = frozenset(b" \t\n\r\v\f")
@@ -17,7 +17,7 @@ _BLANK = frozenset(b" \t\n\r\v\f")
 
 @dataclass(frozen=True)
 class Export:
-    """One folder for one client. Everything is bytes turned to text as file names are."""
+    """One folder for one client. All texts are bytes decoded as file names are."""
 
     path: str
     client: str
@@ -26,7 +26,7 @@ class Export:
 
 
 def read_exports(content: bytes) -> list[Export]:
-    """All exports of one file."""
+    """Return all exports of one file."""
     found = []
     for number, words in _lines(content):
         if not words:
@@ -44,7 +44,7 @@ def read_exports(content: bytes) -> list[Export]:
 
 
 def exporters(files: Files, path: str, but: str) -> list[str]:
-    """``file:line`` of each entry for a folder.
+    """Return ``file:line`` of each entry for a folder.
 
     Args:
         files: the machine's files.
@@ -63,7 +63,7 @@ def exporters(files: Files, path: str, but: str) -> list[str]:
 
 
 def _lines(content: bytes) -> list[tuple[int, list[bytes]]]:
-    """Words by entry, with the line each begins on; a backslash joins lines."""
+    """Return the words of each entry, and the line it begins on; a backslash joins lines."""
     found: list[tuple[int, list[bytes]]] = []
     words: list[bytes] = []
     word = bytearray()
@@ -106,3 +106,8 @@ def _lines(content: bytes) -> list[tuple[int, list[bytes]]]:
         words.append(bytes(word))
     found.append((began, words))
     return found
+
+
+def exported(host: Host) -> list[str]:
+    """Return the folders that are exported right now."""
+    return sorted({e.path for e in read_exports(host.run(["exportfs", "-s"]).out.encode())})

@@ -14,7 +14,7 @@ _UNNAMED = "CLIENT-ADDRESS"
 
 
 def kind_of(host: Host) -> str:
-    """``firewalld`` or ``ufw`` if it is on, else an empty text."""
+    """Return ``firewalld`` or ``ufw`` if it is on, else an empty text."""
     if host.run(["firewall-cmd", "--state"]).ok:
         return "firewalld"
     status = host.run(["ufw", "status"])
@@ -22,7 +22,7 @@ def kind_of(host: Host) -> str:
 
 
 def rules(kind: str, clients: Sequence[Client]) -> list[str]:
-    """The commands a person would type. A client without an address leaves a gap to fill."""
+    """Return the commands a person would type. A client without an address leaves a gap to fill."""
     found: list[str] = []
     for client in clients:
         network = client.network or _UNNAMED
@@ -39,7 +39,7 @@ def rules(kind: str, clients: Sequence[Client]) -> list[str]:
 
 
 def steps(kind: str, clients: Sequence[Client]) -> list[Commands]:
-    """One step per network; clients that are names have to be opened by hand."""
+    """Return a step for each network; for clients that are names, rules are made by hand."""
     found = []
     for client in clients:
         if client.network and kind == "firewalld":

@@ -52,10 +52,10 @@ class Files(Protocol):
     """The file system. Paths are absolute; ``OSError`` where the system says no."""
 
     def stat(self, path: str) -> Stat | None:
-        """Kind, mode and owner of a path; None if nothing is there."""
+        """Return kind, mode and owner of a path; None if nothing is there."""
 
     def read(self, path: str) -> bytes | None:
-        """All of a file, :data:`MOST_BYTES` at most; None if there is none."""
+        """Return all of a file, :data:`MOST_BYTES` at most; None if there is none."""
 
     def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
         """Replace a file in one go, durably: other processes see the old or the new one.
@@ -92,17 +92,17 @@ class Files(Protocol):
         """
 
     def why_movable(self, path: str) -> str:
-        """Why others than root could put something else at a path, there or not yet; empty if
-        they cannot."""
+        """Return why others than root could put something else at a path, there or not yet;
+        empty if they cannot."""
 
     def names(self, path: str) -> list[str]:
-        """Names in a folder, sorted; empty if there is none."""
+        """Return the names in a folder, sorted; empty if there is none."""
 
     def make_link(self, path: str, target: str) -> None:
         """Make a symbolic link where nothing is."""
 
     def link(self, path: str) -> str | None:
-        """The target of a symbolic link; None if it is none."""
+        """Return the target of a symbolic link; None if it is none."""
 
 
 class Host(Files, Protocol):
@@ -124,5 +124,8 @@ class Host(Files, Protocol):
         """Whether it may change the system."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Only one process at a time changes this machine. :class:`MachineRefuses` if another
-        one does already."""
+        """Hold the lock of this machine, which only one process at a time changes.
+
+        Raises:
+            MachineRefuses: if another one does already.
+        """

@@ -54,18 +54,18 @@ class Ledger:
             self.runs = _parsed(content)
 
     def begin(self, verb: str, target: str) -> Run:
-        """A new run; nothing is written before its first entry."""
+        """Return a new run; nothing is written before its first entry."""
         number = 1 + max((run.number for run in self.runs), default=0)
         run = Run(number, verb, target)
         self.runs.append(run)
         return run
 
     def interrupted(self) -> list[Run]:
-        """Runs that died on their way, the newest first."""
+        """Return the runs that died on their way, the newest first."""
         return [run for run in reversed(self.runs) if not run.complete]
 
     def save(self) -> None:
-        """Write it durably; remove it, and its folders, once there is nothing to undo."""
+        """Write the ledger durably; remove it and its folders once there is nothing to undo."""
         runs = [run for run in self.runs if run.entries]
         if not runs:
             self._clear()
@@ -75,7 +75,7 @@ class Ledger:
         self._host.write(FILE, json.dumps(document, indent=1).encode() + b"\n", 0o600)
 
     def keep(self, content: bytes) -> str:
-        """Keep a content byte for byte; returns the name to ask for it by."""
+        """Keep a content byte for byte. Returns the name to ask for it by."""
         name = hashlib.sha256(content).hexdigest()
         if self._host.read(f"{FOLDER}/{name}") != content:
             self._make_folders()
@@ -83,7 +83,7 @@ class Ledger:
         return name
 
     def kept(self, name: str) -> bytes:
-        """The content that was kept under a name.
+        """Return the content that was kept under a name.
 
         Raises:
             MachineRefuses: if somebody removed or changed it.
@@ -122,7 +122,7 @@ def _plain(run: Run) -> dict[str, Any]:
 
 
 def _plain_entry(entry: Entry) -> dict[str, Any]:
-    """An entry as the file has it, where its title has been called ``words`` from the start."""
+    """Return an entry as the file has it, which has called its title ``words`` from the start."""
     return {{"title": "words"}.get(name, name): value for name, value in vars(entry).items()}
 
 

@@ -39,7 +39,7 @@ class LocalHost:
         return self._root + path
 
     def stat(self, path: str) -> Stat | None:
-        """Kind, mode and owner of a path; None if nothing is there."""
+        """Return kind, mode and owner of a path; None if nothing is there."""
         try:
             found = os.lstat(self._at(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -53,7 +53,7 @@ class LocalHost:
         return Stat(kind, stat_bits.S_IMODE(found.st_mode), found.st_uid, found.st_gid)
 
     def read(self, path: str) -> bytes | None:
-        """All of a file, or None."""
+        """Return all of a file, or None."""
         try:
             with open(self._at(path), "rb") as file:
                 content = file.read(MOST_BYTES + 1)
@@ -106,11 +106,11 @@ class LocalHost:
         walk.set_owner(path, mode, uid, gid, root=self._root, trusted=self._trusted)
 
     def why_movable(self, path: str) -> str:
-        """Why others than root could put something else at a path; empty if they cannot."""
+        """Return why others than root could put something else at a path; empty if they cannot."""
         return walk.why_movable(path, root=self._root, trusted=self._trusted)
 
     def names(self, path: str) -> list[str]:
-        """Names in a folder, sorted."""
+        """Return the names in a folder, sorted."""
         try:
             return sorted(os.listdir(self._at(path)))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -121,7 +121,7 @@ class LocalHost:
         os.symlink(target, self._at(path))
 
     def link(self, path: str) -> str | None:
-        """The target of a link, or None; links of other people's processes count as none."""
+        """Return the target of a link, or None; links of other people's processes count as none."""
         try:
             return os.readlink(self._at(path))
         except OSError:
@@ -194,7 +194,7 @@ class LocalHost:
 
 
 def _copy_attributes(old: str, new: str) -> None:
-    """Extended attributes of the file that is replaced, as far as they can be set."""
+    """Copy the extended attributes of the file that is replaced, as far as they can be set."""
     with contextlib.suppress(OSError):
         for name in os.listxattr(old, follow_symlinks=False):
             with contextlib.suppress(OSError):

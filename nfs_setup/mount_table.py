@@ -13,7 +13,7 @@ _MOST_NAMED = 5
 
 
 def mounts(files: Files) -> list[Mount]:
-    """All mounts, the oldest first. A mount over another hides it and comes later."""
+    """Return all mounts, the oldest first. A mount over another hides it and comes later."""
     found = []
     for line in (files.read("/proc/self/mountinfo") or b"").decode("utf-8", "replace").splitlines():
         before, _, after = line.partition(" - ")
@@ -27,13 +27,13 @@ def mounts(files: Files) -> list[Mount]:
 
 
 def mount_at(files: Files, point: str) -> Mount | None:
-    """The mount that is seen exactly there; a waiting automount does not count."""
+    """Return the mount that is seen exactly there; a waiting automount does not count."""
     found = [m for m in mounts(files) if m.point == point and m.kind != "autofs"]
     return found[-1] if found else None
 
 
 def mount_above(files: Files, path: str) -> Mount | None:
-    """The mount that a path lies on, there or not yet."""
+    """Return the mount that a path lies on, there or not yet."""
     best: Mount | None = None
     for mount in mounts(files):
         below = path == mount.point or path.startswith(mount.point.rstrip("/") + "/")
@@ -43,7 +43,7 @@ def mount_above(files: Files, path: str) -> Mount | None:
 
 
 def users_of(files: Files, point: str) -> list[str]:
-    """``PID (name)`` of processes with a file, a program or their folder on a mount.
+    """Return ``PID (name)`` of processes with a file, a program or their folder on a mount.
 
     Sees all of them as root, one's own otherwise. Never touches the mount itself, which may
     hang.
@@ -60,7 +60,7 @@ def users_of(files: Files, point: str) -> list[str]:
 
 
 def named(users: list[str]) -> str:
-    """A few of many, in words."""
+    """Return a text that names a few of many users."""
     more = len(users) - _MOST_NAMED
     return ", ".join(users[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -71,7 +71,7 @@ def _maps(files: Files, pid: str, point: str) -> bool:
 
 
 def _text(files: Files, path: str) -> str:
-    """A file of a process; empty if it has ended meanwhile or may not be read."""
+    """Return a file of a process; empty if it has ended meanwhile or may not be read."""
     try:
         return (files.read(path) or b"").decode("utf-8", "replace")
     except (OSError, SetupError):

@@ -40,7 +40,7 @@ class Mount:
         return self.kind in _NFS
 
     def option(self, name: str) -> str | None:
-        """The value of ``name=value``; an empty text for a bare option; None if absent."""
+        """Return the value of ``name=value``; an empty text for a bare option; None if absent."""
         for option in self.options:
             key, _, value = option.partition("=")
             if key == name:
@@ -57,7 +57,7 @@ class Advice:
 
 
 def mount_of(path: Path) -> Mount | None:
-    """The mount nearest above ``path``, which need not exist yet; None if none is listed."""
+    """Return the mount nearest above ``path``, which need not exist yet; None if none is listed."""
     import psutil
 
     real = os.path.realpath(path)
@@ -71,13 +71,13 @@ def mount_of(path: Path) -> Mount | None:
 
 
 def reader_patience_s(mount: Mount) -> float:
-    """Seconds that readers of weights wait on this mount for what was announced."""
+    """Return the seconds that readers of weights wait on this mount for what was announced."""
     cached = _cached_s(mount) + _MARGIN_S if mount.is_nfs else 0
     return float(max(READER_PATIENCE_S, cached))
 
 
 def advice_on(mount: Mount) -> tuple[Advice, ...]:
-    """Advice to heed before weights are kept there; empty if all is well."""
+    """Return advice to heed before weights are kept there; empty if all is well."""
     found: list[Advice] = []
     if mount.option("ro") is not None:
         found.append(Advice("trouble", "it is mounted read-only: no trial can save weights"))

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 
 
 def checked_path(text: str, what: str) -> str:
-    """An absolute path in its one spelling, without what no configuration file can hold.
+    """Return an absolute path in its one spelling, without what no configuration file can hold.
 
     Raises:
         RequestRefused: naming ``what`` and the reason.
@@ -53,7 +53,7 @@ def checked_path(text: str, what: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """A checked path as one word of exports(5) and fstab(5).
+    """Return a checked path as one word of exports(5) and fstab(5).
 
     >>> escaped("/srv/my weights")
     '/srv/my\\\\040weights'
@@ -68,8 +68,9 @@ def is_host_name(text: str) -> bool:
 
 
 def refuse_unsafe(files: Files, path: str, what: str) -> None:
-    """Each folder on the way must be one itself, and one in which root alone can rename: what is
-    exported or mounted over is exactly what was named, and stays it. Missing ones are fine.
+    """Refuse a path with a link or a file on its way, or a folder in which others than root can
+    rename: what is exported or mounted over is exactly what was named, and stays so. Missing
+    folders are fine.
 
     Args:
         files: the machine's files.

@@ -45,7 +45,7 @@ class Report:
             self.notes.append(Note(level, text))
 
     def plain(self) -> dict[str, Any]:
-        """The report as JSON has it."""
+        """Return the report as JSON has it."""
         facts = asdict(self)
         first = {name: facts.pop(name) for name in ("verb", "target", "dry_run")}
         return {**first, "changed": self.changed, **facts}

@@ -81,7 +81,7 @@ _R = TypeVar("_R")
 
 
 def request_of(document: Any) -> Request:
-    """``{"verb": "client", …}`` → the request. What comes from elsewhere is not trusted.
+    """Turn ``{"verb": "client", …}`` into the request. What comes from elsewhere is not trusted.
 
     Raises:
         RequestRefused: for an unknown verb or key, or a value of the wrong type.

@@ -5,34 +5,25 @@ from __future__ import annotations
 import re
 import uuid
 
-from nfs_setup import accounts, exports, firewall, rpcbind
+from nfs_setup import exports, firewall
 from nfs_setup.distro import Distro, distro_of
 from nfs_setup.errors import MachineRefuses, RequestRefused
-from nfs_setup.exports_reader import exporters, read_exports
+from nfs_setup.exports_reader import exported, exporters, read_exports
 from nfs_setup.host import Host
 from nfs_setup.mount_table import mount_above
 from nfs_setup.mounts import Mount
+from nfs_setup.nfs3 import Nfs3
 from nfs_setup.paths import checked_path, refuse_unsafe
 from nfs_setup.report import Report
 from nfs_setup.request import ServerRequest
-from nfs_setup.services import Services, nfsd_threads, services_of
+from nfs_setup.services import Services, services_of
 from nfs_setup.step import Step
-from nfs_setup.step_check import Check
-from nfs_setup.step_commands import Commands
+from nfs_setup.step_commands import Check
 from nfs_setup.step_file import WriteFile
-from nfs_setup.step_folder import Folder
+from nfs_setup.step_folder import Folder, group_id, user_ids
 from nfs_setup.step_packages import Packages
 from nfs_setup.step_service import Service
 from nfs_setup.walk import MODE_BITS
-
-CONF = "/etc/nfs.conf.d/bequeath.conf"
-
-_CONF_TEXT = """\
-# Written by 'bequeath nfs server'; 'bequeath nfs undo' removes it.
-# NFSv4 needs one port and no rpcbind. NFSv3 believes more and needs more open.
-[nfsd]
-vers3=n
-"""
 
 #: Trials of one group share the folder: what is made in it belongs to that group, too.
 _MODE = "2770"
@@ -42,7 +33,7 @@ _NETWORK = frozenset({"nfs", "nfs4"})
 
 
 def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Step]:
-    """The steps for a request on this machine, and notes on it in the report. Changes nothing.
+    """Return the steps for a request on this machine; the report gets notes. Changes nothing.
 
     Args:
         host: the machine that exports.
@@ -68,16 +59,20 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
         )
     text = exports.text_of(path, clients, options)
     _read_back(text, path, [client.word for client in clients])
-    serving = nfsd_threads(host) > 0
+    folder, service = _folder(host, request, path), _service_name(distro, services)
+    nfs3 = Nfs3(host, distro, services, report)
+    off = not nfs3.stays(request.nfs3)
     return [
-        _folder(host, request, path),
+        folder,
         Folder(exports.FOLDER, shared=True),
-        *_version_files(host, request, services, report, serving),
+        *([*nfs3.configuration(), *nfs3.rpcbind_before_packages()] if off else []),
         # Packages start their server as they are installed: what it may do is written before.
         WriteFile(file, text, reload=("exportfs", "-ra")),
         Packages(distro, distro.server_packages),
-        *_version_steps(host, request, distro, services, report, serving),
-        Service(services, _name(distro, services)),
+        *([nfs3.check()] if off else []),
+        *nfs3.rpcbind_after_packages(server=True),
+        *([nfs3.restart(service)] if off else []),
+        Service(services, service),
         Check(
             f"{path} is exported",
             lambda host: "" if path in exported(host) else "exportfs does not list it",
@@ -85,20 +80,6 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
         ),
         *_firewall(host, request, clients, report),
     ]
-
-
-def exported(host: Host) -> list[str]:
-    """The folders that are exported right now."""
-    return sorted({e.path for e in read_exports(host.run(["exportfs", "-s"]).out.encode())})
-
-
-def versions(host: Host) -> dict[str, bool]:
-    """NFS versions, and whether the running server speaks them (``{"3": False, "4.2": True}``)."""
-    try:
-        text = (host.read("/proc/fs/nfsd/versions") or b"").decode()
-    except OSError:
-        text = ""
-    return {word[1:]: word[0] == "+" for word in text.split()}
 
 
 def _clients(host: Host, request: ServerRequest, report: Report) -> list[exports.Client]:
@@ -195,9 +176,9 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
         raise RequestRefused("has set-uid, which no folder needs", where=f"mode {mode}", hint=hint)
     uid, gid = (there.uid, there.gid) if there else (0, 0)
     if owner:
-        uid, gid = accounts.user(host, owner)
+        uid, gid = user_ids(host, owner)
     if group:
-        gid = accounts.group(host, group)
+        gid = group_id(host, group)
     owner_text = f"owner {owner or uid} ({uid}), group {group or gid} ({gid})"
     return Folder(path, int(mode, 8), uid, gid, adopt=True, owner_text=owner_text)
 
@@ -209,72 +190,7 @@ def _read_back(text: str, path: str, clients: list[str]) -> None:
         raise AssertionError(f"exports of {path!r} would be read as {found}")
 
 
-def _leaves_v3(host: Host, request: ServerRequest, report: Report, serving: bool) -> bool:
-    """Whether NFSv3 stays as it is, since it was asked for or since others depend on it."""
-    if request.nfs3:
-        report.note("NFSv3 and rpcbind are left as they are (--nfs3)")
-        return True
-    if serving and versions(host).get("3") and host.read(CONF) is None:
-        foreign = [path for path in exported(host) if host.read(exports.file_of(path)) is None]
-        if foreign:
-            report.note(
-                f"NFSv3 stays on: this machine serves {', '.join(foreign)} already, perhaps to "
-                f"clients that need it; turn it off with 'vers3=n' below [nfsd] in /etc/nfs.conf",
-                "warning",
-            )
-            return True
-    return False
-
-
-def _version_files(
-    host: Host, request: ServerRequest, services: Services, report: Report, serving: bool
-) -> list[Step]:
-    if _leaves_v3(host, request, report, serving):
-        return []
-    return [
-        Folder("/etc/nfs.conf.d", shared=True),
-        WriteFile(CONF, _CONF_TEXT, shared=True),
-        *rpcbind.before_packages(host, services, report),
-    ]
-
-
-def _version_steps(
-    host: Host,
-    request: ServerRequest,
-    distro: Distro,
-    services: Services,
-    report: Report,
-    serving: bool,
-) -> list[Step]:
-    found: list[Step] = []
-    off = not _leaves_v3(host, request, report, serving)
-    if off:
-        found.append(
-            Check(
-                "NFSv3 is turned off by our file",
-                lambda host: (
-                    ""
-                    if host.run(["nfsconf", "--get", "nfsd", "vers3"]).out.strip() == "n"
-                    else f"this system's NFS reads no {CONF}"
-                ),
-                hint="upgrade nfs-utils, or leave NFSv3 as it is with --nfs3",
-            )
-        )
-    found += rpcbind.after_packages(host, distro, services, report, server=True)
-    if off:
-        name = _name(distro, services)
-        found.append(
-            Commands(
-                f"NFSv3 is off in the server that runs ({name} is restarted)",
-                lambda host: nfsd_threads(host) > 0 and versions(host).get("3", False),
-                do=services.restart(name),
-                shared=True,
-            )
-        )
-    return found
-
-
-def _name(distro: Distro, services: Services) -> str:
+def _service_name(distro: Distro, services: Services) -> str:
     if services.systemd:
         return distro.systemd_server
     if not distro.service_server:

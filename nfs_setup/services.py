@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from nfs_setup.host import Host
 
@@ -20,6 +20,9 @@ NFSD = "nfs-kernel-server"
 #: Commands, one after the other.
 Lines = tuple[tuple[str, ...], ...]
 
+#: Changes of a service. The last two are about the next boot.
+Verb = Literal["start", "stop", "restart", "enable", "disable"]
+
 
 @dataclass(frozen=True)
 class State:
@@ -30,27 +33,15 @@ class State:
 
 
 class Services(Protocol):
-    """Pure but for :meth:`state`: the others return the commands to run."""
+    """Manager of the services of a machine. :meth:`state` looks; :meth:`commands` is pure."""
 
     systemd: bool
 
     def state(self, host: Host, name: str) -> State:
-        """State of a service; one that is not installed is neither active nor enabled."""
+        """Return the state of a service; one that is not installed is off in both."""
 
-    def start(self, name: str) -> Lines:
-        """The commands that start it."""
-
-    def stop(self, name: str) -> Lines:
-        """The commands that stop it."""
-
-    def restart(self, name: str) -> Lines:
-        """The commands that start it anew."""
-
-    def enable(self, name: str) -> Lines:
-        """The commands that make it start at boot."""
-
-    def disable(self, name: str) -> Lines:
-        """The commands that keep it off at boot."""
+    def commands(self, verb: Verb, name: str) -> Lines:
+        """Return the commands that start or stop a service now, or have it start at boot or not."""
 
 
 class Systemd:
@@ -59,30 +50,14 @@ class Systemd:
     systemd = True
 
     def state(self, host: Host, name: str) -> State:
-        """State by what systemctl prints; its exit codes differ between versions."""
+        """Read what systemctl prints; its exit codes differ between versions."""
         active = host.run(["systemctl", "is-active", name]).out.strip()
         enabled = host.run(["systemctl", "is-enabled", name]).out.strip()
         return State(active in ("active", "reloading", "activating"), enabled.startswith("enabled"))
 
-    def start(self, name: str) -> Lines:
-        """The commands that start it."""
-        return (("systemctl", "start", name),)
-
-    def stop(self, name: str) -> Lines:
-        """The commands that stop it."""
-        return (("systemctl", "stop", name),)
-
-    def restart(self, name: str) -> Lines:
-        """The commands that start it anew."""
-        return (("systemctl", "restart", name),)
-
-    def enable(self, name: str) -> Lines:
-        """The commands that make it start at boot."""
-        return (("systemctl", "enable", name),)
-
-    def disable(self, name: str) -> Lines:
-        """The commands that keep it off at boot."""
-        return (("systemctl", "disable", name),)
+    def commands(self, verb: Verb, name: str) -> Lines:
+        """Return one command of ``systemctl``."""
+        return (("systemctl", verb, name),)
 
 
 class SysvInit:
@@ -91,7 +66,7 @@ class SysvInit:
     systemd = False
 
     def state(self, host: Host, name: str) -> State:
-        """Active by its script; enabled by a start link of Debian's own run level, or of boot."""
+        """Ask its script whether it runs; start links of Debian's run level or boot enable it."""
         if name == NFSD:
             # Its script calls a kernel without nfsd "running" in some versions: ask nfsd.
             active = nfsd_threads(host) > 0
@@ -102,41 +77,38 @@ class SysvInit:
         enabled = any(pattern.fullmatch(link) for link in links)
         return State(active, enabled)
 
-    def start(self, name: str) -> Lines:
-        """The commands that start it."""
-        return (("service", name, "start"),)
+    def commands(self, verb: Verb, name: str) -> Lines:
+        """Return commands of ``service`` and ``update-rc.d``.
 
-    def stop(self, name: str) -> Lines:
-        """The commands that stop it.
-
-        Debian's script looks for nfsd among programs and leaves its threads, which are the
-        kernel's; so those are ended as well.
+        Debian's script stops nfsd by looking for it among programs, and so leaves its threads,
+        which are the kernel's; those are ended as well.
         """
-        threads_off = (("rpc.nfsd", "0"),) if name == NFSD else ()
-        return (("service", name, "stop"), *threads_off)
-
-    def restart(self, name: str) -> Lines:
-        """The commands that start it anew."""
-        return (*self.stop(name), *self.start(name))
-
-    def enable(self, name: str) -> Lines:
-        """The commands that make it start at boot."""
-        return (("update-rc.d", name, "enable"),)
-
-    def disable(self, name: str) -> Lines:
-        """The commands that keep it off at boot."""
-        return (("update-rc.d", name, "disable"),)
+        if verb in ("enable", "disable"):
+            return (("update-rc.d", name, verb),)
+        if verb == "restart":
+            return (*self.commands("stop", name), *self.commands("start", name))
+        threads_off = (("rpc.nfsd", "0"),) if verb == "stop" and name == NFSD else ()
+        return (("service", name, verb), *threads_off)
 
 
 def services_of(host: Host) -> Services:
-    """The manager of this machine's services, by the test that systemd documents (sd_booted(3))."""
+    """Return the manager of this machine's services, by the test of sd_booted(3)."""
     booted = host.stat("/run/systemd/system")
     return Systemd() if booted is not None and booted.kind == "folder" else SysvInit()
 
 
 def nfsd_threads(host: Host) -> int:
-    """Number of threads of the kernel's NFS server; 0: it does not run."""
+    """Return the number of threads of the kernel's NFS server; 0: it does not run."""
     try:
         return int((host.read("/proc/fs/nfsd/threads") or b"0").strip() or b"0")
     except (OSError, ValueError):
         return 0
+
+
+def versions(host: Host) -> dict[str, bool]:
+    """Return NFS versions, and whether the server speaks them: ``{"3": False, "4.2": True}``."""
+    try:
+        text = (host.read("/proc/fs/nfsd/versions") or b"").decode()
+    except OSError:
+        text = ""
+    return {word[1:]: word[0] == "+" for word in text.split()}

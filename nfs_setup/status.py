@@ -6,20 +6,19 @@ from typing import Any
 
 from nfs_setup import exports
 from nfs_setup.errors import MachineRefuses
-from nfs_setup.exports_reader import read_exports
+from nfs_setup.exports_reader import exported, read_exports
 from nfs_setup.host import Host
 from nfs_setup.ledger import FOLDER, Ledger, Run
 from nfs_setup.mount_table import mount_at
 from nfs_setup.mounts import advice_on
 from nfs_setup.report import Report
-from nfs_setup.server import exported, versions
-from nfs_setup.services import nfsd_threads
+from nfs_setup.services import nfsd_threads, versions
 from nfs_setup.undo import clients_of
 from nfs_setup.units import waits_at
 
 
 def status(host: Host, report: Report) -> None:
-    """Fill in what stands. Notes name what is not as it was set up.
+    """Fill in how things stand. Notes name what is not as it was set up.
 
     Raises:
         MachineRefuses: if this is not root, which alone may read what was set up.

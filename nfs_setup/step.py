@@ -22,7 +22,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """The name it is undone by, see :mod:`nfs_setup.undoing`."""
+        """The name it is undone by, see :mod:`nfs_setup.transaction`."""
 
     @property
     def shared(self) -> bool:
@@ -33,14 +33,14 @@ class Step(Protocol):
         """The subject, for the line that reports it as there already."""
 
     def change(self, host: Host) -> Change | None:
-        """The change it would make; None if everything is so already. Changes nothing.
+        """Return the change it would make; None if everything is so already. Changes nothing.
 
         Raises:
             SetupError: if it cannot be done.
         """
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """All that undoing will need, as plain data; kept before the change is made."""
+        """Return all that undoing needs, as plain data; it is kept before the change is made."""
 
     def apply(self, host: Host) -> None:
         """Make the change.
@@ -50,4 +50,11 @@ class Step(Protocol):
         """
 
     def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Add to what was noted what could be known only now."""
+        """Add to the data of :meth:`before` what could be known only now."""
+
+
+class KnownBefore:
+    """Base of steps of which all is known before they are made."""
+
+    def after(self, host: Host, data: dict[str, Any]) -> None:
+        """Add nothing."""

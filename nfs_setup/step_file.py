@@ -10,11 +10,11 @@ from typing import Any
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 
 @dataclass(frozen=True)
-class WriteFile:
+class WriteFile(KnownBefore):
     """A file with this text and nothing else. ``reload`` runs after it changed, either way."""
 
     path: str
@@ -26,14 +26,14 @@ class WriteFile:
 
     @property
     def title(self) -> str:
-        """The file."""
+        """The path of the file."""
         return self.path
 
     def _wanted(self, old: bytes | None) -> bytes:
         return _bytes(self.text)
 
     def change(self, host: Host) -> Change | None:
-        """The diff."""
+        """Return the diff."""
         found = host.stat(self.path)
         if found is not None and found.kind != "file":
             text = f"is a {found.kind}, not a plain file"
@@ -48,7 +48,7 @@ class WriteFile:
         return Change(f"{'write' if old is None else 'change'} {self.path}", detail)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """The old content, kept, and what the new one will be known by."""
+        """Keep the old content; return its name, and what the new one will be known by."""
         found, old = host.stat(self.path), host.read(self.path)
         data: dict[str, Any] = {"path": self.path, "reload": list(self.reload), "old": None}
         if found is not None and old is not None:
@@ -58,7 +58,7 @@ class WriteFile:
         return data
 
     def apply(self, host: Host) -> None:
-        """Write it, then have it read."""
+        """Write the file, then have it read."""
         found = host.stat(self.path)
         new = self._wanted(host.read(self.path))
         if found is None:
@@ -66,9 +66,6 @@ class WriteFile:
         else:
             host.write(self.path, new, found.mode, found.uid, found.gid)
         reload(host, self.reload)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class MarkedLines(WriteFile):
         return content + joint + block
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """Also the mark, by which our lines are found when others have changed the file since."""
+        """Return the mark as well: it finds our lines in a file that others have changed since."""
         return {**super().before(host, ledger), "mark": self.mark}
 
 
@@ -157,7 +154,7 @@ def _restore_others(host: Host, path: str, now: bytes, mark: str) -> bool:
 
 
 def reload(host: Host, command: tuple[str, ...]) -> None:
-    """Have a service read its files anew, if it is there at all.
+    """Have a service read its files again, if it is there at all.
 
     Raises:
         MachineRefuses: if it says no.
@@ -171,7 +168,7 @@ def reload(host: Host, command: tuple[str, ...]) -> None:
 
 
 def diff(path: str, old: bytes, new: bytes) -> str:
-    """A unified diff, as ``diff -u`` prints it.
+    """Return a unified diff, as ``diff -u`` prints it.
 
     Args:
         path: the name of the file, in the head of the diff.

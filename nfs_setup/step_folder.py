@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from nfs_setup.errors import MachineRefuses
+from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
+
+#: What ``getent`` is asked for: no option, and nothing that a shell would read.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}\$?")
 
 
 @dataclass(frozen=True)
-class Folder:
+class Folder(KnownBefore):
     """A folder that is there, and as wanted if ``uid``, ``gid`` and ``mode`` are given."""
 
     path: str
@@ -27,11 +31,11 @@ class Folder:
 
     @property
     def title(self) -> str:
-        """The folder."""
+        """The path of the folder."""
         return self.path
 
     def change(self, host: Host) -> Change | None:
-        """Folders to make, or what differs."""
+        """Return the folders to make, or what differs."""
         owner = self.owner_text or f"owner {self.uid}, group {self.gid}"
         found = host.stat(self.path)
         if found is None:
@@ -47,7 +51,7 @@ class Folder:
         )
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """Folders that are to be made; owner and mode of the one that is there."""
+        """Return the folders that are to be made; owner and mode of one that is there."""
         found = host.stat(self.path)
         data: dict[str, Any] = {"path": self.path, "made": _missing(host, self.path)}
         if found is not None:
@@ -56,13 +60,10 @@ class Folder:
         return data
 
     def apply(self, host: Host) -> None:
-        """Outermost first; folders on the way are root's, 0755."""
+        """Make folders, the outermost first; those on the way are root's, 0755."""
         for folder in _missing(host, self.path):
             host.make_folder(folder, 0o755)
         host.set_owner(self.path, self.mode, self.uid, self.gid)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
 
 
 def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
@@ -104,3 +105,44 @@ def _missing(host: Host, path: str) -> list[str]:
         missing.insert(0, path)
         path = posixpath.dirname(path)
     return missing
+
+
+def user_ids(host: Host, text: str) -> tuple[int, int]:
+    """Return a user's id and primary group, as this machine knows them (files, LDAP, …).
+
+    A number need not be known here; it has a group of its own then.
+
+    Raises:
+        RequestRefused: if the text is no name.
+        MachineRefuses: if there is no such user.
+    """
+    fields = _entry(host, "passwd", text)
+    if fields is None:
+        return int(text), int(text)
+    return int(fields[2]), int(fields[3])
+
+
+def group_id(host: Host, text: str) -> int:
+    """Return a group's id.
+
+    Raises:
+        RequestRefused: if the text is no name.
+        MachineRefuses: if there is no such group.
+    """
+    fields = _entry(host, "group", text)
+    return int(text) if fields is None else int(fields[2])
+
+
+def _entry(host: Host, table: str, text: str) -> list[str] | None:
+    what = "user" if table == "passwd" else "group"
+    if not _NAME.fullmatch(text):
+        raise RequestRefused(f"is no name of a {what}", where=repr(text))
+    fields = host.run(["getent", table, text]).out.strip().split(":")
+    if len(fields) > 3:
+        return fields
+    if text.isdigit():
+        return None
+    raise MachineRefuses(
+        f"this machine knows no {what} {text!r}",
+        hint=f"create it, with the same number on all machines, or give the {what}'s number",
+    )

@@ -11,7 +11,7 @@ from nfs_setup.host import Host, Ran
 from nfs_setup.ledger import Ledger
 from nfs_setup.mount_table import mount_at, named, users_of
 from nfs_setup.mounts import Mount
-from nfs_setup.step import Change
+from nfs_setup.step import Change, KnownBefore
 
 #: Seconds for a server to answer.
 _MOUNT_S = 45.0
@@ -23,7 +23,7 @@ _NOT_SHOWN = ("x-systemd.", "_netdev", "nofail", "noauto", "actimeo=", "nconnect
 
 
 @dataclass(frozen=True)
-class MountShare:
+class MountShare(KnownBefore):
     """A share that is mounted."""
 
     source: str
@@ -38,13 +38,13 @@ class MountShare:
         return f"{self.source} on {self.point}"
 
     def command(self) -> list[str]:
-        """The command that mounts it."""
+        """Return the command that mounts it."""
         # Now it is there or it is not: mount.nfs alone would try for two minutes.
         options = ",".join([*self.options, "retry=0"])
         return ["mount", "-t", "nfs4", "-o", options, "--", self.source, self.point]
 
     def change(self, host: Host) -> Change | None:
-        """The command; nothing if it is mounted so."""
+        """Return the command; None if it is mounted so."""
         there = mount_at(host, self.point)
         if there is not None:
             refuse_other(there, self.source, self.options)
@@ -52,20 +52,17 @@ class MountShare:
         return Change(f"mount {self.title}", f"$ {shlex.join(self.command())}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """The point."""
+        """Return the mount point and the share."""
         return {"point": self.point, "source": self.source}
 
     def apply(self, host: Host) -> None:
-        """Mount it, and see it mounted."""
+        """Mount it, and see that it is mounted."""
         ran = host.run(self.command(), limit_s=_MOUNT_S)
         if not ran.ok:
             raise _failed(ran, self)
         there = mount_at(host, self.point)
         if there is None or not there.is_nfs:
             raise MachineRefuses("mount said yes and nothing is mounted", where=self.point)
-
-    def after(self, host: Host, data: dict[str, Any]) -> None:
-        """Everything was known before."""
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:
@@ -147,7 +144,7 @@ def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def refuse_used(host: Host, point: str) -> None:
-    """Refuse while a mount is in use, with the names of the processes (the kernel would not give).
+    """Refuse while a mount is in use, and name the processes, which the kernel would not.
 
     Raises:
         MachineRefuses: while a process has something open there.

@@ -10,7 +10,7 @@ from nfs_setup.distro import Distro, distro_of, installed, is_busy, states
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host, Ran
 from nfs_setup.ledger import Ledger
-from nfs_setup.leftovers import missing_folders, remove_leftovers
+from nfs_setup.mount_table import mounts
 from nfs_setup.step import Change
 
 #: Seconds for a download over a slow line.
@@ -36,7 +36,7 @@ class Packages:
         return [name for name in self.names if name not in there]
 
     def change(self, host: Host) -> Change | None:
-        """The command that installs what is missing."""
+        """Return the command that installs what is missing."""
         missing = self._missing(host)
         if not missing:
             return None
@@ -44,7 +44,7 @@ class Packages:
         return Change(f"install {', '.join(missing)}", f"$ {command}\n")
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """All that is installed, so that what comes along is known as well; which packages
+        """Return all that is installed, so that what comes along is known as well; which packages
         have left their configuration here; and which folders are not there yet."""
         found = states(host, self.distro)
         return {
@@ -55,7 +55,7 @@ class Packages:
         }
 
     def apply(self, host: Host) -> None:
-        """Install; where the lists of packages are old or missing, fetch them and try again."""
+        """Install the packages; where their lists are old or missing, fetch these and try again."""
         missing = self._missing(host)
         ran = host.run([*self.distro.install, *missing], limit_s=_INSTALL_S)
         if not ran.ok and self.distro.refresh and not is_busy(ran.err + ran.out):
@@ -108,10 +108,46 @@ def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
 
 
 def _removing(distro: Distro, data: dict[str, Any], came: list[str]) -> list[list[str]]:
-    """Commands that remove packages; what had left its configuration before leaves it again."""
+    """Return the commands that remove packages; what had left its configuration leaves it again."""
     before = set(data.get("configured", [])) & set(came)
     if not before:
         return [[*data["remove"], *came]] if came else []
     rest = [name for name in came if name not in before]
     found = [[*distro.remove_keeping, *came]]
     return [*found, [*data["remove"], *rest]] if rest else found
+
+
+#: Each comes with the packages, and holds nothing of anybody else's.
+_FOLDERS = ("/var/lib/nfs",)
+
+
+def missing_folders(host: Host) -> list[str]:
+    """Return the state folders that are not there, before packages are installed."""
+    return [folder for folder in _FOLDERS if host.stat(folder) is None]
+
+
+def remove_leftovers(host: Host, missing: list[str]) -> str:
+    """Remove the folders that were missing before, and all that is in them. No link is followed.
+
+    Returns:
+        Why one was kept; an empty text if none was.
+    """
+    for folder in missing:
+        inside = [m.point for m in mounts(host) if f"{m.point}/".startswith(f"{folder}/")]
+        if inside:
+            return f"{folder} stays: {inside[0]} is mounted in it"
+        if folder in _FOLDERS:  # a ledger that somebody edited removes nothing else
+            _remove_all(host, folder)
+    return ""
+
+
+def _remove_all(host: Host, path: str) -> None:
+    found = host.stat(path)
+    if found is None:
+        return
+    if found.kind != "folder":
+        host.remove(path)
+        return
+    for name in host.names(path):
+        _remove_all(host, f"{path}/{name}")
+    host.remove_folder(path)

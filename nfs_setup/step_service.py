@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from nfs_setup.boot_links import boot_links, difference, put_back
 from nfs_setup.errors import MachineRefuses
 from nfs_setup.host import Host
 from nfs_setup.ledger import Ledger
@@ -29,11 +29,11 @@ class Service:
 
     @property
     def title(self) -> str:
-        """The service."""
+        """The name of the service."""
         return f"service {self.name}" + ("" if self.on else " off")
 
     def change(self, host: Host) -> Change | None:
-        """The commands that are needed."""
+        """Return the commands that are needed."""
         commands = self._commands(host)
         if not commands:
             return None
@@ -44,7 +44,7 @@ class Service:
         return _commands(self.services, self.name, self.services.state(host, self.name), self.on)
 
     def before(self, host: Host, ledger: Ledger) -> dict[str, Any]:
-        """State of the service, and the links of all services."""
+        """Return the state of the service, and the links of all services."""
         if self.ours:
             return {"name": self.name, "active": False, "enabled": False, "changed": {}}
         state = vars(self.services.state(host, self.name))
@@ -81,9 +81,9 @@ def _hint(step: Service, message: str) -> str:
 def _commands(services: Services, name: str, now: State, on: bool) -> Lines:
     found: Lines = ()
     if now.enabled is not on:
-        found += services.enable(name) if on else services.disable(name)
+        found += services.commands("enable" if on else "disable", name)
     if now.active is not on:
-        found += services.start(name) if on else services.stop(name)
+        found += services.commands("start" if on else "stop", name)
     return found
 
 
@@ -102,7 +102,7 @@ def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
     now = services.state(host, name)
     commands: Lines = ()
     if now.active is not data["active"]:
-        commands += services.start(name) if data["active"] else services.stop(name)
+        commands += services.commands("start" if data["active"] else "stop", name)
     if "changed" not in data:  # died on its way: what differs by now is its doing
         data["changed"] = difference(data["links"], boot_links(host))
     for command in commands:
@@ -114,8 +114,62 @@ def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
         host.run(["systemctl", "daemon-reload"])
     now = services.state(host, name)
     if now.enabled is not data["enabled"]:  # by something else than the links we know
-        for command in services.enable(name) if data["enabled"] else services.disable(name):
+        for command in services.commands("enable" if data["enabled"] else "disable", name):
             host.run(command, limit_s=START_S)
     if now.active is not data["active"]:
         raise MachineRefuses(f"does not {'start' if data['active'] else 'stop'}", where=name)
     return ""
+
+
+_LEVELS = tuple(f"/etc/rc{level}.d" for level in "0123456S")
+_UNITS = "/etc/systemd/system"
+
+#: A path, and where it leads; an empty text for a folder of links.
+Links = dict[str, str]
+
+
+def boot_links(host: Host) -> Links:
+    """Return all links in the folders of run levels and of systemd, and these folders."""
+    links: Links = {}
+    for folder in (*_LEVELS, _UNITS):
+        _collect(host, folder, links, deeper=folder == _UNITS)
+    return links
+
+
+def difference(before: Links, after: Links) -> dict[str, list[str | None]]:
+    """Return the changes, as ``path → [before, after]``; None: it is not there."""
+    paths = sorted({*before, *after})
+    pairs = {path: [before.get(path), after.get(path)] for path in paths}
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def put_back(host: Host, changed: dict[str, list[str | None]]) -> None:
+    """Put links back as they were, unless somebody has changed them since; remove empty folders."""
+    now = boot_links(host)
+    for path, (before, after) in sorted(changed.items(), reverse=True):
+        if now.get(path) != after:
+            continue
+        if before is None and after == "":
+            host.remove_folder(path)
+        elif before is None or after is not None:
+            host.remove(path)
+    for path, (before, after) in sorted(changed.items()):
+        if before is None or now.get(path) != after or host.stat(path) is not None:
+            continue
+        if before == "":
+            host.make_folder(path, 0o755)
+        else:
+            host.make_link(path, before)
+
+
+def _collect(host: Host, folder: str, links: Links, *, deeper: bool) -> None:
+    if host.stat(folder) is None:
+        return
+    links[folder] = ""
+    for name in host.names(folder):
+        path = posixpath.join(folder, name)
+        target = host.link(path)
+        if target is not None:
+            links[path] = target
+        elif deeper and name.endswith((".wants", ".requires")):
+            _collect(host, path, links, deeper=False)

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from nfs_setup.errors import MachineRefuses, RollbackFailed, SetupError
 from nfs_setup.host import Host
 from nfs_setup.ledger import Entry, Ledger, Run
 from nfs_setup.report import Line, Report
 from nfs_setup.step import Step
-from nfs_setup.undoing import take_back
+from nfs_setup.step_commands import undo_command
+from nfs_setup.step_file import undo_file
+from nfs_setup.step_folder import undo_folder
+from nfs_setup.step_mount import undo_mount
+from nfs_setup.step_packages import undo_packages
+from nfs_setup.step_service import undo_service
 
 #: Gets each step as it is done.
 Watcher = Callable[[Line], None]
+
+#: The function that takes back each kind of step. It tolerates a step that was half done.
+_BY_KIND: dict[str, Callable[[Host, Ledger, dict[str, Any]], str]] = {
+    "command": undo_command,
+    "file": undo_file,
+    "folder": undo_folder,
+    "mount": undo_mount,
+    "packages": undo_packages,
+    "service": undo_service,
+}
 
 
 def carry_out(
@@ -58,7 +74,7 @@ def carry_out(
 
 
 def require_root(host: Host, verb: str) -> None:
-    """Refuse in one sentence rather than in the middle.
+    """Refuse at once what would fail in the middle.
 
     Raises:
         MachineRefuses: if this is not root.
@@ -88,6 +104,24 @@ def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
             ledger.save()
         ledger.runs.remove(run)
         report.note(f"an earlier '{run.verb}' of {run.target} had died; it was taken back first")
+
+
+def take_back(host: Host, ledger: Ledger, entry: Entry) -> str:
+    """Undo one entry; it stays in the ledger until the caller removes it.
+
+    Args:
+        host: the machine.
+        ledger: keeps contents that were replaced.
+        entry: the step, with what was noted before it was made.
+
+    Returns:
+        Why something of it was kept on purpose; an empty text if nothing was.
+
+    Raises:
+        SetupError: if it cannot be undone.
+        OSError: if the system refuses.
+    """
+    return _BY_KIND[entry.step](host, ledger, entry.data)
 
 
 def _planned(host: Host, step: Step) -> Line:

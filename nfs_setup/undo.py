@@ -10,8 +10,7 @@ from nfs_setup.ledger import Ledger, Run
 from nfs_setup.report import Line, Report
 from nfs_setup.request import UndoRequest
 from nfs_setup.step_mount import refuse_used
-from nfs_setup.transaction import Watcher, clean_up, require_root
-from nfs_setup.undoing import take_back
+from nfs_setup.transaction import Watcher, clean_up, require_root, take_back
 
 
 def undo(
@@ -79,7 +78,7 @@ def _take_back(
 
 
 def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:
-    """Leave the steps that other runs count on as well to one of these."""
+    """Give the steps that other runs count on to one of these."""
     heirs = [r for r in ledger.runs if r.verb == run.verb and r not in chosen]
     if not heirs:
         return
@@ -105,7 +104,7 @@ def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
 
 
 def clients_of(host: Host) -> list[str]:
-    """Clients that use this machine's NFSv4 server, by name and address (Linux 5.3)."""
+    """Return the clients of this machine's NFSv4 server, by name and address (Linux 5.3)."""
     found = []
     folder = "/proc/fs/nfsd/clients"
     for number in host.names(folder):

@@ -31,7 +31,7 @@ def unit_name(point: str) -> str:
 
 
 def mount_unit(source: str, point: str, options: tuple[str, ...]) -> str:
-    """The unit that mounts a share.
+    """Return the unit that mounts a share.
 
     Args:
         source: ``server:/path``.
@@ -54,7 +54,7 @@ def mount_unit(source: str, point: str, options: tuple[str, ...]) -> str:
 
 
 def automount_unit(source: str, point: str) -> str:
-    """The unit that mounts it at the first look: this machine boots without the server."""
+    """Return the unit that mounts it at the first look: this machine boots without the server."""
     return (
         "# Written by 'bequeath nfs client'; 'bequeath nfs undo' removes it.\n"
         "[Unit]\n"
@@ -73,5 +73,5 @@ def waits_at(files: Files, point: str) -> bool:
 
 
 def _value(text: str) -> str:
-    """A percent sign would begin a specifier."""
+    """Escape percent signs, which would begin a specifier."""
     return text.replace("%", "%%")

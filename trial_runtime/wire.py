@@ -144,6 +144,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     ``hopeless``: the trouble stays until somebody changes the experiment or the host.
     ``offer``: its resources beside slots; None from an agent that does not count.
     ``share``: the token below its weights root, from an agent whose configuration names none.
+    ``ticket``: the one of its configuration. ``start``: drawn when its process began; with the same
+    ticket and another ``start`` comes a process that was started a second time by somebody else.
     """
 
     life: Name
@@ -158,6 +160,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     hopeless: bool = False
     share: Text = ""
     hands_in: bool = False
+    ticket: Text = ""
+    start: Name = ""
 
 
 class Offers(Message, frozen=True, tag="O"):

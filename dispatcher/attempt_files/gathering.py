@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from dispatcher.attempt_files import fetching
 from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_files.gathered import Gathered
-from dispatcher.attempt_files.places import ShowsNoFiles, WorkerFiles
+from dispatcher.attempt_files.places import PlaceFiles, ShowsNoFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries import ExperimentReader
-from dispatcher.wiring.machines import LOCAL, Place, places
+from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.watermark import Watermark
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.
@@ -106,7 +107,7 @@ class _Worker:
         self._most_bytes = gathering.config.fetch.max_size
         self._folder = gathering.folder
         self._note = gathering.note
-        self._files = WorkerFiles(gathering.config, gathering.folder, place)
+        self._files = PlaceFiles(gathering.config, gathering.folder, place)
         self._disk = Watermark(str(self._folder.path), gathering.config.disk_reserve)
         self._gathered = Gathered.read(self._folder.path, self.name, self._kinds)
         self._recorded_at = 0.0

@@ -6,10 +6,11 @@ from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.attempt_files.fetching import kind_of
 from dispatcher.attempt_files.gathered import Gathered
-from dispatcher.backends.files.here import LocalFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.errors import BequeathError
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.ownership import demand_ours
+from dispatcher.platforms.files.here import LocalFiles
+from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.ports import AttemptFiles
 
 
@@ -54,17 +55,20 @@ def files_of(
     Args:
         folder: the experiment's.
         attempt: the attempt.
-        for_shell: whether a shell is wanted, too: the environment of trials is looked up.
+        for_shell: whether a shell is wanted, too, which runs what the experiment's file says.
 
     Raises:
         BackendError: its worker is none that the experiment's file names any more, or one of a
             platform that shows no files.
-        UserError: the experiment's file cannot be read, or a reference in it leads nowhere.
+        UserError: the experiment's file cannot be read.
+        NotOurs: the experiment is somebody else's, and so is what would be run.
     """
     from dispatcher.attempt_files import places
 
+    if for_shell:
+        demand_ours(folder.path)
     try:
-        return places.files_of(folder, attempt, for_shell=for_shell)
+        return places.files_of(folder, attempt)
     except BequeathError:
         if not attempt.is_here or for_shell:
             raise

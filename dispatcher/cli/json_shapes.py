@@ -70,6 +70,10 @@ SHAPES: dict[str, str] = {
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
     "mended}`; `mended` says what an older bequeath could not have read.",
+    "experiment replay": "`{experiment, first, until, newest, trial, kinds, events, state, "
+    "refused}`; `first`, `until` and `newest` are rows; `kinds` counts events; an event of the "
+    "trial holds row (null: of `--then`), at, kind, fields, counted, moves (from, to, by); `state` "
+    "is the trial's record, or phase and trials by state; `refused` is empty if nothing was.",
     "experiment backup": "`{experiment, folder, weights, linked, gone, unseen, links}`.",
     "experiment compact": "`{experiment, compacted, bytes_before, bytes}`.",
     "weights export": "`{experiment, trial, file, tensors, bytes}`.",

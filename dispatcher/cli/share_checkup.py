@@ -43,7 +43,7 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
     from nfs_setup.errors import SetupError
     from nfs_setup.verify import Place, Plan, judged, survey
     from nfs_setup.verify.facts import Surroundings, facts_of
-    from nfs_setup.verify.kinds import kind_of
+    from nfs_setup.verify.place import kind_of
 
     try:
         while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.live_view.scene import troubles_beside
+from dispatcher.live_view.scene import ends_of_workers, troubles_beside
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import heading, print_facts, print_json, say
 
@@ -44,6 +44,7 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     if snapshot is not None:
         facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
         facts.append(("why", snapshot["why"]["text"]))
+        facts.extend(("ends", text) for text in ends_of_workers(snapshot))
         facts.extend(("trouble", text) for text in troubles_beside(snapshot))
         refused = _refused(snapshot)
         if refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import pytest
 from dispatcher.conformance.rig import Rig, new_experiment
 from dispatcher.experiment.source import read_source
 
-pytest.register_assert_rewrite("dispatcher.conformance.test_conformance")
+pytest.register_assert_rewrite(
+    "dispatcher.conformance.test_conformance", "dispatcher.conformance.allocations"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,3 +88,34 @@ def rig(new_folder: Experiments) -> Iterator[Rig]:
 def numbers() -> Iterator[int]:
     """Numbers of trials that no other test uses."""
     return itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def scarce_service(service: Any) -> Any:
+    """The service of the tests for allocations, whose places ``busy_queue`` and ``take_away`` are
+    about; the one of all tests, unless overridden."""
+    return service
+
+
+@pytest.fixture(scope="session")
+def scarce_folder(new_folder: Experiments, scarce_service: Any) -> Experiments:
+    """Create experiments on that service, each in a folder of its own."""
+    return lambda **more: new_folder(**{"trainingService": scarce_service, **more})
+
+
+@pytest.fixture
+def busy_queue() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which the scheduler has no place for anything new. To be overridden."""
+    pytest.skip("write a fixture 'busy_queue': a context in which there is no place")
+
+
+@pytest.fixture
+def take_away() -> Callable[[], None]:
+    """A function by which something more urgent takes a place of ours. To be overridden."""
+    pytest.skip("write a fixture 'take_away': a function that takes one place back")
+
+
+@pytest.fixture(scope="session")
+def short_wall() -> Any:
+    """The service with a wall time of some seconds. To be overridden."""
+    pytest.skip("write a fixture 'short_wall': the service, with places for seconds only")

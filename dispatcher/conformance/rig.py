@@ -66,6 +66,7 @@ class Rig:
 
     def __init__(self, folder: ExperimentFolder, epoch: int = 1, *, known: bool = False) -> None:
         self.folder = folder
+        self.leads = True
         self.config = from_json(folder.read_config())
         self.root = weights_root(self.config, folder)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -81,7 +82,7 @@ class Rig:
             epoch=epoch,
             sockets=sockets,
             known=set(names if known else ()),
-            leads=lambda: True,
+            leads=lambda: self.leads,
         )
         self.events: list[e.Event] = []
         self.acknowledging = True
@@ -216,9 +217,7 @@ class Rig:
         """All events, and the ends of the logs, for a test that has failed."""
         lines = [f"  {event}" for event in self.events[-30:]]
         lines += [
-            f"  {name}: {driver.waiting()}"
-            for name, driver in self.worker_set.drivers.items()
-            if hasattr(driver, "waiting")
+            f"  {name}: {driver.waiting()}" for name, driver in self.worker_set.drivers.items()
         ]
         for log in sorted(self.folder.path.glob("**/logs/*.log")):
             lines.append(f"{log}: {log.read_text(errors='replace')[-1500:]}")

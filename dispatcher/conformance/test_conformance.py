@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.places import PlaceFiles, ShowsNoFiles
 from dispatcher.attempt_files.ways import files_of
 from dispatcher.conformance.rig import CALL_S, Rig
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BackendError
-from dispatcher.platforms import BackendPlatform, platform_of
+from dispatcher.experiment.platform_base import S
+from dispatcher.platforms.registry import platform_of
+from dispatcher.remote_python.findings import HostNeeds
+from dispatcher.wiring.needs import worker_rules
+from dispatcher.wiring.places import places
+
+REFERENCE = re.compile(r"(env|file):.")
 
 
 def test_each_worker_joins_with_its_slots(rig: Rig) -> None:
@@ -170,6 +179,81 @@ def test_what_an_attempt_has_printed_can_be_read(rig: Rig, numbers: Iterator[int
         assert b"said by finish" in piece.data
 
 
+def test_files_of_several_attempts_are_read_by_one_way(rig: Rig, numbers: Iterator[int]) -> None:
+    """As all are fetched from one worker; and again after it was closed."""
+    for place in places(rig.config):
+        trials = [next(numbers), next(numbers)]
+        for trial in trials:
+            rig.start(WorkerId(place.worker), trial, "finish")
+            rig.end(trial)
+        way = PlaceFiles(rig.config, rig.folder, place)
+        try:
+            pieces = [
+                way.of(AttemptAt(place.worker, each, 1)).read("stdout", 0, 99) for each in trials
+            ]
+            way.close()
+            pieces.append(way.of(AttemptAt(place.worker, trials[0], 1)).read("stdout", 0, 99))
+        except ShowsNoFiles as error:
+            pytest.skip(str(error))  # offering it is up to a platform
+        finally:
+            way.close()
+        assert all(piece is not None and b"said by finish" in piece.data for piece in pieces)
+
+
+def test_what_a_section_lacks_is_said_of_its_own_keys(rig: Rig) -> None:
+    """Nothing of a section that is in order; of one whose files and variables are gone, below its
+    own path, by keys that it has, and with a reason."""
+    for index, service in enumerate(rig.config.services):
+        platform, at = platform_of(service), ("trainingService", index)
+        assert list(platform.check(service, at, rig.config)) == []
+        for problem in platform.check(bereft(service), at, rig.config):
+            assert problem.path[:2] == at
+            value: Any = service.model_dump(by_alias=True)
+            for key in problem.path[2:]:
+                value = value[key]  # it is there
+            assert problem.text
+
+
+def test_each_worker_is_in_the_storage_domain_that_its_platform_names(rig: Rig) -> None:
+    rules = worker_rules(rig.config)
+    for place in places(rig.config):
+        domain = platform_of(place.service).storage_domain(place.service, place.part)
+        assert domain == (rules[place.worker].domain if place.worker in rules else "")
+        elsewhere = place.service.model_copy(update={"storage_domain": "elsewhere"})
+        assert isinstance(platform_of(elsewhere).storage_domain(elsewhere, place.part), str)
+
+
+def test_machines_can_be_looked_at_beside_their_workers(rig: Rig) -> None:
+    """Asks each machine that a platform names: what is found is said, and not raised; and what the
+    suite's own experiment has left there is seen."""
+    for place in places(rig.config):
+        host = platform_of(place.service).host(place.worker, place.part)
+        if host is None:
+            continue
+        assert host.name == place.worker
+        assert host.label
+        findings = host.check(HostNeeds())
+        assert findings
+        assert all(each.topic and each.text for each in findings)
+        assert f"{rig.folder.id}/{place.worker}" in host.leftovers()
+        assert host.remove([f"{rig.folder.id}/{place.worker}"]) == [], "a process there uses it"
+
+
+def bereft(section: S) -> S:
+    """The section with other files, which are not there, and references that lead nowhere."""
+    return section.model_validate(_bereft(section.model_dump(by_alias=True)))
+
+
+def _bereft(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _bereft(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bereft(each) for each in value]
+    if isinstance(value, Path):
+        return Path("/nowhere/of/ours")
+    return "env:BEQUEATH_NOWHERE" if isinstance(value, str) and REFERENCE.match(value) else value
+
+
 def test_no_call_has_kept_the_head_waiting(rig: Rig) -> None:
     """The engine has one thread: other threads do what takes time."""
     assert rig.longest_s < CALL_S
@@ -219,7 +303,7 @@ def test_a_worker_that_dies_is_lost_and_comes_back_without_what_it_ran(
     try:
         rig.launch()
         for service, planned in rig.config.workers:
-            if isinstance(platform_of(service), BackendPlatform):
+            if not platform_of(service).has_agent:
                 continue  # there is no agent whose death a trial could bring about
             worker = WorkerId(planned.name)
             before = 10 * rig.workers.index(worker)

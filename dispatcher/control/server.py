@@ -226,7 +226,17 @@ def snapshot(state: State, now: float) -> dict[str, Any]:
             {"trial": t, "for_s": now - state.trials[t].since} for t in list(state.open)[:LISTED]
         ],
         "workers": [
-            {"name": w.id, "slots": w.slots, "busy": len(w.running), "alive": w.alive}
+            {
+                "name": w.id,
+                "slots": w.slots,
+                "busy": len(w.running),
+                "alive": w.alive,
+                "waiting": w.waiting,
+                "waits_s": None if w.waits_since is None else now - w.waits_since,
+                "ends_in_s": None
+                if not w.alive or w.offer is None or w.offer.ends_at is None
+                else w.offer.ends_at - now,
+            }
             for w in state.workers.values()
         ],
         "why": {"cause": explanation.cause.name, "text": explanation.text},

@@ -36,12 +36,13 @@ What is not beautiful: ``Trial`` carries fields that only some of its states use
 """
 
 from dispatcher.core.apply import Step, apply, new_state, next_deadline, outstanding
-from dispatcher.core.endings import judged_by
+from dispatcher.core.endings import ENDS_OF_ATTEMPTS, judged_by
 from dispatcher.core.invariants import check
 from dispatcher.core.legality import worker_of
 from dispatcher.core.model import State
 
 __all__ = [
+    "ENDS_OF_ATTEMPTS",
     "State",
     "Step",
     "apply",

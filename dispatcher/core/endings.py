@@ -73,6 +73,10 @@ def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
     return Ending(outcome, None, False, _no(fail))
 
 
+#: Events that may end attempts: of no others :func:`judged_by` has anything to say.
+ENDS_OF_ATTEMPTS = frozenset({e.AttemptEnded, e.WorkerLost, e.WorkerJoined})
+
+
 def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
     """The events to be journalled, and applied, before ``event``: metrics that are not in the
     journal, and by which :func:`conclude` may judge the attempts that this event ends."""

@@ -33,7 +33,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     move(state, trial, TrialState.ENDED)
     trial.parameters = ""
     trial.asked_after = 0
-    trial.final = trial.result = trial.last_intermediate = trial.restore_path = None
+    trial.final = trial.result = trial.restore_path = None
     trial.retried = trial.needs = None
     trial.reads = trial.heard = ()
     trial.asked_serial = 0

@@ -21,6 +21,8 @@ def check(state: State) -> None:
     for worker in state.workers.values():
         silent = worker.suspect_since is not None
         _must(worker.alive or not silent, f"{worker.id} is suspect and lost at once")
+        waits = worker.waits_since is not None
+        _must(not (waits and (worker.alive or worker.running)), f"{worker.id} waits and is there")
         health = worker.health
         _must(
             health.quarantined_until is None or not health.on_probation,
@@ -117,5 +119,8 @@ def _trial(state: State, trial: Trial) -> None:
 
 
 def _must(holds: bool, story: str, trial: Trial | None = None) -> None:
-    if not holds:
-        raise BrokenInvariant(story if trial is None else f"{trial!r}: {story}")
+    if holds:
+        return
+    if trial is None:
+        raise BrokenInvariant(story)
+    raise BrokenInvariant(f"{trial!r}: {story}", trial=trial.id)

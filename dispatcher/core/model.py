@@ -248,6 +248,8 @@ class Worker:
     losses: int = 0  # in a row, without a hello in between
     trouble: str = ""  # why it was lost last
     excluded: bool = False  # it is there, and waits for its host to be repaired
+    waits_since: float | None = None  # for a place where its agent can run
+    waiting: str = ""  # why it does; empty while none is asked for, since there is nothing to run
     suspect_since: float | None = None  # silent, and not given up yet: since its last message
     health: WorkerHealth = field(default_factory=WorkerHealth)
     running: set[TrialId] = field(default_factory=set)

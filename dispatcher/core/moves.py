@@ -31,7 +31,8 @@ def _follow(state: State, trial: TrialId, before: TrialState | None, to: TrialSt
     if trigger is None or (before, to) not in ARROWS[trigger]:
         known = "new" if before is None else before.name
         cause = "no event" if trigger is None else name_of(trigger)
-        raise BrokenInvariant(f"trial {trial} is {known}: {cause} may not move it to {to.name}")
+        text = f"trial {trial} is {known}: {cause} may not move it to {to.name}"
+        raise BrokenInvariant(text, trial=trial)
     if state.trace is not None:
         state.trace.append(Move(trial, before, to, trigger))
 

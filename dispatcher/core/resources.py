@@ -27,13 +27,16 @@ class Device:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One worker's resources for trials. A number of None is not counted there; ``custom`` are
-    (name, amount), sorted by name. ``cached`` are digests of weights that lie on its disk."""
+    (name, amount), sorted by name. ``cached`` are digests of weights that lie on its disk.
+    ``ends_at``: the moment at which its place is taken back (seconds since the epoch), as with an
+    allocation of a scheduler; None: never, or not known."""
 
     devices: tuple[Device, ...] = ()
     cpus: float | None = None
     memory_bytes: int | None = None
     custom: tuple[tuple[str, float], ...] = ()
     cached: tuple[str, ...] = ()
+    ends_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

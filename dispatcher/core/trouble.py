@@ -26,6 +26,8 @@ def trouble_of(worker: Worker, now: float) -> str:
     health = worker.health
     if worker.excluded:
         return f"worker {worker.id} takes no trials: {worker.trouble}; it goes on looking"
+    if worker.waits_since is not None:
+        return waits_text(worker, now) if worker.waiting else ""
     if not worker.alive:
         why = f" ({worker.trouble})" if worker.trouble else ""
         return f"worker {worker.id} is not there{why}; it is being started"
@@ -39,6 +41,22 @@ def trouble_of(worker: Worker, now: float) -> str:
         probe = "" if health.probe is None else f", trial {health.probe}"
         return f"worker {worker.id} gets one attempt at a time until one ends well{probe}"
     return ""
+
+
+def waits_text(worker: Worker, now: float) -> str:
+    """Why a worker waits for its place, and since when."""
+    if not worker.waiting:
+        return f"worker {worker.id} is not needed: its place is asked for when trials are queued"
+    since = _since(now - (worker.waits_since or now))
+    return f"worker {worker.id} waits in its queue since {since}: {worker.waiting}"
+
+
+def _since(seconds: float) -> str:
+    """A time in the queue, which may be days."""
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
 
 
 def is_given_up(worker: Worker) -> bool:

@@ -27,6 +27,7 @@ class Cause(StrEnum):
     DISK_LOW = "a disk is nearly full"
     TUNER_NOT_READY = "the tuner is not ready"
     WORKER_LOST = "no worker is there"
+    WORKER_WAITS = "workers wait in a queue"
     WORKER_SUSPECT = "every worker is silent"
     WORKER_QUARANTINED = "a worker on which trials fail is left out"
     NO_FREE_SLOT = "no worker has a free slot"
@@ -102,6 +103,8 @@ def _no_place(state: State, now: float) -> Explanation:
     workers = state.workers.values()
     beside = "; ".join(trouble_of(worker, now) for worker in workers if trouble_of(worker, now))
     if not any(worker.alive for worker in workers):
+        if any(worker.waiting for worker in workers):
+            return _because(Cause.WORKER_WAITS, f"{queued}: {beside}")
         text = f"{queued}, and no worker is there to run them"
         return _because(Cause.WORKER_LOST, f"{text}; {beside}" if beside else text)
     if not any(worker.usable for worker in workers):

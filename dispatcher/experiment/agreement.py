@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dispatcher.experiment.all_keys import AllKeys
 from dispatcher.experiment.builtin_names import needs_space
-from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import effective_needs
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.search_space import parse_search_space
 from dispatcher.experiment.services import check_workers
@@ -48,8 +48,8 @@ def _trial_is_one_thing(config: AllKeys) -> None:
             )
 
 
-def _one_local_service(config: AllKeys) -> None:
-    if sum(isinstance(each, LocalServiceConfig) for each in config.services) > 1:
+def _this_machine_once(config: AllKeys) -> None:
+    if [worker.name for _, worker in config.workers].count(LOCAL) > 1:
         raise Misfit(
             "'trainingService' names this machine twice",
             at=("trainingService",),
@@ -62,7 +62,7 @@ def _workers_can_be_told_apart(config: AllKeys) -> None:
 
 
 def _head_listens_where_agents_look(config: AllKeys) -> None:
-    direct = any(getattr(worker.part, "head_address", None) for _, worker in config.workers)
+    direct = any(worker.address for _, worker in config.workers)
     if direct and config.channel.transport != "tcp":
         raise Misfit(
             "agents are to reach the head by themselves ('headAddress'), and it listens on "
@@ -74,8 +74,7 @@ def _head_listens_where_agents_look(config: AllKeys) -> None:
 
 
 def _memory_is_one_agents(config: AllKeys) -> None:
-    one = len(config.services) == 1 and isinstance(config.services[0], LocalServiceConfig)
-    if config.in_memory and not one:
+    if config.in_memory and [worker.name for _, worker in config.workers] != [LOCAL]:
         raise Misfit(
             "memory:// lies in one agent's process, and these trials run under several",
             at=("weightsRoot",),
@@ -94,7 +93,7 @@ def _search_space_fits(config: AllKeys) -> None:
 
 _RULES = (
     _trial_is_one_thing,
-    _one_local_service,
+    _this_machine_once,
     _workers_can_be_told_apart,
     _head_listens_where_agents_look,
     _memory_is_one_agents,

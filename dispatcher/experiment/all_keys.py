@@ -30,7 +30,6 @@ from dispatcher.experiment.fields import (
     Text,
     choice_reader,
 )
-from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
 from dispatcher.experiment.plain_json import plain
 from dispatcher.experiment.planned import PlannedWorker
@@ -42,6 +41,7 @@ from dispatcher.experiment.sections import (
 from dispatcher.experiment.services import (
     Service,
     TrainingService,
+    default_service,
     workers_of,
 )
 from dispatcher.experiment.trial_fields import (
@@ -228,7 +228,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
             description="Where and how trials run; a list of services runs them on all of these "
             "together."
         ),
-    ] = Field(default_factory=LocalServiceConfig)
+    ] = Field(default_factory=default_service)
     head_grace: Annotated[
         Grace,
         Field(description="Time that trials go on without a head, so that `resume` finds them."),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -21,24 +20,15 @@ from dispatcher.experiment.builtin_fit import misfits
 from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
-from dispatcher.experiment.local_service import LocalServiceConfig
 from dispatcher.experiment.needs import OfferedResources, offered
 from dispatcher.experiment.own_class import class_misfits
 from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.experiment.platform_base import KeyProblem
+from dispatcher.experiment.plugged import file_platform_of
 from dispatcher.experiment.python_source import find_module, missing_name
 from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
 from dispatcher.experiment.services import Service
-from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig, SshServiceConfig
 from dispatcher.experiment.trial_command import cannot_start
-
-
-@dataclass(frozen=True, slots=True)
-class KeyProblem:
-    """A key, what is wrong with what it names (without the key), and what would mend it."""
-
-    path: JsonPath
-    text: str
-    hint: str = ""
 
 
 def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
@@ -58,11 +48,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
             hint = f"write '{LITERAL}{text}' if the text itself is meant"
             yield KeyProblem(("trialEnvironment", name), str(error), hint)
     for at, service in _services(config):
-        if isinstance(service, SshServiceConfig):
-            for index, machine in enumerate(service.machine_list):
-                place = (*at, "machineList", index)
-                yield from _check_machine(place, machine)
-                yield from _check_read_roots(place, machine, len(config.weights_read_roots))
+        yield from _check_service(at, service, config)
     yield from _check_resources(config)
     for index, root in enumerate(config.weights_read_roots):
         problem = _check_folder(root)
@@ -79,13 +65,12 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
 def _check_resources(config: ExperimentConfig) -> Iterator[KeyProblem]:
     """Check needs for resources with names of the user's own, which only the file can offer.
 
-    Machines report all other resources themselves. Services of other packages are not checked.
+    Machines report all other resources themselves. Nothing is said where a platform's workers may
+    have more than the file names.
     """
     needed = config.trial_needs.trial_resources
     workers = config.workers
-    if not needed or not all(
-        isinstance(x, LocalServiceConfig | SshServiceConfig) for x, _ in workers
-    ):
+    if not needed or any(file_platform_of(each).own_resources for each in config.services):
         return
     has = [
         offered(service, each.part if isinstance(each.part, OfferedResources) else None).resources
@@ -111,36 +96,16 @@ def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:
         yield (("trainingService", index) if several else ("trainingService",)), service
 
 
-def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[KeyProblem]:
-    for name, value in machine.environment.items():
-        yield from _check_reference((*at, "environment", name), value)
-    logins: list[tuple[JsonPath, LoginConfig]] = [(at, machine)]
-    if machine.jump is not None:
-        logins.append(((*at, "jump"), machine.jump))
-    for place, login in logins:
-        for key, path in (("keyFile", login.key_file), ("knownHosts", login.known_hosts)):
-            if path is not None and not os.path.isfile(path):
-                yield KeyProblem((*place, key), f"does not exist: {path}")
-        for key, secret in (("password", login.password), ("passphrase", login.passphrase)):
-            if secret is not None:
-                yield from _check_reference((*place, key), secret)
-
-
-def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iterator[KeyProblem]:
-    named = len(machine.weights_read_roots)
-    if named and named != wanted:
-        yield KeyProblem(
-            (*at, "weightsReadRoots"),
-            f"names {named} folders, and 'weightsReadRoots' of the experiment has {wanted}",
-            "name the place of each of them on this machine, in the same order",
-        )
-
-
-def _check_reference(at: JsonPath, text: str) -> Iterator[KeyProblem]:
+def _check_service(
+    at: JsonPath, service: Service, config: ExperimentConfig
+) -> Iterator[KeyProblem]:
+    """Yield what the service's platform finds; one of another package harms its own file only."""
     try:
-        resolve_reference(text)
-    except ValueError as error:
-        yield KeyProblem(at, str(error))
+        for each in file_platform_of(service).check(service, at, config):
+            below = each.path[: len(at)] == at
+            yield each if below else KeyProblem(at, each.text, each.hint)
+    except Exception as error:  # noqa: BLE001 - as in `services.workers_of`
+        yield KeyProblem(at, f"cannot be checked: {type(error).__name__}: {error}")
 
 
 def _check_folder(path: Path) -> tuple[str, str] | None:
@@ -169,9 +134,9 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
     if text:
         hint = "name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
         yield KeyProblem(("trialCodeDirectory",), text, hint)
-    elif any(isinstance(each, SshServiceConfig) for each in config.services):
+    elif any(file_platform_of(each).sends_code for each in config.services):
         yield from _check_sending(config, [path for path in ours if path is not None])
-    here = any(isinstance(each, LocalServiceConfig) for each in config.services)
+    here = [each for each in _services(config) if file_platform_of(each[1]).this_machine]
     if config.trial_command is not None and here:
         problem = cannot_start(config.trial_command, folder, config.trial_environment.get("PATH"))
         if problem is not None:
@@ -179,9 +144,7 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
     if config.trial_function is not None:
         module, _, name = config.trial_function.partition(":")
         yield from _check_name(("trialFunction",), module, name.partition(".")[0], folder)
-    for at, service in _services(config):
-        if not isinstance(service, LocalServiceConfig):
-            continue
+    for at, service in here:
         for index, module in enumerate(service.preload):
             if find_module(module, folder) is None:
                 text = f"names a module that is not installed: {module!r}"
@@ -196,7 +159,7 @@ def secrets_not_sent(config: ExperimentConfig) -> tuple[str, ...]:
     Raises:
         UserError: the code cannot be sent.
     """
-    if all(isinstance(each, LocalServiceConfig) for each in config.services):
+    if all(file_platform_of(each).this_machine for each in config.services):
         return ()
     return _sent(config, [config.experiment_working_directory]).secrets
 

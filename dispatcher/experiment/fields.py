@@ -7,7 +7,8 @@ raises one plain sentence, which :mod:`dispatcher.experiment.sentences` puts a k
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -52,14 +53,6 @@ class Section(BaseModel):
     #: Other spellings of keys that are read as well → the key.
     other_names: ClassVar[Mapping[str, str]] = {}
 
-    @classmethod
-    def meant(cls, value: Any) -> type[Section] | None:
-        """The class that a value of the file is meant for, where several classes are possible.
-
-        This one, or one that it knows of; None if neither.
-        """
-        return cls
-
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, value: Any) -> Any:
@@ -69,6 +62,20 @@ class Section(BaseModel):
     def read_short_form(cls, value: Any) -> Any:
         """Turn a shorter way to write this section into its keys; the rest comes back as it is."""
         return value
+
+
+class ChosenSection(ABC):
+    """An annotation of a key whose section the file itself chooses among several classes."""
+
+    @abstractmethod
+    def classes(self) -> Sequence[type[Section]]:
+        """Return the classes that are described wherever keys are."""
+        ...
+
+    @abstractmethod
+    def class_for(self, value: Any) -> type[Section]:
+        """Return the class for a value of the file, whatever it is."""
+        ...
 
 
 def read_switch(value: object) -> object:

@@ -8,14 +8,20 @@ from __future__ import annotations
 import difflib
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from dispatcher.experiment.fields import Section, fold_word
+from pydantic.fields import FieldInfo
+
+from dispatcher.experiment.fields import ChosenSection, Section, fold_word
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.nni.files.key_hints import nni_hint
 
 COMMENT = "x-"
 """Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""
+
+ClassFor = Callable[[Any], type[Section]]
+"""Chooses the class that reads a value of the file."""
 
 Refuse = Callable[[JsonPath, str, str], None]
 """Called with the path of a key as it is written, a sentence and a hint."""
@@ -36,8 +42,30 @@ def keys_of(section: type[Section]) -> dict[str, str]:
 def sections_of(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
     """Yield the keys of a section that hold sections or lists of them, with each possible class."""
     for attribute, info in section.model_fields.items():
-        for inner in dict.fromkeys(_sections_in(info.annotation)):
+        chosen = _chosen(info)
+        several = chosen.classes() if chosen is not None else _sections_in(info.annotation)
+        for inner in dict.fromkeys(several):
             yield file_key(section, attribute), inner
+
+
+def _chosen(info: FieldInfo) -> ChosenSection | None:
+    return next((each for each in info.metadata if isinstance(each, ChosenSection)), None)
+
+
+def _choices(section: type[Section]) -> dict[str, ClassFor]:
+    """Return by key what chooses the class of the section, or of sections of a list, below it."""
+    choices: dict[str, ClassFor] = {}
+    for attribute, info in section.model_fields.items():
+        chosen, inner = _chosen(info), next(_sections_in(info.annotation), None)
+        if chosen is not None:
+            choices[file_key(section, attribute)] = chosen.class_for
+        elif inner is not None:
+            choices[file_key(section, attribute)] = partial(_always, inner)
+    return choices
+
+
+def _always(section: type[Section], value: Any) -> type[Section]:
+    return section
 
 
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
@@ -67,9 +95,7 @@ class KeySettler:
         self, values: Mapping[Any, Any], section: type[Section], path: JsonPath, spelt: JsonPath
     ) -> dict[str, Any]:
         known = keys_of(section)
-        inner: dict[str, list[type[Section]]] = {}
-        for name, each in sections_of(section):
-            inner.setdefault(name, []).append(each)
+        inner = _choices(section)
         settled: dict[str, Any] = {}
         spelling: dict[str, str] = {}
         for key, value in values.items():
@@ -94,15 +120,14 @@ class KeySettler:
         return settled
 
     def _settle_inner(
-        self, value: Any, sections: list[type[Section]], path: JsonPath, spelt: JsonPath
+        self, value: Any, class_for: ClassFor, path: JsonPath, spelt: JsonPath
     ) -> Any:
         if isinstance(value, list):
             return [
-                self._settle_inner(each, sections, (*path, index), (*spelt, index))
+                self._settle_inner(each, class_for, (*path, index), (*spelt, index))
                 for index, each in enumerate(value)
             ]
-        meant = (each.meant(value) for each in sections)
-        section = next((each for each in meant if each is not None), sections[0])
+        section = class_for(value)
         value = section.read_short_form(value)
         if not isinstance(value, Mapping):
             return value

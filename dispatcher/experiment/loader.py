@@ -20,7 +20,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
-from dispatcher.experiment.plugged import Unusable, is_plugged, plugged, word_of
+from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
@@ -230,7 +230,8 @@ class _Loading:
             if isinstance(service, list):
                 places = [((key, index), each) for index, each in enumerate(service)]
             for at, each in places:
-                platform = plugged(word_of(each)) if is_plugged(each) else None
+                word = word_of(each)
+                platform = platform_named(word) if word else None
                 if isinstance(platform, Unusable):
                     named = self._in_the_file((*at, "platform"))
                     self._record(named, self.source.where(named), platform.text, platform.hint)

@@ -26,13 +26,23 @@ TAKEN = (LOCAL, TUNER)
 class PlannedWorker(NamedTuple):
     """One worker.
 
-    ``part`` is its own section of the file: that of its machine, or that of the whole service, if
-    it is the only worker.
+    Attributes:
+        name: that of the worker.
+        slots: trials that it may run at once.
+        part: its own section of the file: that of its machine, or that of the whole service, if it
+            is the only worker.
+        slots_given: whether the file or the platform says how many; else they are those of the
+            experiment, and follow it when it is changed.
+        elastic: whether it is there only while there is work for it.
+        address: of this machine, at which it reaches the head by itself; None: it does not.
     """
 
     name: str
     slots: int
     part: Section
+    slots_given: bool = True
+    elastic: bool = False
+    address: str | None = None
 
 
 def distinct_names(wanted: Sequence[str], taken: Collection[str] = ()) -> list[str]:

@@ -1,19 +1,23 @@
-"""Platforms of other packages: found by entry point, and checked before they are used.
+"""Platforms, found by entry point: ours, and those of other packages, checked before they are used.
 
 A package names an object in the entry point group :data:`GROUP`, under the name that is written
-as ``platform``. Of that object this room reads two things: the version of the protocol that it
-was written for, and the class of its section of the file.
+as ``platform``. Of that object this room reads what :class:`FilePlatform` has: the class of its
+section of the file, and what can be asked with the file alone.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from dispatcher.experiment.fields import Section, fold_word
-from dispatcher.experiment.service import REMOTE, ServiceConfig
+from dispatcher.errors import InternalError, PermanentBackendError
+from dispatcher.experiment.fields import fold_word
+from dispatcher.experiment.platform_base import FilePlatform
+from dispatcher.experiment.service import ServiceConfig
 
 GROUP = "bequeath.backends"
 
@@ -21,17 +25,13 @@ PROTOCOL = 1
 """Version of the protocol of such an object (``dispatcher.platforms.protocol``). It grows when an
 object that was written for the version before would not work any more."""
 
-OURS = ("local", *REMOTE)
-"""Names that no other package can take."""
+USUAL = "local"
+"""The platform of a section that names none."""
+
+_OURS = "dispatcher.platforms."
+"""Where the objects of our own platforms are: what they are called, no other package can take."""
 
 _log = logging.getLogger("bequeath.platforms")
-
-
-class Plugged(Protocol):
-    """The part of ``dispatcher.platforms.protocol`` that is read here."""
-
-    protocol: int
-    section: type[ServiceConfig]
 
 
 class Unusable(NamedTuple):
@@ -41,10 +41,61 @@ class Unusable(NamedTuple):
     hint: str = ""
 
 
-def installed() -> dict[str, EntryPoint]:
-    """Return the platforms of other packages, by name. Reads the entry points of all packages."""
-    platforms = {each.name: each for each in entry_points(group=GROUP)}
-    return {name: each for name, each in sorted(platforms.items()) if fold_word(name) not in OURS}
+def installed() -> Mapping[str, EntryPoint]:
+    """Return all platforms, by the words that name them, folded. Ours come first.
+
+    Raises:
+        InternalError: our own are not among them: the installation is older than the code.
+    """
+    return _installed(tuple(sys.path))
+
+
+@lru_cache(maxsize=16)  # reading the entry points of all packages takes some milliseconds
+def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    entries = sorted(entry_points(group=GROUP), key=lambda each: (_is_alias(each), each.name))
+    ours = {fold_word(each.name): each for each in entries if _is_ours(each)}
+    if USUAL not in ours:
+        raise InternalError(
+            "this installation does not name its own platforms",
+            hint="install bequeath again: 'pip install -e .' in a checkout, or its wheel",
+        )
+    theirs: dict[str, EntryPoint] = {}
+    for each in entries:
+        if _is_ours(each):
+            continue
+        if fold_word(each.name) in ours:
+            _log.warning("%s brings a platform %r, which is a word of ours", each.value, each.name)
+        else:
+            theirs[fold_word(each.name)] = each
+    return ours | theirs
+
+
+def _is_ours(entry: EntryPoint) -> bool:
+    return entry.value.startswith(_OURS)
+
+
+def _is_alias(entry: EntryPoint) -> bool:
+    """Whether it is a second word for a platform of ours: its folder has another name."""
+    return _is_ours(entry) and entry.module.rpartition(".")[2] != entry.name
+
+
+def our_words() -> list[str]:
+    """Return the words for our own platforms, which no other package can take."""
+    return [word for word, each in installed().items() if _is_ours(each)]
+
+
+def our_sections() -> list[type[ServiceConfig]]:
+    """Return the sections of our own platforms, whatever else is installed."""
+    platforms = [platform_named(word) for word in our_words()]
+    sections = [each.section for each in platforms if isinstance(each, FilePlatform)]
+    return list(dict.fromkeys(sections))
+
+
+def section_class(section: Any) -> type[ServiceConfig]:
+    """Return the class that reads a section of the file; the usual one if the file names no
+    platform, or one that cannot be used."""
+    platform = platform_named(word_of(section) or USUAL)
+    return our_sections()[0] if isinstance(platform, Unusable) else platform.section
 
 
 def word_of(section: Any) -> str:
@@ -54,12 +105,12 @@ def word_of(section: Any) -> str:
     return word if isinstance(word, str) else ""
 
 
-def plugged(word: str) -> Plugged | Unusable:
+def platform_named(word: str) -> FilePlatform[Any] | Unusable:
     """Return the platform of that name. Imports the package that brings it."""
     there = installed()
-    entry = next((each for name, each in there.items() if fold_word(name) == fold_word(word)), None)
+    entry = there.get(fold_word(word))
     if entry is None:
-        names = ", ".join(("local", "ssh", *there))
+        names = ", ".join(each.name for each in there.values() if not _is_alias(each))
         hint = f"installed are {names}; others come with packages that bring them"
         return Unusable(f"the platform {word!r} is not installed", hint)
     by = entry.dist.name if entry.dist is not None else entry.value
@@ -71,6 +122,10 @@ def plugged(word: str) -> Plugged | Unusable:
         return Unusable(
             f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {by!r}"
         )
+    return _checked(platform, word, by)
+
+
+def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
     version = getattr(platform, "protocol", None)
     if version != PROTOCOL:
         return Unusable(
@@ -82,21 +137,32 @@ def plugged(word: str) -> Plugged | Unusable:
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
         return Unusable(text, f"tell the authors of {by!r}")
-    return platform  # type: ignore[no-any-return]
+    if isinstance(platform, type):  # the entry point may name the class as well
+        try:
+            platform = _made(platform)
+        except Exception as error:  # noqa: BLE001 - as above
+            problem = f"{type(error).__name__}: {error}"
+            return Unusable(f"the platform {word!r} cannot be made: {problem}")
+    if not isinstance(platform, FilePlatform):
+        return Unusable(
+            f"the platform {word!r} is neither an AgentPlatform nor a BackendPlatform",
+            "docs/backends.md says what it must be",
+        )
+    return platform
 
 
-def is_plugged(section: Any) -> bool:
-    """Whether a section of the file names a platform that is not one of ours."""
-    word = word_of(section)
-    return bool(word) and fold_word(word) not in OURS
+@lru_cache(maxsize=64)
+def _made(platform: type[Any]) -> Any:
+    return platform()
 
 
-def section_of(section: Any) -> type[Section] | None:
-    """Return the class for a section that names another package's platform.
+def file_platform_of(section: ServiceConfig) -> FilePlatform[Any]:
+    """Return the platform of a section that has been read.
 
-    None if that cannot be used, or the platform is one of ours.
+    Raises:
+        PermanentBackendError: it is not installed (any more), or is no platform.
     """
-    if not is_plugged(section):
-        return None
-    platform = plugged(word_of(section))
-    return None if isinstance(platform, Unusable) else platform.section
+    platform = platform_named(word_of(section) or USUAL)
+    if isinstance(platform, Unusable):
+        raise PermanentBackendError(platform.text, hint=platform.hint, where="trainingService")
+    return platform

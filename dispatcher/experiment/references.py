@@ -9,7 +9,7 @@ YAML file: so a password can stay where NNI's files have it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
@@ -120,6 +120,17 @@ def secret_values(
             except ValueError:
                 continue
     return values
+
+
+def references_in(settings: object) -> Iterator[str]:
+    """Yield the texts that are references, anywhere in settings."""
+    if isinstance(settings, Mapping):
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for each in settings:
+            yield from references_in(each)
+    elif isinstance(settings, str) and settings.startswith((ENV, FILE)):
+        yield settings
 
 
 def files_referred_to(settings: object) -> list[Path]:

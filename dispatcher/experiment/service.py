@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from dispatcher.experiment.fields import Count, Switch, Text, choice_reader, fold_word
+from dispatcher.experiment.fields import Count, Switch, Text, choice_reader
 from dispatcher.experiment.needs import OfferedResources, TrialNeeds
 from dispatcher.experiment.planned import PlannedWorker, distinct_names
 
@@ -24,17 +24,6 @@ def _read_reuse_mode(value: object) -> object:
     if isinstance(value, bool):
         return "forked" if value else "none"
     return _read_mode_word(value)
-
-
-REMOTE = ("ssh", "remote")
-"""Names of the service on other machines; the second is NNI's."""
-
-
-def is_remote(section: Any) -> bool:
-    """Whether a service's section names that platform."""
-    named = isinstance(section, Mapping)
-    platform = section.get("platform") if named else getattr(section, "platform", None)
-    return isinstance(platform, str) and fold_word(platform) in REMOTE
 
 
 class ServiceConfig(OfferedResources, TrialNeeds):

@@ -5,35 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, WithJsonSchema, WrapValidator
+from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo
+from pydantic_core.core_schema import list_schema
 
-from dispatcher.experiment.local_service import LocalServiceConfig
+from dispatcher.experiment.fields import ChosenSection, Section
 from dispatcher.experiment.planned import NAME, TAKEN, TUNER, PlannedWorker
-from dispatcher.experiment.plugged import OURS, Unusable, is_plugged, plugged, word_of
+from dispatcher.experiment.plugged import (
+    USUAL,
+    Unusable,
+    our_sections,
+    our_words,
+    platform_named,
+    section_class,
+    word_of,
+)
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.service import ServiceConfig, is_remote
-from dispatcher.experiment.ssh_service import SshServiceConfig
+from dispatcher.experiment.service import ServiceConfig
 
 Service = ServiceConfig
 """A service of ours, or one that another package brings."""
 
 
 def _tag(value: Any) -> str:
-    """Return the tag of the class that reads a section.
+    """Return the tag of what reads a value.
 
     Tags are in angle brackets, so that :func:`dispatcher.experiment.sentences.explain` can leave
     them out of paths.
     """
-    if isinstance(value, list | tuple):
-        return "<list>"
-    if is_plugged(value):
-        return "<plugged>"
-    return "<ssh>" if is_remote(value) else "<local>"
+    return "<list>" if isinstance(value, list | tuple) else "<one>"
 
 
-def _read_plugged(value: Any, _handler: Any, info: ValidationInfo) -> ServiceConfig:
+def _read(value: Any, info: ValidationInfo) -> ServiceConfig:
     """Read a section by the class that its platform brings."""
-    platform = plugged(word_of(value))
+    if isinstance(value, ServiceConfig):
+        return value
+    platform = platform_named(word_of(value) or USUAL)
     if isinstance(platform, Unusable):
         raise ValueError(f"cannot be read: {platform.text}")
     section = platform.section.model_validate(value, context=info.context)
@@ -41,31 +47,46 @@ def _read_plugged(value: Any, _handler: Any, info: ValidationInfo) -> ServiceCon
     return section
 
 
-_ANYTHING = {
-    "type": "object",
-    "properties": {"platform": {"type": "string", "not": {"enum": list(OURS)}}},
-    "required": ["platform"],
-}
-_Plugged = Annotated[
-    # The file, and no annotation, decides which class of model it is.
-    Annotated[Any, WrapValidator(_read_plugged), WithJsonSchema(_ANYTHING)], Tag("<plugged>")
-]
+class _ServiceSections(ChosenSection):
+    """Chooses the class of a section by the platform that it names."""
 
-_One = Annotated[
-    Annotated[LocalServiceConfig, Tag("<local>")]
-    | Annotated[SshServiceConfig, Tag("<ssh>")]
-    | _Plugged,
-    Discriminator(_tag),
-]
+    def classes(self) -> Sequence[type[Section]]:
+        """Return the classes of our own platforms: what is written down is the same everywhere."""
+        return our_sections()
+
+    def class_for(self, value: Any) -> type[Section]:
+        """Return the class for a value of the file."""
+        return section_class(value)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Describe one service or a list of them; those of other packages as anything."""
+        anything = {
+            "type": "object",
+            "properties": {"platform": {"type": "string", "not": {"enum": our_words()}}},
+            "required": ["platform"],
+        }
+        # As items of something, so that they come as references to definitions.
+        listed = [list_schema(each.__pydantic_core_schema__) for each in our_sections()]
+        sections = [handler(each)["items"] for each in listed]
+        one = [*sections, anything]
+        several = {"type": "array", "items": {"oneOf": one}, "minItems": 1}
+        return {"oneOf": [*one, several]}
+
+
+# The file, and no annotation, decides which class of model it is.
+_One = Annotated[Any, PlainValidator(_read)]
 
 TrainingService = Annotated[
-    Annotated[LocalServiceConfig, Tag("<local>")]
-    | Annotated[SshServiceConfig, Tag("<ssh>")]
-    | _Plugged
-    | Annotated[tuple[_One, ...], Field(min_length=1), Tag("<list>")],
+    Annotated[_One, Tag("<one>")] | Annotated[tuple[_One, ...], Field(min_length=1), Tag("<list>")],
     Discriminator(_tag),
+    _ServiceSections(),
 ]
 """One service, or a list of several that run the trials of an experiment together."""
+
+
+def default_service() -> ServiceConfig:
+    """Return the service of a file that names none."""
+    return section_class({})()
 
 
 def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, PlannedWorker]]:

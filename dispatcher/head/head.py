@@ -1,7 +1,8 @@
-"""The head of an experiment: the only module that knows every room.
+"""The head of an experiment: joins the rooms that lead it.
 
 :class:`Head` takes the lead, replays the journal, joins the rooms to the engine, waits for
-the end and winds everything up in order. Starting and resuming are the same thing: an empty
+the end and winds everything up in order. (A rehearsal of a tuner joins some of them, too:
+``tuner_tools/rehearsal.py``.) Starting and resuming are the same thing: an empty
 past is a past.
 """
 
@@ -12,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import zmq
@@ -41,8 +43,9 @@ from dispatcher.head.clock import SteadyClock
 from dispatcher.head.lead import open_journal, take_the_lead
 from dispatcher.head.logs import head_log
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
-from dispatcher.head.workers import Workers, open_endpoints
+from dispatcher.head.workers import Workers, load_of, open_endpoints
 from dispatcher.maintenance.disk_watch import DiskWatch
 from dispatcher.maintenance.retention import (
     RetentionThread,
@@ -62,8 +65,8 @@ from dispatcher.store.replay.showing import ShownFile
 from dispatcher.store.trial_rows import ROWS_TO_COMPARE, lagging
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.tuner_host.driver import TunerHostDriver
-from dispatcher.wiring.machines import secrets_of_machines
 from dispatcher.wiring.nesting import refuse_nested
+from dispatcher.wiring.places import secrets_of_services
 from dispatcher.wiring.remote_roots import secrets_of_root
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -148,7 +151,7 @@ class Head:
             self._mask.learn(secret_values(self._config.trial_environment, os.environ))
             self._mask.learn(written_out(self._config.model_dump(by_alias=True)))
             self._mask.learn(secrets_of_root(self._config))
-            self._mask.learn(secrets_of_machines(self._config))
+            self._mask.learn(secrets_of_services(self._config))
             self._board.log = stack.enter_context(
                 head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
             )
@@ -251,8 +254,10 @@ class Head:
             sockets=sockets,
             known=set(state.workers),
             leads=lambda: self._leadership.holds,
+            load=partial(load_of, state),
         )
-        watcher = EngineWatcher(self._board, retention, self._folder.reports)
+        story = RefusalStory(self._folder, self._mask)
+        watcher = EngineWatcher(self._board, retention, self._folder.reports, story)
         users = UserRequests(self._config, self._folder)
 
         def refused() -> dict[str, dict[str, int]]:

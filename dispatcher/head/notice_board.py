@@ -11,8 +11,10 @@ import structlog
 
 from dispatcher.core import actions as a
 from dispatcher.core.stalls import STACKS_FILE
+from dispatcher.head.story import RefusalStory
 from dispatcher.maintenance.retention import RetentionThread
 from dispatcher.notices import Notice, NoticeKind
+from dispatcher.ports import RefusedEvent
 from dispatcher.tuner_host.stacks import together
 from trial_runtime.masking import Mask
 from trial_runtime.refusals import Refusals
@@ -73,13 +75,17 @@ class EngineWatcher:
     Args:
         board: takes the notices.
         retention: learns of ended trials and of grants.
-        reports: the folder of logs; stacks of blocked tuner threads are written beside it.
+        reports: the folder of reports; stacks of blocked tuner threads are written beside it.
+        story: of events that the core refuses.
     """
 
-    def __init__(self, board: NoticeBoard, retention: RetentionThread, reports: Path) -> None:
+    def __init__(
+        self, board: NoticeBoard, retention: RetentionThread, reports: Path, story: RefusalStory
+    ) -> None:
         self._board = board
         self._retention = retention
         self._reports = reports
+        self._story = story
         self.faults = Refusals()
 
     def act(self, action: a.HeadAction) -> None:
@@ -121,5 +127,17 @@ class EngineWatcher:
         """Note a bad message of a peer; one that goes on does not flood the log."""
         peer = owner or "a client"
         if self.faults.count(peer):
-            many = self.faults.counts.get(peer, 0)
-            self._board.pin(NoticeKind.PEER_FAULT, f"{peer} ({many} so far): {error}")
+            self._pin_fault(peer, error)
+
+    def refused(self, refused: RefusedEvent) -> None:
+        """Tell the story of a refused event: of a peer's as of its other faults; of ours with the
+        error, which ends the engine."""
+        if not refused.is_peers_fault:
+            refused.error.hint = self._story.tell(refused)
+        elif self.faults.count(refused.owner):
+            refused.error.hint = self._story.tell(refused)
+            self._pin_fault(refused.owner, refused.error)
+
+    def _pin_fault(self, peer: str, error: Exception) -> None:
+        many = self.faults.counts.get(peer, 0)
+        self._board.pin(NoticeKind.PEER_FAULT, f"{peer} ({many} so far): {error}")

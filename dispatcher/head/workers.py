@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,19 +13,24 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import AgentDriver, AgentProcess, VisitedProcess
-from dispatcher.backends.threaded import ThreadedBackend
 from dispatcher.channel import CurveKeys, Router
+from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.platforms import BackendPlatform, Given, LocalPlatform, Reach, platform_of
-from dispatcher.wiring.agents import agent_config
-from dispatcher.wiring.machines import Place, packer, places
-from dispatcher.wiring.resources import agent_resources
+from dispatcher.head.drivers import SharedParts, WorkerDrivers
+from dispatcher.platforms.agents.self_report import Statistics
+from dispatcher.platforms.allocations.process import Load, always_enough
+from dispatcher.platforms.driver import Driver
+from dispatcher.platforms.given import Given
+from dispatcher.platforms.platform import Reach
+from dispatcher.platforms.registry import platform_of
+from dispatcher.wiring.agents import demand_references, worker_config
+from dispatcher.wiring.archives import packer
+from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
@@ -122,9 +126,6 @@ def _key_file(name: str) -> str:
     return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
 
 
-Driver = AgentDriver | ThreadedBackend
-
-
 class Workers:
     """Drivers of all agents, by the names of their workers.
 
@@ -137,6 +138,7 @@ class Workers:
         sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
+        load: how much there is to do for a worker; called in the engine's thread.
     """
 
     def __init__(
@@ -150,7 +152,9 @@ class Workers:
         sockets: Path,
         known: Collection[str],
         leads: Callable[[], bool],
+        load: Callable[[str], Load] = lambda worker: always_enough(),
     ) -> None:
+        self._load = load
         self._config = config
         self._folder = folder
         self._endpoints = endpoints
@@ -158,11 +162,13 @@ class Workers:
         self._sockets = sockets
         self._leads = leads
         root = str(weights_root(config, folder))
+        demand_references(config)
         self._archives = packer(config, folder)
         # A store has no token: opening it fails if something is wrong with it.
         # Nor has a root that no weights of ours go to: no worker needs to have it mounted.
         is_store = isinstance(config.weights_root, RootUrl) or not config.keeps_weights
         lay = cache(lambda: "" if is_store else _token_of(root))
+        self._shared = SharedParts()
         self._shares = Shares(config, folder.keys, lay)
         self.drivers: dict[str, Driver] = {
             place.worker: self._driver(router, place, place.worker in known)
@@ -172,9 +178,7 @@ class Workers:
     @property
     def foreign(self) -> frozenset[str]:
         """Workers that the code of another package drives."""
-        return frozenset(
-            name for name, driver in self.drivers.items() if isinstance(driver, ThreadedBackend)
-        )
+        return frozenset(name for name, driver in self.drivers.items() if driver.judged)
 
     @property
     def workers(self) -> list[WorkerId]:
@@ -183,22 +187,20 @@ class Workers:
 
     def refused(self) -> dict[str, dict[str, int]]:
         """Count the messages of trials and strangers that agents refused, by agent and reason."""
-        refused = {
-            name: driver.statistics().refused
-            for name, driver in self.drivers.items()
-            if isinstance(driver, AgentDriver)
-        }
+        refused = {name: one.refused for name, one in self._statistics()}
         if list(refused) == [LOCAL]:
             return {"agent": refused[LOCAL]}
         return {f"agent {name}": counts for name, counts in refused.items()}
 
     def samples(self) -> dict[str, Samples]:
         """Return the newest samples of trials and devices, by worker."""
-        return {
-            name: driver.statistics().samples
-            for name, driver in self.drivers.items()
-            if isinstance(driver, AgentDriver)
-        }
+        return {name: one.samples for name, one in self._statistics()}
+
+    def _statistics(self) -> Iterator[tuple[str, Statistics]]:
+        for name, driver in self.drivers.items():
+            statistics = driver.statistics()
+            if statistics is not None:
+                yield name, statistics
 
     def close(self, *, leave_running: bool, deadline_s: float) -> None:
         """End all agents and their trials, or leave them to the next head.
@@ -211,8 +213,7 @@ class Workers:
         """
         until = time.monotonic() + deadline_s
         for driver in self.drivers.values():
-            if isinstance(driver, AgentDriver):
-                driver.part(leave_running=leave_running, deadline_s=deadline_s)
+            driver.part(leave_running=leave_running, deadline_s=deadline_s)
 
         def close(driver: Driver) -> None:
             left_s = max(0.0, until - time.monotonic())
@@ -220,12 +221,12 @@ class Workers:
 
         with ThreadPoolExecutor(len(self.drivers)) as threads:
             list(threads.map(close, self.drivers.values()))
+        self._shared.close()
 
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
         platform, reach = platform_of(place.service), _reach(place)
         share = self._shares.of(place)
         config = self._agent_config(place, share)
-        leases = self._config.leases
         given: Given[Any] = Given(
             place.worker,
             place.service,
@@ -239,53 +240,36 @@ class Workers:
             tunnel=self._endpoints.tunnel if reach == "tunnel" else None,
             leads=self._leads,
         )
-        if isinstance(platform, BackendPlatform):
-            return ThreadedBackend(
-                WorkerId(place.worker),
-                partial(platform.backend, given),
-                trial=config.trial,
-                suspect_s=leases.suspect,
-                lost_s=leases.lost,
-                leads=self._leads,
-            )
-        process: AgentProcess
-        if isinstance(platform, LocalPlatform):
-            process = platform.process(given)
-        else:
-            process = VisitedProcess(
-                place.worker,
-                partial(platform.visit, given),
-                known=known,
-                patience_s=leases.lost,
-                leads=self._leads,
-            )
-        return AgentDriver(
-            router.admit(place.worker, f"agent:{place.worker}:{secrets.token_hex(16)}"),
-            config,
-            process,
+        drivers = WorkerDrivers(
+            place.worker,
             self._folder.path,
-            suspect_s=leases.suspect,
-            lost_s=leases.lost,
+            config,
+            router,
+            self._config.leases,
+            known=known,
             leads=self._leads,
             trouble_with_share=partial(share.judge, place.worker),
+            shared=self._shared,
+            load=partial(self._load, place.worker),
         )
+        return platform.driver(given, drivers)
 
     def _agent_config(self, place: Place, share: Share) -> AgentConfig:
-        config = agent_config(
+        config = worker_config(
             self._config,
-            place.service,
+            place,
             self._folder,
             self._endpoints.workers[place.worker],
             self._epoch,
             self._sockets,
         )
-        return replace(
-            config,
-            worker=place.worker,
-            slots=place.slots,
-            resources=agent_resources(self._config, place),
-            domain=share.name if share.unseen else "",
-        )
+        return replace(config, domain=share.name if share.unseen else "")
+
+
+def load_of(state: State, worker: str) -> Load:
+    """How much there is to do for a worker, as the core has it. Thread: the engine's."""
+    there = state.workers.get(WorkerId(worker))
+    return Load(len(state.queued), there is not None and bool(there.running))
 
 
 def _token_of(root: str) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dispatcher.live_view.device_lines import device_lines
-from dispatcher.live_view.scene import Scene, troubles_beside
+from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside
 from dispatcher.queries.records import json_value
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, rich_table
@@ -54,7 +54,8 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     if snapshot is None:
         return Text(f"{scene.name}  {scene.silent or 'starting'} …", style="dim")
     troubles = troubles_beside(snapshot)[:_TROUBLES]
-    messages = [*map(safe_text, troubles), *messages]
+    ends = ends_of_workers(snapshot)[:1]  # the first to end
+    messages = [*map(safe_text, (*troubles, *ends)), *messages]
     devices = device_lines(snapshot)
     room = max(3, height - _OTHER_LINES - len(messages) - len(devices))
     parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]

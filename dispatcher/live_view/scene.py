@@ -13,6 +13,7 @@ from dispatcher.control.client import HeadClient
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import is_led
 from dispatcher.queries import TrialSummary
+from dispatcher.terminal import formatting
 from dispatcher.terminal.leaderboard import leaders
 
 #: Seconds over which the rate of trials is taken: long enough for trials of minutes, and
@@ -111,6 +112,15 @@ class Observer:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def ends_of_workers(snapshot: dict[str, Any]) -> list[str]:
+    """Return which workers have their place until when, the first to end at first."""
+    ends = [(w["ends_in_s"], w["name"]) for w in snapshot["workers"] if w.get("ends_in_s")]
+    return [
+        f"worker {name} has its place for {formatting.duration(max(0.0, left_s))} more"
+        for left_s, name in sorted(ends)
+    ]
 
 
 def troubles_beside(snapshot: dict[str, Any]) -> list[str]:

@@ -4,18 +4,3 @@ Each joins a section of the file with a way to have workers there. Ours are regi
 of other packages are; ``protocol.py`` is what those may import, and ``dispatcher.conformance``
 is how anyone tests one.
 """
-
-from dispatcher.platforms.given import Given
-from dispatcher.platforms.local import LocalPlatform
-from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
-from dispatcher.platforms.registry import platform_of
-
-__all__ = [
-    "AgentPlatform",
-    "BackendPlatform",
-    "Given",
-    "LocalPlatform",
-    "Platform",
-    "Reach",
-    "platform_of",
-]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from dispatcher.backends.ssh import Archives
 from dispatcher.experiment.fields import Section
-from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiment.platform_base import S
+from dispatcher.platforms.allocations.allocation import service_label
+from dispatcher.platforms.archives import Archives
 from trial_runtime.agent.config import AgentConfig
-
-S = TypeVar("S", bound=ServiceConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +46,51 @@ class Given(Generic[S]):
     known: bool = False
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)
     tunnel: Path | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder of this worker alone."""
+        return self.folder / "agents" / self.worker
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceGiven(Generic[S]):
+    """A service of allocations and its surroundings. Nothing here blocks but :attr:`archives` and
+    :attr:`token`.
+
+    Attributes:
+        label: the beginning of the names of all its allocations, and of nobody else's; a dash
+            follows.
+        experiment: the experiment's id.
+        section: the service's part of the experiment file.
+        folder: the experiment's folder on this machine.
+        door: address and port at which the head listens on this machine; None for workers that
+            reach it by a socket file.
+        archives: packs the code and our runtime at the first call. Raises ``BackendError``.
+        token: that of the share below the weights root. Raises ``BackendError``.
+        leads: whether this head still leads: one that does not changes nothing anywhere.
+    """
+
+    label: str
+    experiment: str
+    section: S
+    folder: Path
+    door: tuple[str, int] | None
+    archives: Callable[[], Archives] = field(repr=False)
+    token: Callable[[], str] = field(repr=False)
+    leads: Callable[[], bool] = field(default=lambda: True, repr=False)
+
+
+def service_given(given: Given[S]) -> ServiceGiven[S]:
+    """All that a service gets, from what its first worker got."""
+    experiment = given.config.experiment
+    return ServiceGiven(
+        service_label(experiment, given.worker),
+        experiment,
+        given.section,
+        given.folder,
+        given.door,
+        given.archives,
+        given.token,
+        given.leads,
+    )

@@ -7,15 +7,6 @@ work any more, and a platform of another version is refused by name.
 
 from __future__ import annotations
 
-from dispatcher.backends.agents import (
-    AgentEnded,
-    AttendedVisit,
-    Called,
-    Told,
-    Visit,
-)
-from dispatcher.backends.service import ServiceBackend
-from dispatcher.backends.ssh import Archives
 from dispatcher.core.actions import LaunchWorker, StartAttempt, StopAttempt, WorkerAction
 from dispatcher.core.events import (
     AttemptEnded,
@@ -29,6 +20,7 @@ from dispatcher.core.events import (
     WorkerLost,
     WorkerOffers,
     WorkerSuspect,
+    WorkerWaits,
 )
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Weights
@@ -52,16 +44,41 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import OfferedResources
+from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.planned import PlannedWorker, distinct_names
+from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.service import ServiceConfig
-from dispatcher.platforms.files import files_in
-from dispatcher.platforms.given import Given
-from dispatcher.platforms.platform import AgentPlatform, BackendPlatform, Platform, Reach
+from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
+from dispatcher.platforms.agents.visit import AgentEnded, Visit
+from dispatcher.platforms.allocations.allocation import (
+    Allocation,
+    AllocationOrder,
+    AllocationState,
+    Allocator,
+    Bounds,
+    Gone,
+)
+from dispatcher.platforms.allocations.section import Allocations, AllocationService
+from dispatcher.platforms.archives import Archives
+from dispatcher.platforms.driver import Driver, Drivers
+from dispatcher.platforms.files.files_in import files_in
+from dispatcher.platforms.given import Given, ServiceGiven
+from dispatcher.platforms.host import ReachableHost
+from dispatcher.platforms.platform import (
+    AgentPlatform,
+    AllocationPlatform,
+    BackendPlatform,
+    Platform,
+    Reach,
+)
+from dispatcher.platforms.services.protocol import ServiceBackend
+from dispatcher.platforms.worker_files import WorkerFiles
 from dispatcher.ports import AttemptFiles, FileEntry, FileList, FilePiece
-from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.agent.link.path_mapping import on_another_host
+from trial_runtime.agent.processes.record import write_private
 from trial_runtime.endpoint import Endpoint
 
 __all__ = [
@@ -70,6 +87,13 @@ __all__ = [
     "AgentConfig",
     "AgentEnded",
     "AgentPlatform",
+    "Allocation",
+    "AllocationOrder",
+    "AllocationPlatform",
+    "AllocationService",
+    "AllocationState",
+    "Allocations",
+    "Allocator",
     "Archives",
     "AttemptEnded",
     "AttemptFiles",
@@ -77,10 +101,13 @@ __all__ = [
     "AttendedVisit",
     "BackendError",
     "BackendPlatform",
+    "Bounds",
     "Called",
     "Count",
     "CountOrZero",
     "Device",
+    "Driver",
+    "Drivers",
     "Duration",
     "EndReason",
     "Endpoint",
@@ -90,7 +117,10 @@ __all__ = [
     "FilePiece",
     "FinalReported",
     "Given",
+    "Gone",
     "Grace",
+    "JsonPath",
+    "KeyProblem",
     "LaunchWorker",
     "MetricReported",
     "Misfit",
@@ -102,10 +132,12 @@ __all__ = [
     "Platform",
     "ProtocolError",
     "Reach",
+    "ReachableHost",
     "ResolvedPath",
     "Section",
     "ServiceBackend",
     "ServiceConfig",
+    "ServiceGiven",
     "Size",
     "StartAttempt",
     "StopAttempt",
@@ -118,14 +150,18 @@ __all__ = [
     "Weights",
     "WeightsPublished",
     "WorkerAction",
+    "WorkerFiles",
     "WorkerHeard",
     "WorkerId",
     "WorkerJoined",
     "WorkerLost",
     "WorkerOffers",
     "WorkerSuspect",
+    "WorkerWaits",
     "choice_reader",
     "distinct_names",
+    "encode_config",
     "files_in",
     "on_another_host",
+    "write_private",
 ]

@@ -1,4 +1,4 @@
-"""Machines reached over SSH: logging in, running commands, files, ports, code.
+"""Machines reached over SSH: logging in, running commands, ports.
 
 ``connect(SshTarget("gpu1"))`` gives a connection that many threads may use. Unknown and
 changed machines are refused. Errors say whether trying again helps: passing ones are
@@ -11,18 +11,13 @@ from dispatcher.ssh.errors import (
     CommandTimedOut,
     ConnectionLost,
     ForwardRefused,
-    HostDiskFull,
     HostKeyChanged,
     HostKeyUnknown,
     HostUnreachable,
     LoginRefused,
-    NoPython,
     SessionRefused,
-    TransferFailed,
 )
 from dispatcher.ssh.host_key import HostKey
-from dispatcher.ssh.host_programs import program_text, unpack, unpack_wheel
-from dispatcher.ssh.patience import connect_patiently
 from dispatcher.ssh.running import Ran
 from dispatcher.ssh.target import SshTarget
 
@@ -30,21 +25,14 @@ __all__ = [
     "CommandTimedOut",
     "ConnectionLost",
     "ForwardRefused",
-    "HostDiskFull",
     "HostKey",
     "HostKeyChanged",
     "HostKeyUnknown",
     "HostUnreachable",
     "LoginRefused",
-    "NoPython",
     "Ran",
     "SessionRefused",
     "SshConnection",
     "SshTarget",
-    "TransferFailed",
     "connect",
-    "connect_patiently",
-    "program_text",
-    "unpack",
-    "unpack_wheel",
 ]

@@ -33,13 +33,12 @@ class Launch:
     mark: bytes
 
 
-def launch(argv: Sequence[str], environment: Mapping[str, str], folder: str = "") -> Launch:
+def launch(argv: Sequence[str], environment: Mapping[str, str]) -> Launch:
     """The launch of a command.
 
     Args:
         argv: the program and its arguments.
         environment: variables added to what the login gives.
-        folder: its working directory, relative to the home folder; empty for that itself.
 
     Raises:
         InternalError: there is no command, a name of a variable is none, or an argument holds a
@@ -49,7 +48,7 @@ def launch(argv: Sequence[str], environment: Mapping[str, str], folder: str = ""
         raise InternalError("no command to run")
     mark = f"bequeath-{secrets.token_hex(8)} "
     parts = [f"unset bequeath_line; echo '{mark}'$$ >&2"]
-    texts = [*argv, folder, *environment.values()]
+    texts = [*argv, *environment.values()]
     if any("\0" in text for text in texts):
         raise InternalError(f"a NUL byte in the command {argv[0]!r} or its environment")
     if any("\n" in text for text in texts):
@@ -59,10 +58,6 @@ def launch(argv: Sequence[str], environment: Mapping[str, str], folder: str = ""
         if not _NAME.fullmatch(name):
             raise InternalError(f"{name!r} is no name of an environment variable")
         parts.append(f"{name}={_quoted(value)}; export {name}")
-    if folder:
-        # "./" before a name that cd might take for an option or look up in CDPATH.
-        place = folder if folder.startswith("/") else f"./{folder}"
-        parts.append(f"cd {_quoted(place)} || exit 127")
     parts.append("exec " + " ".join(_quoted(each) for each in argv))
     return Launch(("; ".join(parts) + "\n").encode(errors="surrogateescape"), mark.encode())
 

@@ -1,36 +1,33 @@
-"""A machine one is logged in to: commands, files and ports, from many threads at once."""
+"""A machine one is logged in to: commands and ports, from many threads at once."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from dispatcher.errors import BackendError
-from dispatcher.ssh import files, running
+from dispatcher.ssh import running
 from dispatcher.ssh.command import LAUNCHER, Launch, launch, launch_kill
 from dispatcher.ssh.errors import (
     CommandTimedOut,
     ConnectionLost,
     SessionRefused,
-    TransferFailed,
 )
-from dispatcher.ssh.forwarding import LocalForward, ReverseForwards
+from dispatcher.ssh.forwarding import ReverseForwards
 from dispatcher.ssh.link import Link, NoMoreSessions, SlowPeer
 from dispatcher.ssh.login import Dial
-from dispatcher.ssh.running import Ran
+from dispatcher.ssh.running import Ran, Readable
 from dispatcher.ssh.started import Started, TerminalSize
 from dispatcher.ssh.target import SshTarget
 from dispatcher.ssh.user_config import way_to
 
-#: Bytes that are kept of each output of a command, and of a file.
+#: Bytes that are kept of each output of a command.
 MOST_OUTPUT_BYTES = 1 << 20
-MOST_FILE_BYTES = 64 << 20
-_FULL_KIB = 1024
 
 
 def connect(target: SshTarget, *, dial: Dial | None = None) -> SshConnection:
@@ -67,7 +64,6 @@ class SshConnection:
         self._opening = 0
         self._links = [Link(self._way, dial)]
         self._reverse = ReverseForwards(self._first)
-        self._local: list[LocalForward] = []
         self._closed = False
 
     def __repr__(self) -> str:
@@ -92,21 +88,14 @@ class SshConnection:
         """Whether it stands, as far as is known: silence takes ``silent_s`` to be noticed."""
         return not self._closed and self._first.is_alive()
 
-    def wait_until_lost(self, timeout_s: float) -> bool:
-        """Block until it is over, or for so long; returns whether it is over."""
-        self._first.transport.join(timeout_s)
-        return not self.is_alive()
-
     def run(
         self,
         argv: Sequence[str],
         *,
-        stdin: bytes | BinaryIO = b"",
+        stdin: bytes | Readable = b"",
         limit_s: float,
         environment: Mapping[str, str] | None = None,
-        folder: str = "",
         most_bytes: int = MOST_OUTPUT_BYTES,
-        heard: Callable[[bytes], None] | None = None,
     ) -> Ran:
         """Run a command and wait for its end. Arguments arrive as they are, whatever they hold.
 
@@ -115,17 +104,15 @@ class SshConnection:
             stdin: Bytes, or a file that is read to its end.
             limit_s: Seconds for all, waiting for a free session included.
             environment: Added to what the login gives; in no list of processes.
-            folder: Its working directory; the home folder if empty. 127 if there is none.
             most_bytes: Bytes that are kept of each of stdout and stderr.
-            heard: Called with each piece of stdout as it comes.
 
         Raises:
             CommandTimedOut: it took longer; its process group was sent SIGKILL.
             ConnectionLost: nobody knows whether it goes on there.
             SessionRefused: the machine runs nothing for us.
         """
-        begin = launch(argv, environment or {}, folder)
-        return self._run(begin, argv[0], limit_s, most_bytes, stdin, heard)
+        begin = launch(argv, environment or {})
+        return self._run(begin, argv[0], limit_s, most_bytes, stdin)
 
     def _run(
         self,
@@ -133,8 +120,7 @@ class SshConnection:
         name: str,
         limit_s: float,
         most_bytes: int,
-        stdin: bytes | BinaryIO = b"",
-        heard: Callable[[bytes], None] | None = None,
+        stdin: bytes | Readable = b"",
     ) -> Ran:
         import paramiko
 
@@ -155,7 +141,6 @@ class SshConnection:
                     limit_s=max(0.0, deadline - time.monotonic()),
                     most_bytes=most_bytes,
                     name=name,
-                    heard=heard,
                 )
             except running.OutOfTime as error:
                 # While its own session is still counted: it takes one until it has ended.
@@ -198,87 +183,24 @@ class SshConnection:
         except BackendError:
             return False
 
-    def put(
-        self, path: str, data: bytes | BinaryIO | Path, mode: int = 0o600, *, limit_s: float = 3600
-    ) -> int:
-        """Write a file there, whole or not at all; returns its size in bytes.
-
-        It takes the place of one that is there. It has its mode before it has content, and is
-        not synced to the disk.
-
-        Args:
-            path: A relative one, or one with ``~/``, begins in the home folder.
-            data: The content, or a file to read it from.
-            mode: Its permissions.
-            limit_s: Seconds for all.
-
-        Raises:
-            TransferFailed, HostDiskFull, CommandTimedOut, ConnectionLost, SessionRefused: see
-                there.
-        """
-        path = files.from_home(path)
-        with self._sftp(path, "written", limit_s) as sftp:
-            return files.put(sftp, path, data, mode, self._is_full)
-
-    def get(self, path: str, *, most_bytes: int = MOST_FILE_BYTES, limit_s: float = 3600) -> bytes:
-        """Read a file.
-
-        Args:
-            path: As for :meth:`put`.
-            most_bytes: A longer one is refused (``TransferFailed``).
-            limit_s: Seconds for all.
-
-        Raises:
-            TransferFailed, CommandTimedOut, ConnectionLost, SessionRefused: see there.
-        """
-        with self._sftp(path, "read", limit_s) as sftp:
-            return files.get(sftp, files.from_home(path), most_bytes)
-
-    def stat(self, path: str) -> files.Stat | None:
-        """Size, mode and time of a file or folder, links followed; None for nothing."""
-        with self._sftp(path, "looked at", 60) as sftp:
-            return files.stat(sftp, files.from_home(path))
-
-    def exists(self, path: str) -> bool:
-        """Whether there is anything."""
-        return self.stat(path) is not None
-
-    def reverse_forward(self, local_host: str, local_port: int, *, wanted: int = 0) -> int:
+    def reverse_forward(self, local_host: str, local_port: int) -> int:
         """Let the machine listen on its 127.0.0.1 and carry connections to an address here.
 
-        Returns the port there, which ends with the connection.
+        Returns the port there, a free one, which ends with the connection.
 
         Args:
             local_host: Name or address, as this machine sees it.
             local_port: Its port.
-            wanted: Port to listen on there; 0 for any free one.
 
         Raises:
             ForwardRefused, ConnectionLost: see there.
         """
-        return self._reverse.add((local_host, local_port), wanted)
+        return self._reverse.add((local_host, local_port))
 
     def reverse_forward_to_file(self, path: Path) -> int:
         """Forward as :meth:`reverse_forward` does, to a socket file here: other users of this
         machine cannot connect to it. Returns the port there."""
         return self._reverse.add(str(path))
-
-    def end_reverse_forward(self, port: int) -> None:
-        """Stop listening there; connections that stand go on."""
-        self._reverse.remove(port)
-
-    def local_forward(self, there_host: str, there_port: int) -> int:
-        """Listen on our 127.0.0.1 and carry connections to an address as the machine sees it.
-
-        Returns the port here. It ends with the connection. Nobody at the other end shows as a
-        connection that is closed at once.
-        """
-        if not self.is_alive():
-            raise self._first.lost("a port was asked for")
-        forward = LocalForward(self._first, (there_host, there_port))
-        with self._pool:
-            self._local.append(forward)
-        return forward.port
 
     def close(self) -> None:
         """End it with all that runs over it, and its threads. May be called twice."""
@@ -286,8 +208,6 @@ class SshConnection:
             self._closed = True
             links = list(self._links)
             self._pool.notify_all()
-        for forward in self._local:
-            forward.close()
         for link in reversed(links):
             link.close()
 
@@ -301,34 +221,6 @@ class SshConnection:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    @contextlib.contextmanager
-    def _sftp(self, path: str, doing: str, limit_s: float) -> Iterator[Any]:
-        deadline = time.monotonic() + limit_s
-        with self._session(deadline, "a file transfer") as (link, channel):
-            ending = threading.Timer(max(0.0, deadline - time.monotonic()), channel.close)
-            ending.daemon = True
-            ending.start()
-            try:
-                sftp = files.begin(link, channel)
-                with files.translated_errors(link, path, doing):
-                    yield sftp
-            except (TransferFailed, SessionRefused) as error:
-                if time.monotonic() < deadline:
-                    raise
-                text = f"{path} was not {doing} in {limit_s:g} s"
-                raise CommandTimedOut(text, where=link.label) from error
-            finally:
-                ending.cancel()
-
-    def _is_full(self, folder: str) -> bool:
-        try:
-            ran = self.run(["df", "-Pk", folder], limit_s=30)
-        except BackendError:
-            return False
-        last = ran.out.decode(errors="replace").splitlines()[-1:]
-        columns = last[0].split() if last else []
-        return len(columns) > 3 and columns[3].isdecimal() and int(columns[3]) < _FULL_KIB
 
     @contextlib.contextmanager
     def _session(self, deadline: float, name: str) -> Iterator[tuple[Link, Any]]:

@@ -19,7 +19,7 @@ class ConnectionLost(PassingBackendError):
 
 
 class CommandTimedOut(PassingBackendError):
-    """Raised when a command or a transfer ran past its limit.
+    """Raised when a command ran past its limit.
 
     A command's process group was sent SIGKILL, where the text does not say otherwise.
     """
@@ -48,20 +48,8 @@ class HostKeyChanged(PermanentBackendError):
 
 
 class SessionRefused(PassingBackendError):
-    """Raised when the machine lets us in and runs nothing: no session, no file transfer."""
+    """Raised when the machine lets us in and runs nothing."""
 
 
 class ForwardRefused(PermanentBackendError):
-    """Raised when the machine forwards no ports, or its port is taken."""
-
-
-class TransferFailed(PermanentBackendError):
-    """Raised when a file cannot be read or written there: no such folder, no permission."""
-
-
-class HostDiskFull(PassingBackendError):
-    """Raised when the machine has no room for what is sent to it."""
-
-
-class NoPython(PermanentBackendError):
-    """Raised when the machine has no Python that runs our programs."""
+    """Raised when the machine forwards no ports."""

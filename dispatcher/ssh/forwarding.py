@@ -38,38 +38,29 @@ class ReverseForwards:
         self._lock = threading.Lock()
         self._served = 0
 
-    def add(self, local: Near, wanted: int = 0) -> int:
+    def add(self, local: Near) -> int:
         """Ask the machine to listen on its 127.0.0.1; returns the port. Blocks for an answer.
 
         Raises:
-            ForwardRefused: it does not, or ``wanted`` is taken.
+            ForwardRefused: it does not.
             ConnectionLost: see there.
         """
         import paramiko
 
         try:
             with self._link.asking() as transport:
-                port = int(transport.request_port_forward("127.0.0.1", wanted, self._accept))
+                port = int(transport.request_port_forward("127.0.0.1", 0, self._accept))
         except (paramiko.SSHException, EOFError, OSError) as error:
             if self._link.ends_within(0):
                 raise self._link.lost("a port was asked for") from error
             raise ForwardRefused(
                 "this machine forwards no port to us",
-                hint="AllowTcpForwarding in its sshd_config must be yes or remote"
-                if not wanted
-                else f"is port {wanted} taken there?",
+                hint="AllowTcpForwarding in its sshd_config must be yes or remote",
                 where=self._link.label,
             ) from error
         with self._lock:
             self._targets[port] = local
         return port
-
-    def remove(self, port: int) -> None:
-        """Stop listening there; connections that stand go on."""
-        with self._lock:
-            self._targets.pop(port, None)
-        with contextlib.suppress(Exception), self._link.asking() as transport:
-            transport.cancel_port_forward("127.0.0.1", port)
 
     def _accept(self, channel: Any, _origin: Any, server: tuple[str, int]) -> None:
         # Called in the transport's thread, which must not wait.
@@ -114,52 +105,6 @@ def _dial(address: Near) -> socket.socket:
         near.close()
         raise
     return near
-
-
-class LocalForward:
-    """A port of our 127.0.0.1 that leads to an address as the machine sees it."""
-
-    def __init__(self, link: Link, there: tuple[str, int]) -> None:
-        self._link = link
-        self._there = there
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._server.getsockname()[1]
-        self._thread = threading.Thread(
-            target=self._listen, name=f"ssh port {self.port} here", daemon=True
-        )
-        self._thread.start()
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                near, origin = self._server.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(
-                target=self._serve, args=(near, origin), name="ssh port, inward", daemon=True
-            ).start()
-
-    def _serve(self, near: socket.socket, origin: tuple[str, int]) -> None:
-        import paramiko
-
-        try:
-            channel = self._link.transport.open_channel(
-                "direct-tcpip", self._there, origin, timeout=_CONNECT_S
-            )
-        except (paramiko.SSHException, EOFError, OSError) as error:
-            _log.debug("nobody at %s there: %s", self._there, error)
-            near.close()
-            return
-        join(channel, near)
-
-    def close(self) -> None:
-        """Listen no more; connections that stand go on."""
-        try:
-            self._server.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # it listens only, on some systems that is no connection
-        self._server.close()
-        self._thread.join(5)
 
 
 def join(channel: Any, near: socket.socket) -> None:

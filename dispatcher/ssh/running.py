@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from dispatcher.ssh.command import Launch
 from dispatcher.ssh.link import Link
@@ -21,6 +21,14 @@ _POLL_S = 0.05
 #: A command that has ended may have left a child that keeps its outputs open.
 _LINGER_S = 2.0
 _SETTLE_S = 2.0
+
+
+class Readable(Protocol):
+    """Something that is read to its end."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Read so many bytes at most; none at the end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -100,11 +108,10 @@ def talk(
     channel: Any,
     *,
     launch: Launch,
-    stdin: bytes | BinaryIO,
+    stdin: bytes | Readable,
     limit_s: float,
     most_bytes: int,
     name: str,
-    heard: Callable[[bytes], None] | None = None,
 ) -> Ran:
     """Drive a command to its end. Blocks.
 
@@ -116,7 +123,6 @@ def talk(
         limit_s: seconds until its end.
         most_bytes: bytes that are kept of each output.
         name: of the command, for messages.
-        heard: called with each piece of stdout as it comes.
 
     Raises:
         OutOfTime: it took longer, and goes on.
@@ -133,7 +139,7 @@ def talk(
     ended_at: float | None = None
     while True:
         over = channel.closed
-        if _drain(channel, out, err, heard):
+        if _drain(channel, out, err):
             continue
         if over:
             break
@@ -155,15 +161,12 @@ def talk(
     return Ran(channel.exit_status, bytes(out.data), bytes(err.data), out.cut or err.cut)
 
 
-def _drain(channel: Any, out: _Kept, err: _Kept, heard: Callable[[bytes], None] | None) -> bool:
+def _drain(channel: Any, out: _Kept, err: _Kept) -> bool:
     """Take what has arrived; whether there was any."""
     busy = False
     if channel.recv_ready():
         busy = True
-        data = channel.recv(_CHUNK)
-        out.take(data)
-        if heard is not None:
-            heard(data)
+        out.take(channel.recv(_CHUNK))
     if channel.recv_stderr_ready():
         busy = True
         err.take(channel.recv_stderr(_CHUNK))
@@ -181,7 +184,7 @@ def _cut_off(link: Link, channel: Any) -> bool:
     return link.ends_within(_SETTLE_S)
 
 
-def _feed(channel: Any, first: bytes, stdin: bytes | BinaryIO) -> None:
+def _feed(channel: Any, first: bytes, stdin: bytes | Readable) -> None:
     try:
         for data in _pieces(first, stdin):
             channel.sendall(data)
@@ -190,7 +193,7 @@ def _feed(channel: Any, first: bytes, stdin: bytes | BinaryIO) -> None:
         pass  # the command reads no more, or the connection is over: the reader sees it
 
 
-def _pieces(first: bytes, stdin: bytes | BinaryIO) -> Iterator[bytes]:
+def _pieces(first: bytes, stdin: bytes | Readable) -> Iterator[bytes]:
     yield first
     if isinstance(stdin, bytes):
         yield stdin

@@ -41,7 +41,6 @@ class Started:
         self._link = link
         self.channel = channel
         self.pid = 0
-        self._mark = b""
         self._read = b""  # of stdout, not taken yet
         self._complaint = b""  # of stderr
 

@@ -5,12 +5,13 @@ transaction. The tables ``trials`` and ``attempts`` are read models, derived fro
 grows and derivable again (``verify.py``); metrics have a table of their own, because they
 are many and do not decide what happens next.
 
-This package decides nothing. It never holds a trial in memory, never calls back, and refuses
-to lie on a network file system, where SQLite's locks mean nothing.
+This package decides nothing: what it reads back (``replay``) is folded by the core. Nothing that
+writes holds a trial in memory or calls back, and a store refuses to lie on a network file system,
+where SQLite's locks mean nothing.
 
 Threads: one writer (the engine's), readers elsewhere through connections of their own.
 
-Read ``schema.py`` first (the tables), then ``journal.py`` (what a batch costs).
+Read ``schema.py`` first (the tables), then ``journal.py`` (what a batch costs), then ``replay``.
 """
 
 from __future__ import annotations

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError
-from dispatcher.store.connection import read_only
+from dispatcher.store.connection import connect_reader, raw_of, read_only
 from dispatcher.store.faults import UNREADABLE, store_error
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.migrate import version_of
+from dispatcher.store.schema import SCHEMA_VERSION
 
 #: Facts of the place and the head, not of the experiment: a copy begins without them.
 _OF_THE_PLACE = ("sockets",)
@@ -46,6 +50,36 @@ def copy_store(source: Path, target: Path) -> None:
             writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except UNREADABLE as error:
         raise store_error(error, str(source)) from error
+
+
+@contextlib.contextmanager
+def opened_to_read(store: Path) -> Iterator[SqliteJournal]:
+    """Open a store as it is at one moment, also while its head writes to it. It stays as it is: of
+    one that an older bequeath has made, a copy is brought up to date for as long.
+
+    Raises:
+        StoreError: it cannot be opened, or was made by a newer bequeath.
+    """
+    with contextlib.closing(connect_reader(store)) as connection:
+        try:
+            version = version_of(raw_of(connection), store)
+        except UNREADABLE as error:
+            raise store_error(error, str(store)) from error
+        if version == SCHEMA_VERSION:
+            yield SqliteJournal(store, connection)
+            return
+    with tempfile.TemporaryDirectory(prefix="bq-") as folder:
+        copy = Path(folder) / store.name
+        copy_store(store, copy)
+        try:
+            journal = SqliteJournal.open(copy)
+        except StoreError as error:
+            error.where = str(store)
+            raise
+        try:
+            yield journal
+        finally:
+            journal.close()
 
 
 def committed_weights(store: Path) -> list[Committed]:

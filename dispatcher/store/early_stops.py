@@ -1,23 +1,28 @@
-"""State that follows from metrics, read from their table: they leave no rows in the journal.
+"""Metrics that a replay must know, read from their table: they leave no rows in the journal.
 
-Of attempts that run, the newest number and value. Of an attempt that was stopped early, the metric
-that its trial's result was made of: since 0.2 the journal has it (``LastMetricKept``), and it is
-looked up here for journals that were written before. These have a fault, too: where the agent was
-lost before such an attempt had ended, no replay found the metric. Either the tuner had the result
-already, and no head could take the experiment up again; or it never got the result.
+Of attempts that run, the newest one. Of an attempt that was stopped early, the metric that its
+trial's result was made of: since 0.2 the journal has it (``LastMetricKept``), and it is looked up
+here for journals that were written before. These have a fault, too: where the agent was lost before
+such an attempt had ended, no replay found the metric. Either the tuner had the result already, and
+no head could take the experiment up again; or it never got the result.
+
+Whatever is read here reaches the state through ``core.apply``, as it did when it was reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from dispatcher import codec
+from dispatcher.core import apply
 from dispatcher.core.events import AttemptEnded, Event, MetricReported, TrialStopRequested
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Outcome, State
 from dispatcher.errors import ProtocolError
-from dispatcher.ports import Journal
+from dispatcher.ports import Journal, JournalRow
+from dispatcher.store.faults import DamagedStore
+from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.values import number_of
 
 #: Queries the store: a statement and its values.
@@ -47,17 +52,43 @@ _ENDS: Final = """
 _HEAD_SINCE: Final = "SELECT 1 FROM journal WHERE kind = 'HeadStarted' AND n > ? LIMIT 1"
 
 
-def put_back(journal: Journal, state: State) -> None:
-    """Set the newest metrics of the running attempts of a state that was read back."""
+def recall(journal: Journal, state: State) -> None:
+    """Apply the newest metric of each running attempt again, to a state that was read back.
+
+    What it made the head do then (it told an assessor) is done.
+    """
     for trial_id in state.running:
-        trial = state.trials[trial_id]
-        found = journal.last_metric(trial.id, trial.attempt)
-        if found is not None:
-            trial.last_seq = max(trial.last_seq, found[0])
-            trial.last_intermediate = found[1]
+        attempt = state.trials[trial_id].attempt
+        newest = journal.last_metric(trial_id, attempt)
+        if newest is not None:
+            apply(state, MetricReported(trial_id, attempt, *newest), state.now)
 
 
-def judged_by(ask: Ask, event: Event) -> MetricReported | None:
+def rows_as_judged(journal: Journal, after: int) -> Iterator[JournalRow]:
+    """Read the rows after row ``after``; of an older store also the metrics by which attempts were
+    judged that were stopped early, each under the number of the row that it comes before.
+
+    Raises:
+        StoreError: the journal cannot be read.
+    """
+    if not isinstance(journal, SqliteJournal):
+        yield from journal.rows(after)  # in memory: of this version
+        return
+    for row in journal.rows(after):
+        try:
+            metric = _judged_by(journal.query, row.event)
+        except ProtocolError as error:
+            raise DamagedStore(
+                f"journal row {row.number} cannot be replayed: {error.message}",
+                hint="restore the experiment from a backup",
+                where=str(journal.path),
+            ) from error
+        if metric is not None:
+            yield JournalRow(row.number, row.at, metric)
+        yield row
+
+
+def _judged_by(ask: Ask, event: Event) -> MetricReported | None:
     """Return the metric that comes before this row, so that a replay decides as the head did.
 
     Raises:
@@ -115,7 +146,7 @@ def _is_mended(ask: Ask, state: State, stop: TrialStopRequested) -> bool:
     trial = state.trials.get(stop.trial)
     if trial is None or trial.outcome is not Outcome.STOPPED_EARLY:
         return False
-    metric = judged_by(ask, stop)
+    metric = _judged_by(ask, stop)
     if metric is None or metric.attempt != trial.attempt:
         return False
     for kind, payload in ask(_ENDS, (trial.id, trial.attempt)):

@@ -23,7 +23,6 @@ from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.connection import connect_reader, connect_writer, raw_of
-from dispatcher.store.early_stops import judged_by
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import bring_up_to_date
@@ -42,6 +41,10 @@ _NEWEST: Final = """
 _ROWS_AT_ONCE: Final = 512
 
 _EPOCH: Final = "SELECT value FROM meta WHERE key = 'epoch'"
+
+_ROWS_OF: Final = """
+    SELECT n, at, kind, payload FROM journal WHERE trial = ? ORDER BY n DESC LIMIT ?
+"""
 
 # Final metrics are left out: they are in the journal, and are no intermediate results.
 _LAST_METRIC: Final = """
@@ -160,12 +163,7 @@ class SqliteJournal:
         return number
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
-        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time.
-
-        Of an older journal also metrics by which attempts were judged that were stopped early,
-        which leave no rows (:mod:`dispatcher.store.early_stops`): each under the number of the
-        row that it comes before.
-        """
+        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time."""
         number = after
         try:
             cursor = self._raw.execute(
@@ -176,17 +174,31 @@ class SqliteJournal:
                 for number, at, kind, payload, crc in batch:
                     if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
-                    event = codec.decode(kind, payload)
-                    metric = judged_by(self.query, event)
-                    if metric is not None:
-                        yield JournalRow(number, at, metric)
-                    yield JournalRow(number, at, event)
+                    yield JournalRow(number, at, codec.decode(kind, payload))
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
         except ProtocolError as error:
             raise DamagedStore(
                 f"journal row {number} cannot be read: {error.message}",
                 hint="it was damaged, or written by a newer bequeath",
+                where=str(self._path),
+            ) from error
+
+    def rows_of(self, trial: int, most: int) -> list[JournalRow]:
+        """Read the newest rows that name a trial, the newest first.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        try:
+            return [
+                JournalRow(number, at, codec.decode(kind, payload))
+                for number, at, kind, payload in self.query(_ROWS_OF, (trial, most))
+            ]
+        except ProtocolError as error:
+            raise DamagedStore(
+                f"rows of trial {trial} cannot be read: {error.message}",
+                hint="they were damaged, or written by a newer bequeath",
                 where=str(self._path),
             ) from error
 

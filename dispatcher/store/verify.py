@@ -27,7 +27,7 @@ from dispatcher.ports import JournalEntry
 from dispatcher.state_codec import decode_state
 from dispatcher.store.checksums import fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
-from dispatcher.store.early_stops import mended, put_back
+from dispatcher.store.early_stops import mended, recall, rows_as_judged
 from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.schema import attempts, metadata, trials
@@ -208,10 +208,10 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
         base = compaction.base()
         if base is not None:
             number, state = base.number, decode_state(base.parts)
-            put_back(journal, state)
+            recall(journal, state)
             folded = _begin_with_base(journal.raw, model, state, compaction.seeds())
         mentioned: set[int] = set()
-        for number, at, event in journal.rows(base.number if base is not None else 0):
+        for number, at, event in rows_as_judged(journal, base.number if base else 0):
             if upto is not None and number > upto:
                 number = upto
                 break

@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import msgspec
 import zmq
 
-from dispatcher.backends.testing import FAILS, Script, ScriptedBackend
 from dispatcher.channel import Router
 from dispatcher.control.server import ControlServer
 from dispatcher.core import State, apply, outstanding
@@ -33,7 +32,8 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
-from dispatcher.ports import JournalEntry, JournalRow
+from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
+from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.folding import read_whole_past
@@ -132,6 +132,10 @@ class _Watcher:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self._rehearsed.notes.append(f"{owner}: {error}")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        if refused.is_peers_fault:
+            self.peer_fault(refused.owner, refused.error)
 
 
 def rehearse(

@@ -7,20 +7,16 @@ in threads, results and ends in the order of the journal, gates that the repeate
 from __future__ import annotations
 
 import json
-import sqlite3
-import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dispatcher.errors import StoreError, UserError
+from dispatcher.errors import UserError
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.store.compaction import Compaction
-from dispatcher.store.connection import read_only
-from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.copying import opened_to_read
 from dispatcher.store.replay.history import read_past
 from dispatcher.tuner_host.rerun import AnswerDifference, rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -81,26 +77,7 @@ def replay_tuner(
 def _calls(home: ExperimentFolder) -> tuple[str | None, list[list[Any]]]:
     """The calls since the beginning; from a folded journal those since the tuner's own state, and
     that state."""
-    with tempfile.TemporaryDirectory(prefix="bq-") as copy:
-        return _read(_copied(home.journal, Path(copy) / home.journal.name))
-
-
-def _copied(store: Path, to: Path) -> Path:
-    """Copy a store that a head may be writing; return the copy's path."""
-    source = sqlite3.connect(read_only(store), uri=True)
-    try:
-        with closing(sqlite3.connect(to)) as target:
-            source.backup(target)
-    except sqlite3.Error as error:
-        raise StoreError(f"the store cannot be read: {error}", where=str(store)) from error
-    finally:
-        source.close()
-    return to
-
-
-def _read(store: Path) -> tuple[str | None, list[list[Any]]]:
-    journal = SqliteJournal.open(store)
-    try:
+    with opened_to_read(home.journal) as journal:
         compaction = Compaction(journal)
         base = compaction.base()
         if base is None:
@@ -109,8 +86,6 @@ def _read(store: Path) -> tuple[str | None, list[list[Any]]]:
         if snapshot is None:
             return None, [*compaction.past_calls(), *read_past(journal, base, calls_after=0).calls]
         return snapshot.state, read_past(journal, base, calls_after=snapshot.number).calls
-    finally:
-        journal.close()
 
 
 def _upto(calls: list[list[Any]], until: int) -> list[list[Any]]:

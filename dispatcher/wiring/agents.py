@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.wiring.places import Place
 from dispatcher.wiring.remote_roots import check_references, remote_root
+from dispatcher.wiring.resources import agent_resources
 from dispatcher.wiring.settings import worker_count
 from dispatcher.wiring.weights import cache_of, may_copy, weights_root
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -22,6 +26,43 @@ SAME_HOST_STALE_S = 1.0
 #: What others write a host sees when its client of the network file system looks again: the
 #: bound exceeds the longest of their usual cache times (60 s).
 OTHER_HOSTS_STALE_S = 75.0
+
+
+def demand_references(config: ExperimentConfig) -> None:
+    """Look up what references stand for, and forget it again: agents do so at each trial's start,
+    so that no secret is written down.
+
+    Raises:
+        ExperimentFileError: a reference leads nowhere.
+    """
+    resolve_environment(config.trial_environment, os.environ)
+    check_references(config)
+
+
+def worker_config(
+    config: ExperimentConfig,
+    place: Place,
+    folder: ExperimentFolder,
+    endpoint: Endpoint,
+    epoch: int,
+    sockets: Path,
+) -> AgentConfig:
+    """The configuration that an agent of a worker would get on this machine.
+
+    Args:
+        config: the experiment file.
+        place: the worker's.
+        folder: the experiment's, on this machine.
+        endpoint: address and keys of the head.
+        epoch: that of the head.
+        sockets: folder for the agent's run files, with a short path.
+    """
+    return replace(
+        agent_config(config, place.service, folder, endpoint, epoch, sockets),
+        worker=place.worker,
+        slots=place.slots,
+        resources=agent_resources(config, place),
+    )
 
 
 def agent_config(
@@ -43,13 +84,7 @@ def agent_config(
         epoch: that of the head.
         sockets: folder for the agent's run files, with a short path.
 
-    Raises:
-        ExperimentFileError: a reference in ``trialEnvironment`` leads nowhere.
     """
-    # A reference that leads nowhere is reported now; values are looked up at each trial's start
-    # by the agent, so that no secret is written down.
-    resolve_environment(config.trial_environment, os.environ)
-    check_references(config)
     remote = remote_root(config, folder.id)
     trial = TrialSpec(
         code_directory=str(config.trial_code_directory),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dispatcher.core.resources import Needs, WorkerRules
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
-from dispatcher.wiring.machines import Place, places
+from dispatcher.experiment.plugged import file_platform_of
+from dispatcher.wiring.places import Place, places
 
 
 def needs_of(config: ExperimentConfig) -> Needs:
@@ -25,7 +26,7 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
     """The rules of workers, by their names; workers without any are left out."""
     by_worker: dict[str, WorkerRules] = {}
     for place in places(config):
-        has = offered(place.service, _part(place))
+        has = offered_at(place)
         rules = WorkerRules(
             cost=has.cost or 0.0,
             trials_per_device=has.max_trial_number_per_gpu or 0,
@@ -36,11 +37,12 @@ def worker_rules(config: ExperimentConfig) -> dict[str, WorkerRules]:
     return by_worker
 
 
-def _part(place: Place) -> OfferedResources | None:
-    """The resources in the section of this worker alone."""
-    return place.part if isinstance(place.part, OfferedResources) else None
+def offered_at(place: Place) -> OfferedResources:
+    """The resources that the file gives one worker: in its own section, else in its service's."""
+    own = place.part if isinstance(place.part, OfferedResources) else None
+    return offered(place.service, own)
 
 
 def domain_of_place(place: Place) -> str:
     """The storage domain that the file puts a worker in; empty for the one without a name."""
-    return offered(place.service, _part(place)).storage_domain or ""
+    return file_platform_of(place.service).storage_domain(place.service, place.part)

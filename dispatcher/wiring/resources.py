@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.needs import offered
-from dispatcher.wiring.machines import Place
+from dispatcher.wiring.needs import offered_at
+from dispatcher.wiring.places import Place
 from trial_runtime.agent.config import ResourcesTold
 
 
@@ -16,7 +16,7 @@ def agent_resources(config: ExperimentConfig, place: Place) -> ResourcesTold:
     ``minGpuMemory`` is what a GPU must have in all, which the core counts; that of a machine is
     what must be free, which only its agent sees.
     """
-    has = offered(place.service, place.machine)
+    has = offered_at(place)
     wanted = config.trial_needs.trial_gpu_number
     given = (has.gpu_indices, has.max_trial_number_per_gpu, has.use_active_gpu, has.min_gpu_memory)
     return ResourcesTold(

@@ -6,8 +6,6 @@ import json
 
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.experiment.ssh_service import MachineConfig, SshServiceConfig
 from dispatcher.wiring.needs import needs_of, worker_rules
 from dispatcher.wiring.storage_domains import unseen_domains
 
@@ -53,13 +51,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
 def _follow(config: ExperimentConfig) -> tuple[str, ...]:
     """Workers without a number of slots in the file. Those of other packages report theirs
     themselves."""
-    return tuple(
-        worker.name
-        for service, worker in config.workers
-        if isinstance(service, LocalServiceConfig | SshServiceConfig)
-        and service.slots is None
-        and (not isinstance(worker.part, MachineConfig) or worker.part.slots is None)
-    )
+    return tuple(worker.name for _, worker in config.workers if not worker.slots_given)
 
 
 def worker_count(config: ExperimentConfig) -> int:

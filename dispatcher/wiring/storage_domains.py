@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.local_service import LocalServiceConfig
-from dispatcher.wiring.machines import Place, places
+from dispatcher.experiment.planned import LOCAL
 from dispatcher.wiring.needs import domain_of_place
+from dispatcher.wiring.places import Place, places
 from trial_runtime.agent.processes.record import write_private
 
 _log = logging.getLogger("bequeath.head")
@@ -26,7 +26,7 @@ _log = logging.getLogger("bequeath.head")
 def domain_of_head(config: ExperimentConfig) -> str:
     """The storage domain that the head's own weights root is in."""
     for place in places(config):
-        if isinstance(place.service, LocalServiceConfig):
+        if place.worker == LOCAL:
             return domain_of_place(place)
     return ""
 

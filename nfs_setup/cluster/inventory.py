@@ -38,7 +38,7 @@ _KINDS: dict[str, Kind] = {"str": text, "bool": switch, "int": number}
 
 
 def _options(form: type[Any], without: tuple[str, ...]) -> dict[str, Kind]:
-    """The options of a request as keys of a file."""
+    """Return the options of a request as keys of a file."""
     return {
         camel(field.name): _KINDS[str(field.type)]
         for field in fields(form)
@@ -74,7 +74,7 @@ _ROOT: dict[str, Kind] = {
 
 
 def inventory_of(values: Any, places: Places) -> Inventory:
-    """Plain values → the server and its clients. ``places`` gives the place of each value.
+    """Turn plain values into the server and its clients. ``places`` gives the place of each value.
 
     Raises:
         InventoryRefused: with everything that is wrong.

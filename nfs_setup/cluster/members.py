@@ -56,17 +56,17 @@ class Inventory:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """All of them, the server first."""
+        """All machines, the server first."""
         return (self.server, *self.clients)
 
 
 def is_host(text: str) -> bool:
-    """Whether it may name a machine: a host name, or an address without a network."""
+    """Whether a text may name a machine: as a host name, or an address without a network."""
     return is_address(text) or is_host_name(text)
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an IPv4 or IPv6 address."""
+    """Whether a text is an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -34,7 +34,7 @@ class InventoryRefused(RequestRefused):
 
 
 def text(value: Any) -> str:
-    """A text, or a number that YAML made of one (``version: 4.2``, ``owner: 1000``)."""
+    """Read a text, or a number that YAML made of one (``version: 4.2``, ``owner: 1000``)."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError("is no text")
     if any(ord(character) < 0x20 for character in str(value)):
@@ -43,14 +43,14 @@ def text(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A text that YAML must not have read as a number: 0o2770 would come as 1528."""
+    """Read a text that YAML must not have read as a number: 0o2770 would come as 1528."""
     if not isinstance(value, str):
         raise ValueError("is no text; write it in quotes, as '2770'")
     return value
 
 
 def switch(value: Any) -> bool:
-    """True or false; yes, no, on and off, too."""
+    """Read true or false; yes, no, on and off, too."""
     found = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
         raise ValueError("is neither true nor false")
@@ -58,21 +58,21 @@ def switch(value: Any) -> bool:
 
 
 def number(value: Any) -> int:
-    """A whole number."""
+    """Read a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("is no whole number")
     return value
 
 
 def port(value: Any) -> int:
-    """A TCP port."""
+    """Read a TCP port."""
     if not 1 <= number(value) <= 65535:
         raise ValueError("is no port: 1 to 65535")
     return number(value)
 
 
 def reference(value: Any) -> str:
-    """Reference to a secret, never the secret: that would be shown, and copied with the file."""
+    """Read a reference to a secret; a secret itself would be shown, and copied with the file."""
     found = text(value)
     if not found.startswith(("env:", "file:")) or found in ("env:", "file:"):
         raise ValueError("is no reference; write env:NAME or file:PATH, never the password itself")
@@ -80,7 +80,7 @@ def reference(value: Any) -> str:
 
 
 def anything(value: Any) -> Any:
-    """To be read by the caller."""
+    """Return a value as it is: the caller reads it."""
     return value
 
 
@@ -95,7 +95,7 @@ class Reader:
         self.errors: list[RequestRefused] = []
 
     def where(self, path: KeyPath) -> str:
-        """The place of a value."""
+        """Return the place of a value."""
         return self._places(path, False)
 
     def refuse(self, path: KeyPath, message: str, hint: str = "", *, key: bool = False) -> None:
@@ -110,7 +110,7 @@ class Reader:
         self.errors.append(RequestRefused(message, hint=hint, where=self._places(path, key)))
 
     def section(self, value: Any, path: KeyPath, known: Mapping[str, Kind]) -> dict[str, Any]:
-        """Values by their proper key; what is wrong is noted and left out.
+        """Return values by their proper keys; what is wrong is noted and left out.
 
         Args:
             value: the section as it was read, which may be anything.
@@ -142,7 +142,7 @@ class Reader:
 
 
 def camel(name: str) -> str:
-    """``read_only`` as it is written in a file: ``readOnly``."""
+    """Return ``read_only`` as it is written in a file: ``readOnly``."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 

@@ -1,9 +1,10 @@
-"""The interface to a machine that is set up over a connection: commands with input and output."""
+"""A machine over a connection: commands with input and output, and the code that it is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from nfs_setup.cluster.members import Member
@@ -33,3 +34,23 @@ class Remote(Protocol):
 
 #: Log in at a machine, and out again at the end of the context. Blocks.
 Connect = Callable[[Member], AbstractContextManager[Remote]]
+
+#: Not needed where a request is carried out.
+STAYS = ("cluster",)
+
+
+@dataclass(frozen=True)
+class Program:
+    """This package, but for :data:`STAYS`, packed for a Python of 3.9 that has nothing of it.
+
+    Attributes:
+        code: goes first into its input, before the request.
+        arguments: make a Python run it, if it came whole.
+    """
+
+    code: bytes
+    arguments: tuple[str, ...]
+
+    def command(self, python: str) -> tuple[str, ...]:
+        """Return the command that runs it."""
+        return (python, *self.arguments)

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nfs_setup.cluster.asking import ask
-from nfs_setup.cluster.ground import Ground, look
+from nfs_setup.cluster.asking import Access, ask, look
 from nfs_setup.cluster.members import SERVER
-from nfs_setup.cluster.outcome import (
+from nfs_setup.cluster.plan import (
     DONE,
     FAILED,
     LEFT_OUT,
@@ -18,9 +17,9 @@ from nfs_setup.cluster.outcome import (
     WAITING,
     WORKING,
     Outcome,
+    Wave,
 )
-from nfs_setup.cluster.plan import Wave
-from nfs_setup.cluster.remote import Connect
+from nfs_setup.cluster.remote import Connect, Program
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 
@@ -33,6 +32,7 @@ class RunPlan:
 
     Args:
         connect: how to log in.
+        program: this package, packed.
         needs_root: whether a machine without root is refused (a dry run needs none).
         at_once: how many machines may be worked on at the same time.
         patience_s: how long machines under way are awaited after :meth:`interrupt`.
@@ -43,6 +43,7 @@ class RunPlan:
     def __init__(
         self,
         connect: Connect,
+        program: Program,
         *,
         needs_root: bool,
         at_once: int = 10,
@@ -51,6 +52,7 @@ class RunPlan:
         on_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self._connect = connect
+        self._program = program
         self._needs_root = needs_root
         self._watch = watch
         self._pool: ThreadPool[Outcome] = ThreadPool(at_once, patience_s, on_waiting)
@@ -76,12 +78,12 @@ class RunPlan:
         """
         staged = [(wave, [Outcome(order) for order in wave.orders]) for wave in waves]
         outcomes = [outcome for _, stage in staged for outcome in stage]
-        grounds = self._look(outcomes)
+        accesses = self._look(outcomes)
         well = True
         for wave, stage in staged:
             going = [outcome for outcome in stage if not outcome.over]
             if well and not self.interrupted:
-                self._ask(going, grounds)
+                self._ask(going, accesses)
                 well = all(outcome.state == DONE for outcome in stage)
             elif not self.interrupted:
                 for outcome in going:
@@ -92,31 +94,31 @@ class RunPlan:
                 self._end(outcome, UNKNOWN if begun else LEFT_OUT, _interrupted(begun))
         return outcomes
 
-    def _look(self, outcomes: list[Outcome]) -> dict[str, Ground]:
-        grounds: dict[str, Ground] = {}
+    def _look(self, outcomes: list[Outcome]) -> dict[str, Access]:
+        accesses: dict[str, Access] = {}
 
-        def looked(outcome: Outcome) -> Ground:
+        def looked(outcome: Outcome) -> Access:
             member = outcome.order.member
             with self._connect(member) as remote:
                 return look(remote, member, needs_root=self._needs_root)
 
-        def keep(outcome: Outcome, ground: Ground) -> None:
-            grounds[outcome.name] = ground
+        def keep(outcome: Outcome, access: Access) -> None:
+            accesses[outcome.name] = access
             outcome.state = WAITING
             self._watch(outcome)
 
         self._work_off(outcomes, looked, LOOKING, keep)
-        self._refuse_same(outcomes, grounds)
-        return grounds
+        self._refuse_same(outcomes, accesses)
+        return accesses
 
-    def _refuse_same(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
-        """Two names of one machine are seen only once somebody has logged in at both."""
+    def _refuse_same(self, outcomes: list[Outcome], accesses: dict[str, Access]) -> None:
+        """Refuse two names of one machine; only a login at both shows that."""
         first: dict[str, Outcome] = {}
         # The server first, whichever wave it is in.
         for outcome in sorted(outcomes, key=lambda one: one.order.member.role != SERVER):
-            if outcome.name not in grounds:
+            if outcome.name not in accesses:
                 continue
-            other = first.setdefault(grounds[outcome.name].identity, outcome)
+            other = first.setdefault(accesses[outcome.name].identity, outcome)
             if other is outcome:
                 continue
             server = other.order.member.role == SERVER
@@ -128,11 +130,13 @@ class RunPlan:
             )
             self._end(outcome, FAILED, error)
 
-    def _ask(self, outcomes: list[Outcome], grounds: dict[str, Ground]) -> None:
+    def _ask(self, outcomes: list[Outcome], accesses: dict[str, Access]) -> None:
         def asked(outcome: Outcome) -> Any:
             order = outcome.order
             with self._connect(order.member) as remote:
-                return ask(remote, grounds[outcome.name], order.member, order.request)
+                return ask(
+                    remote, self._program, accesses[outcome.name], order.member, order.request
+                )
 
         def keep(outcome: Outcome, report: Any) -> None:
             outcome.report = report

@@ -45,7 +45,7 @@ class ThreadPool(Generic[_J]):
         begun: Callable[[_J], None],
         ended: Callable[[_J, Any], None],
     ) -> None:
-        """Blocks until all jobs have ended, or :meth:`interrupt` says not to.
+        """Work jobs off. Blocks until all have ended, or :meth:`interrupt` says not to.
 
         Jobs for which ``ended`` was not called were not begun, or are under way still.
 

@@ -17,21 +17,21 @@ from typing import Any
 
 from nfs_setup.errors import RequestRefused, SetupError
 from nfs_setup.verify.files import is_ours
-from nfs_setup.verify.probe_place import end
+from nfs_setup.verify.place import end
 from nfs_setup.verify.probes import answer
 
 _MOST_BYTES = 1 << 20
 
 
 def main() -> int:
-    """See above. Returns the exit code."""
-    lines: queue.Queue[bytes] = queue.Queue(maxsize=16)
+    """Answer requests until stdin ends. Returns the exit code."""
+    lines: queue.Queue[bytes | None] = queue.Queue(maxsize=16)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     begun: list[tuple[str, str]] = []
     try:
-        while True:
-            reply = _answer(lines.get(), begun)
+        while (line := lines.get()) is not None:
+            reply = _answer(line, begun)
             sys.stdout.write(json.dumps(reply) + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -44,8 +44,8 @@ def main() -> int:
     return 0
 
 
-def _listen(lines: queue.Queue[bytes]) -> None:
-    """Hand lines on; at the end, interrupt whatever is under way: a system call, too."""
+def _listen(lines: queue.Queue[bytes | None]) -> None:
+    """Pass lines on; at their end, interrupt what is under way, be it a system call."""
     while True:
         line = sys.stdin.buffer.readline(_MOST_BYTES)
         if not line:
@@ -54,10 +54,14 @@ def _listen(lines: queue.Queue[bytes]) -> None:
     main_thread = threading.main_thread().ident
     assert main_thread is not None
     signal.pthread_kill(main_thread, signal.SIGINT)
+    # A signal that comes just before the main thread begins to wait for a line does not end that
+    # wait; something to take does. Where the queue is full, the main thread does not wait.
+    with contextlib.suppress(queue.Full):
+        lines.put_nowait(None)
 
 
 def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
-    """The answer to one line. ``begun`` follows which folders are there because of it."""
+    """Return the answer to one line. ``begun`` gets the folders that are there because of it."""
     try:
         document = json.loads(line)
     except ValueError as error:

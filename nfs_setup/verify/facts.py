@@ -1,9 +1,12 @@
-"""Facts that probes have measured: plain values with a name and a unit, as they travel."""
+"""Facts that probes have measured: plain values with a name and a unit, as they travel.
+
+:class:`Survey` holds those of all machines, for the judgements and for ``--json``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from nfs_setup.errors import RequestRefused
@@ -87,7 +90,7 @@ class BigFile:
 
 @dataclass(frozen=True)
 class Laid:
-    """Nothing is known yet but that it went well, and how long it took."""
+    """Success of a step that tells nothing else, and its seconds."""
 
     seconds: float
 
@@ -145,6 +148,10 @@ class Moment:
     now_s: float
 
 
+#: Probes by the names that requests have for them; each returns one of the facts above.
+Probes = dict[str, Callable[..., Any]]
+
+
 _KINDS: dict[str, Any] = {
     "str": lambda v: isinstance(v, str),
     "bool": lambda v: isinstance(v, bool),
@@ -156,7 +163,7 @@ _F = TypeVar("_F")
 
 
 def facts_of(form: type[_F], document: Any) -> _F:
-    """Facts out of JSON that came from another machine, which is not trusted with types.
+    """Read facts from JSON of another machine, which is not trusted with types.
 
     Raises:
         RequestRefused: if it is not what ``form`` holds.
@@ -183,3 +190,67 @@ def _checked(name: str, kind: str, value: Any) -> Any:
     if not good:
         raise RequestRefused(f"{name} is no {kind}", where="answer")
     return value
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Lead of a machine's clock over that of the machine that asked it."""
+
+    ahead_least_s: float
+    ahead_most_s: float
+
+
+@dataclass
+class MachineFacts:
+    """One machine, alone. None: not asked, since something before it went wrong. ``again``:
+    a further process of a machine that was asked already."""
+
+    name: str
+    path: str
+    again: bool = False
+    surroundings: Surroundings | Failure | None = None
+    begun: Begun | Failure | None = None
+    clock: Clock | None = None
+    habits: Habits | Failure | None = None
+    pace: Pace | Failure | None = None
+    written: BigFile | Failure | None = None
+    published: Published | Failure | None = None
+    seen: Seen | Failure | None = None
+    churned: Churned | Failure | None = None
+
+    @property
+    def uses_it(self) -> bool:
+        """Whether the machine could write there."""
+        return isinstance(self.begun, Begun)
+
+
+@dataclass(frozen=True)
+class Reread:
+    """A big file of ``writer``, read by ``reader``; the same machine where there is one only."""
+
+    writer: str
+    reader: str
+    read: BigFile | Failure
+
+
+@dataclass(frozen=True)
+class Locked:
+    """``holder`` held a lock while ``other`` tried to get it."""
+
+    holder: str
+    other: str
+    held: Held | Failure
+    tried: Held | Failure
+
+
+@dataclass
+class Survey:
+    """All machines, and what was seen between them. ``one_host``: the machines are processes
+    of one host, so nothing was seen of another's cache."""
+
+    machines: list[MachineFacts]
+    one_host: bool
+    watched_s: float  # how long readers looked for what was published
+    rereads: list[Reread] = field(default_factory=list)
+    locks: list[Locked] = field(default_factory=list)
+    left_behind: Failure | None = None

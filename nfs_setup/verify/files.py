@@ -19,7 +19,7 @@ _MOST_BYTES = 16 << 20
 
 
 def new_name() -> str:
-    """A name for a verification's folder that nobody can guess or has taken."""
+    """Return a name for a verification's folder that nobody can guess or has taken."""
     return PREFIX + secrets.token_hex(8)
 
 
@@ -29,7 +29,7 @@ def is_ours(name: str) -> bool:
 
 
 def put(path: str, content: bytes) -> float:
-    """Write a new file for good, under a name that was free. Returns seconds of its fsync.
+    """Write a new file durably, under a name that was free. Returns the seconds of its fsync.
 
     Group members may read it: trials of several users share a group, not a user.
     """
@@ -46,7 +46,7 @@ def put(path: str, content: bytes) -> float:
 
 
 def replace(path: str, content: bytes) -> float:
-    """Put a new file in the place of an old one, as weights are published. Seconds of fsync."""
+    """Replace a file as weights are published. Returns the seconds of its fsync."""
     new = f"{path}.{secrets.token_hex(4)}.new"
     took = put(new, content)
     os.rename(new, path)
@@ -54,17 +54,17 @@ def replace(path: str, content: bytes) -> float:
 
 
 def get(path: str) -> bytes:
-    """All of a file, opened anew."""
+    """Return all of a file, which is opened for it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_MOST_BYTES)
 
 
 def digest(content: bytes) -> str:
-    """BLAKE2b of 256 bits: in the standard library, and as fast as it gets there."""
+    """Return the BLAKE2b of 256 bits: the fastest of the standard library."""
     return hashlib.blake2b(content, digest_size=32).hexdigest()
 
 
 def code_of(error: OSError) -> str:
-    """The system's name of an error, ``ENOSPC``."""
+    """Return the system's name of an error, ``ENOSPC``."""
     return errno.errorcode.get(error.errno or 0, f"errno {error.errno}")

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from nfs_setup.errors import RequestRefused
-from nfs_setup.verify import probe_churn, probe_locks, probe_pace, probe_place, probe_views
-from nfs_setup.verify.facts import Failure
+from nfs_setup.verify import churn, habits, locks, pace, place, views
+from nfs_setup.verify.facts import Failure, Probes
 from nfs_setup.verify.files import code_of, is_ours
-from nfs_setup.verify.probe_habits import habits
 
-PROBES: dict[str, Callable[..., Any]] = {
-    "look": probe_place.look,
-    "begin": probe_place.begin,
-    "end": probe_place.end,
-    "now": probe_place.now,
-    "habits": habits,
-    "pace": probe_pace.pace,
-    "write big": probe_pace.write_big,
-    "read big": probe_pace.read_big,
-    "lay": probe_views.lay,
-    "prime": probe_views.prime,
-    "publish": probe_views.publish,
-    "watch": probe_views.watch,
-    "churn": probe_churn.churn,
-    "hold": probe_locks.hold,
-    "attempt": probe_locks.attempt,
+PROBES: Probes = {
+    **place.PROBES,
+    **habits.PROBES,
+    **pace.PROBES,
+    **views.PROBES,
+    **churn.PROBES,
+    **locks.PROBES,
 }
 
-#: What may name a folder that is not a verification's own.
-_ANYWHERE = {"look", "begin", "end", "now"}
+#: Probes that may name a folder that is not a verification's own.
+_ANYWHERE = place.PROBES.keys()
 
 
 def answer(document: Any) -> dict[str, Any]:
-    """``{"verb": "probe", "do": …, …}`` → ``{"facts": …}`` or ``{"failed": …}``. Blocks as
-    long as the file system does.
+    """Turn ``{"verb": "probe", "do": …, …}`` into ``{"facts": …}`` or ``{"failed": …}``. Blocks
+    as long as the file system does.
 
     Raises:
         RequestRefused: for an unknown probe, wrong values, or a path outside of a
@@ -74,7 +64,7 @@ def _stay_inside(what: str, values: Mapping[str, Any]) -> None:
 
 
 def _paths(value: Any) -> list[str]:
-    """Whatever looks like a path: alone, in a list, or as the values of an object."""
+    """Return all that looks like a path: alone, in a list, or as the values of an object."""
     found = value.values() if isinstance(value, dict) else value
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, (list, type({}.values()))):

@@ -18,7 +18,7 @@ from tests.support.old_python import WHY_NOT, old_python
 ROOT = Path(__file__).parents[2]
 
 #: Folders whose modules are run by other machines' Pythons.
-TRAVELS = ("trial_runtime", "dispatcher/ssh/on_host", "nfs_setup")
+TRAVELS = ("trial_runtime", "dispatcher/remote_python/on_host", "nfs_setup")
 
 #: What a module has only in later versions, by what is imported from where.
 LATER = {
@@ -52,19 +52,6 @@ KEYWORDS = {"zip": {"strict"}, "dataclass": {"slots", "kw_only"}, "rmtree": {"di
 
 #: What msgspec reads at run time, however late annotations are evaluated.
 READ_LATER = {"Struct", "Message"}
-
-
-#: Programs that are words of a command line there (``python -c TEXT``).
-SPOKEN = [
-    *sorted((ROOT / "dispatcher/ssh/on_host").glob("*.py")),
-    *sorted((ROOT / "dispatcher/backends").rglob("*_program.py")),
-]
-
-
-@pytest.mark.parametrize("path", SPOKEN, ids=lambda p: p.name)
-def test_what_is_said_on_a_command_line_is_ascii(path: Path) -> None:
-    """Python 3.6 in the C locale cannot read anything else there, and is to say that it is old."""
-    assert path.read_bytes().isascii()
 
 
 def travelling() -> list[Path]:

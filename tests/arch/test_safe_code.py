@@ -54,7 +54,7 @@ ALLOWED: dict[tuple[str, str], str] = {
 }
 
 #: Where a user's own text goes to bash; nothing of ours is ever pasted into it.
-SHELLS = {"trial_runtime/agent/runners/fresh.py", "dispatcher/backends/ssh/machine.py"}
+SHELLS = {"trial_runtime/agent/runners/fresh.py", "dispatcher/platforms/ssh/machine.py"}
 
 
 def product() -> list[Path]:

@@ -25,8 +25,8 @@ NO_NAMES = {"told", "found", "said", "words"}
 
 #: Promised to others: fields of ``--json``, and what other packages implement or read.
 PROMISED = {
-    ("dispatcher/backends/agents/attended.py", "told"),
-    ("dispatcher/backends/ssh/visit.py", "told"),
+    ("dispatcher/platforms/agents/attended.py", "told"),
+    ("dispatcher/platforms/ssh/visit.py", "told"),
     ("nfs_setup/verify/facts.py", "found"),
     ("trial_runtime/errors.py", "found"),  # until 0.3
 }

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.channel import PeerMessage
 from dispatcher.control.messages import ControlRequest, encoder
 from dispatcher.control.server import ControlServer
@@ -24,13 +23,14 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.engine import Engine
 from dispatcher.errors import UserError
-from dispatcher.ports import JournalEntry
+from dispatcher.ports import JournalEntry, RefusedEvent
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.history import replay
 from dispatcher.tuner_host import messages as tuner_wire
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.driver import TunerHostDriver
 from tests.fuzz.frames import Frames
+from tests.support.local_backend import LocalBackend
 from tests.support.replaying import differences
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -180,6 +180,9 @@ class EngineRoom:
 
     def peer_fault(self, owner: str, error: Exception) -> None:
         self.faults.count(owner or "user")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        self.faults.count(refused.owner or "user")
 
     # -- what honest peers would say --------------------------------------------------------
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.core.actions import StartAttempt, WorkerAction
 from tests.fuzz.budget import seeds
 from tests.fuzz.engine_room import EVIL, TAKEN_OVER, EngineRoom
+from tests.support.local_backend import LocalBackend
 
 FRAMES = 300
 

@@ -225,19 +225,19 @@ _REACHING: tuple[Mutation, ...] = (
         "        if self._router.send(self.routing_id, payload):",
         ("tests/unit/channel",),
     ),
-    # backends/agents, `_loss_by_silence`: an agent that has not joined yet gets no more time than
+    # platforms/agents, `_loss_by_silence`: an agent that has not joined yet gets no more time than
     # the lease. Scenario: leases.lost: 5s; a busy machine takes ten seconds to import: each agent
     # is killed before it has said a word; after three the experiment has failed.
     Mutation(
         "a-short-lease-kills-agents-that-start",
         9,
         "with short leases a busy machine never gets an agent, and is given up",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/platforms/agents/driver.py",
         "        if silent_s <= (self._lost_s if self._joined else max(self._lost_s, START_S)):",
         "        if silent_s <= self._lost_s:",
-        ("tests/unit/backends", "tests/faults/heads/test_leases.py"),
+        ("tests/unit/platforms", "tests/faults/heads/test_leases.py"),
     ),
-    # backends/local, `expects`: an agent that was given up and has not ended yet is believed when
+    # platforms/local, `expects`: an agent that was given up and has not ended yet is believed when
     # it speaks. Scenario: an agent hangs past its lease (SIGKILL takes a while) and its hello is
     # read before it is dead: it has "joined", what it holds is taken for running, and starts go to
     # a process that is dying.
@@ -245,10 +245,10 @@ _REACHING: tuple[Mutation, ...] = (
         "a-dying-agent-may-join",
         3,
         "trials are started on an agent that was given up and killed; they are lost at once",
-        "dispatcher/backends/local/process.py",
+        "dispatcher/platforms/local/process.py",
         "if self._dying is not None and self._dying.pid == pid:\n            return False\n",
         "pass\n",
-        ("tests/unit/backends", "tests/faults/heads/test_leases.py"),
+        ("tests/unit/platforms", "tests/faults/heads/test_leases.py"),
     ),
     # ssh, `_open_session`: where a session could not be opened its place in the connection is not
     # given back. Scenario: a machine that is slow for a minute (ten sessions time out as SlowPeer,
@@ -263,7 +263,7 @@ _REACHING: tuple[Mutation, ...] = (
         "            except BaseException as error:\n",
         ("tests/unit/ssh/test_sessions.py",),
     ),
-    # backends/agents, `SelfReport.offers`: the last offer is not kept up to date; what
+    # platforms/agents, `SelfReport.offers`: the last offer is not kept up to date; what
     # is compared with is the offer of the joining. Scenario: a stranger computes on a GPU (trouble
     # told), leaves again (the offer is that of the joining: nothing is told): the GPU stays out of
     # use for the rest of the search; and while it lasts each repetition is a row of the journal.
@@ -272,10 +272,10 @@ _REACHING: tuple[Mutation, ...] = (
         5,
         "a GPU that was busy for a moment is never used again, and each quarter of a minute of it "
         "is a row of the journal",
-        "dispatcher/backends/agents/self_report.py",
+        "dispatcher/platforms/agents/self_report.py",
         "        self._offer = offer\n",
         "",
-        ("tests/unit/backends", "tests/integration/gpu"),
+        ("tests/unit/platforms", "tests/integration/gpu"),
     ),
 )
 
@@ -549,16 +549,16 @@ _WIRING: tuple[Mutation, ...] = (
         "",
         (CORE, SIM),
     ),
-    # wiring, `secrets_of_machines`: the jump host's password and passphrase are not among what is
+    # wiring, `secrets_of_services`: what a jump host's section refers to is not among what is
     # kept out of logs. Scenario: a trial or a library prints its environment, or an error quotes
     # the password: head.log and the journal have it in clear.
     Mutation(
         "a-jump-hosts-password-is-not-masked",
         9,
         "the password of a jump host stands in logs",
-        "dispatcher/wiring/machines.py",
-        "        for login in (place.machine, place.machine.jump):",
-        "        for login in (place.machine,):",
+        "dispatcher/wiring/places.py",
+        "references_in(service.model_dump())",
+        'references_in(service.model_dump(exclude={"machine_list": {"__all__": {"jump"}}}))',
         ("tests/unit/wiring", "tests/unit/head", "tests/integration/security"),
     ),
     # experiment, `offered`: what a machine says itself counts only if it is true, or above 0.

@@ -172,7 +172,7 @@ _REACHING: tuple[Mutation, ...] = (
         "        self._keys = frozenset(key.encode() for key in keys)\n",
         ("tests/unit/head/test_endpoints.py",),
     ),
-    # backends/threaded, `_let_go`: that a batch of the backend before is on its way to the disk is
+    # platforms/services, `_let_go`: that a batch of the backend before is on its way to the disk is
     # not forgotten with it. Scenario: somebody's backend says WorkerLost (its cluster is in
     # maintenance): there is nobody left whom the acknowledgement could reach, another backend is
     # made, and what that one says (WorkerJoined) is never handed out.
@@ -180,10 +180,10 @@ _REACHING: tuple[Mutation, ...] = (
         "a-backend-that-gave-itself-up-is-never-heard-again",
         9,
         "a backend of another package that has lost its worker once never gets another trial",
-        "dispatcher/backends/threaded.py",
+        "dispatcher/platforms/services/threaded.py",
         "        self._suspect = self._handed_out = False\n",
         "        self._suspect = False\n",
-        ("tests/unit/backends/test_threaded.py",),
+        ("tests/unit/platforms/services/test_threaded.py",),
     ),
     # ssh, `ReverseForwards._take`: connections that are refused are counted among those that are
     # served, and never taken off again. Scenario: agents try a port that their head has taken away,
@@ -331,16 +331,16 @@ _TUNERS: tuple[Mutation, ...] = (
 # ---- dispatcher/experiment, wiring, placement ------------------------------------------------
 
 _WIRING: tuple[Mutation, ...] = (
-    # wiring, `_follow`: a machine that says itself how many trials it takes follows
+    # experiment, `SshServiceConfig`: a machine that says itself how many trials it takes follows
     # trialConcurrency all the same where its service says nothing. Scenario: trialConcurrency 16,
     # two machines, of which the small one has "slots: 2": it gets up to sixteen at once.
     Mutation(
         "a-machines-own-slots-are-not-kept-to",
         5,
         "a machine that is to run two trials at once gets as many as the whole experiment",
-        "dispatcher/wiring/settings.py",
-        "\n        and (not isinstance(worker.part, MachineConfig) or worker.part.slots is None)",
-        "",
+        "dispatcher/platforms/ssh/section.py",
+        "            slots_given=given is not None,\n",
+        "            slots_given=self.slots is not None,\n",
         ("tests/unit/wiring", "tests/unit/experiment"),
     ),
 )

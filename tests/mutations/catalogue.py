@@ -22,6 +22,7 @@ from tests.mutations.platforms import PLATFORMS
 from tests.mutations.reaching import REACHING
 from tests.mutations.shared_stores import SHARED_STORES
 from tests.mutations.shares import SHARES
+from tests.mutations.telling import TELLING
 from tests.mutations.tuning import TUNING
 from tests.mutations.unseen import UNSEEN
 from tests.mutations.weights import WEIGHTS
@@ -42,6 +43,7 @@ ALL: tuple[Mutation, ...] = (
     *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
     *ADVISING,
+    *TELLING,
     *UNSEEN,
     *BLIND_AGAIN,  # likewise, after the nets were changed
     *BLIND,  # planted before the nets were changed, by somebody who changed none

@@ -7,7 +7,7 @@ from tests.mutations.mutation import Mutation
 UNIT = ("tests/unit/trial_runtime/test_devices.py",)
 NVML = ("tests/unit/trial_runtime/test_nvml.py",)
 LIMITS = ("tests/unit/trial_runtime/test_limits.py",)
-OFFERS = ("tests/unit/backends/test_offers.py",)
+OFFERS = ("tests/unit/platforms/agents/test_offers.py",)
 AGENT = ("tests/integration/gpu/test_agent.py",)
 
 DEVICES: tuple[Mutation, ...] = (
@@ -96,7 +96,7 @@ DEVICES: tuple[Mutation, ...] = (
         "an-index-that-is-not-there-is-waited-for",
         10,
         "an experiment waits for ever for a GPU that no host has",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/platforms/agents/driver.py",
         "            hopeless = hello.hopeless",
         "            hopeless = False",
         OFFERS,

@@ -6,7 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _OWNERSHIP = ("tests/unit/cli/test_ownership.py",)
 _SHARING = ("tests/unit/head/test_sharing.py",)
-_PACKING = ("tests/unit/code_archive/test_packing.py", "tests/unit/wiring/test_machines.py")
+_PACKING = ("tests/unit/code_archive/test_packing.py", "tests/unit/wiring/test_places.py")
 
 OWNERS: tuple[Mutation, ...] = (
     Mutation(
@@ -130,7 +130,7 @@ OWNERS: tuple[Mutation, ...] = (
         "secrets-are-sent-with-the-code",
         9,
         "what a reference names reaches every machine as a file",
-        "dispatcher/wiring/machines.py",
+        "dispatcher/wiring/archives.py",
         "                        secrets=files_referred_to(config.model_dump()),\n",
         "",
         _PACKING,

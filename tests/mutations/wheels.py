@@ -6,8 +6,8 @@ from tests.mutations.mutation import Mutation
 
 HOUSE = ("tests/unit/wheelhouse/test_house.py",)
 CHOOSING = ("tests/unit/wheelhouse/test_wheels.py",)
-BRINGING = ("tests/unit/backends/test_bringing.py",)
-OUTDATED = ("tests/unit/backends/test_outdated.py",)
+BRINGING = ("tests/unit/platforms/ssh/test_bringing.py",)
+OUTDATED = ("tests/unit/platforms/agents/test_outdated.py",)
 CARRIED = ("tests/unit/trial_runtime/test_carried.py",)
 
 WHEELS: tuple[Mutation, ...] = (
@@ -33,8 +33,8 @@ WHEELS: tuple[Mutation, ...] = (
         "a-machine-believes-what-arrives",
         7,
         "a wheel that was damaged on its way is unpacked",
-        "dispatcher/ssh/on_host/unwheel.py",
-        "if digest.hexdigest() != sys.argv[2]:",
+        "dispatcher/remote_python/on_host/unwheel.py",
+        "if digest.hexdigest() != wanted:",
         "if not digest.hexdigest():",
         BRINGING,
     ),
@@ -87,7 +87,7 @@ WHEELS: tuple[Mutation, ...] = (
         "an-old-agent-is-replaced-while-trials-run",
         4,
         "an upgrade of the head starts trials again",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/platforms/agents/driver.py",
         "done = self._joined and not self._holding and self._acknowledged == self._received",
         "done = self._joined and self._acknowledged == self._received",
         OUTDATED,
@@ -96,7 +96,7 @@ WHEELS: tuple[Mutation, ...] = (
         "an-old-agent-leaves-before-its-words-are-safe",
         4,
         "the end of a trial is lost with the agent that told it",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/platforms/agents/driver.py",
         "done = self._joined and not self._holding and self._acknowledged == self._received",
         "done = self._joined and not self._holding",
         OUTDATED,
@@ -105,7 +105,7 @@ WHEELS: tuple[Mutation, ...] = (
         "an-old-agent-goes-on-for-ever",
         9,
         "new trials run the code of the version before as long as there are any",
-        "dispatcher/backends/agents/driver.py",
+        "dispatcher/platforms/agents/driver.py",
         "            slots = 0\n",
         "            slots = hello.slots\n",
         OUTDATED,

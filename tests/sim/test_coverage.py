@@ -101,6 +101,7 @@ ACCIDENTS = (
     "3 devices",
     "part of a device",
     "in trouble",  # a host
+    "is taken back for",  # a place
     "stall, certain",
     "stands still in a wait that is not wait_for",
     "the tuner stands still",

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dispatcher.backends.agents import AgentDriver, Loss
 from dispatcher.channel import PeerMessage
 from dispatcher.channel.router import RouterLink
 from dispatcher.core import actions as a
 from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.process import Loss, Waiting
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
 from tests.support.workers import LOCAL
@@ -75,6 +76,8 @@ class Host:
         self.ambushed = False  # its agent dies when it is to start something
         self.tripwire = False  # its connection breaks when it is to stop something
         self.trouble = ""  # why its agent may not join
+        self.free_at = 0.0  # when its scheduler has a place for an agent
+        self.taken: set[int] = set()  # numbers of agents whose place was taken back
         self.is_sick = world.odds.sick and name == "local"  # all that it runs fails
         self._heard_from = 0  # number of the newest agent that was heard of
         self.socket: _Socket | None = None  # of the head that leads
@@ -148,6 +151,15 @@ class Host:
             self.world.harm(self.name)
             self.agent.die()
 
+    def take_away(self, seconds: float) -> None:
+        """Its scheduler takes the place back, and has another one later."""
+        self.world.note(f"the place of {self.name} is taken back for {seconds:.1f} s")
+        self.world.harm(self.name)
+        self.free_at = self.world.now + seconds
+        if self.agent is not None:
+            self.taken.add(self.agent.number)
+            self.agent.die()
+
     def freeze(self, seconds: float) -> None:
         """The agent stands still; what it is told waits."""
         if self.agent is not None:
@@ -157,40 +169,63 @@ class Host:
 
 
 class SimProcess:
-    """See :class:`dispatcher.backends.agents.AgentProcess`, on a machine of ours. What is on a
+    """Stands for an agent's process (`AgentProcess`) on a machine of ours. What is on a
     machine that is cut off can neither be seen nor killed. Trials end with their agent here."""
 
     trouble = ""
     outdated = False
+    ends_at = None
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.place = host.name
         self.pid: int | None = None
         self._is_ours = False  # else a head before us had started it
+        self._wanted: AgentConfig | None = None  # while there is no place for it
 
     def ensure(self, config: AgentConfig) -> None:
-        if self.pid is not None:
+        if self.pid is None:
+            self._wanted = config
+            self._go_on()
+
+    def _go_on(self) -> None:
+        config = self._wanted
+        if config is None or (self._host.agent is None and self._now < self._host.free_at):
             return
+        self._wanted = None
         if self._host.agent is None:
             self._host.agent = SimAgent(self._host, config)
             self._is_ours = True
         self.pid = self._host.agent.number
 
+    @property
+    def _now(self) -> float:
+        return self._host.world.now
+
     def look(self, _silent_s: float) -> Loss | None:
-        agent = self._host.agent
-        if self.pid is None or self._host.cut or (agent is not None and agent.number == self.pid):
+        self._go_on()
+        agent, host = self._host.agent, self._host
+        if self.pid is None or host.cut or (agent is not None and agent.number == self.pid):
             return None
+        if self.pid in host.taken:
+            return Loss("its place was taken back", planned=True)
         return Loss("its process ended", left_by_another=not self._is_ours)
 
-    def expects(self, pid: int) -> bool | None:
+    def waiting(self) -> Waiting | None:
+        if self._wanted is None:
+            return None
+        return Waiting("Priority", 0.0)
+
+    def expects(self, pid: int, ticket: str) -> bool | None:
+        if self._wanted is not None:
+            return None  # one whose place was taken back, and that is heard late
         return self.pid in (None, pid)
 
     def give_up(self, grace_s: float = 0.0) -> None:
         agent = self._host.agent
         if agent is not None and agent.number == self.pid and not self._host.cut:
             agent.die()
-        self.pid = None
+        self.pid = self._wanted = None
         self._is_ours = False
 
     def terminate(self) -> None: ...

@@ -40,7 +40,7 @@ def _of_worker(events: Sequence[e.Event], name: str) -> str:
                 losses = 0
             case e.WorkerJoined(worker=worker) if worker == name:
                 losses = 0
-            case e.WorkerLost(worker=worker, kept_out=False) if worker == name:
+            case e.WorkerLost(worker=worker, kept_out=False, planned=False) if worker == name:
                 losses += WORKER_LOSSES_IN_A_ROW if event.hopeless else 1
     missing = losses < WORKER_LOSSES_IN_A_ROW
     return f"worker {name} is given up after {losses} losses in a row" if missing else ""

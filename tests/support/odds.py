@@ -49,6 +49,7 @@ class Odds:
     hangs: float = 0.0  # of trials: they end when they are stopped
     aimed: int = 0  # heads that end between what they received and what they applied
     ambushes: int = 0  # agents that die just before they are told to start something
+    takes: int = 0  # places of agents that a scheduler takes back; the next one waits in its queue
     tripwires: int = 0  # connections that break just behind an order to stop
     tangled: bool = False  # requests wait for many, earlier and later ones, in rings if they may
     saves_again: float = 0.0  # of trials that publish: they do so a second time
@@ -312,6 +313,15 @@ def _bulky(case: Case, dice: random.Random) -> Case:
     return replace(case, settings=settings, odds=odds, workers={"local": 16}, offers={})
 
 
+def _queued(case: Case, dice: random.Random) -> Case:
+    """Agents have their places of a scheduler, which takes them back and has none for a while."""
+    if _is_calm(case):
+        return case
+    settings = replace(case.settings, lost_retries=dice.choice((1, 5)))
+    odds = replace(case.odds, takes=dice.choice((2, 6)))
+    return replace(case, settings=settings, odds=odds)
+
+
 _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "judged": _judged,
     "shared": _shared,
@@ -324,6 +334,7 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "bulky": _bulky,
     "filed": with_weight_files,
     "standing": with_standstill,
+    "queued": _queued,
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.

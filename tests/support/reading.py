@@ -30,6 +30,7 @@ _SURROUNDINGS = (
     e.WorkerLost,
     e.WorkerSuspect,
     e.WorkerHeard,
+    e.WorkerWaits,
 )
 _FROM_HOST = (e.Proposed, e.ResultDelivered, e.EndDelivered)
 
@@ -223,7 +224,7 @@ class Reading:
                 self.epochs.append((row, epoch))
                 if changed is not None:
                     self.settings.append((row, changed))
-            case e.WorkerLost(worker=worker):
+            case e.WorkerLost(worker=worker) | e.WorkerWaits(worker=worker):
                 self.losses.append((row, worker))
             case e.WorkerJoined(worker=worker, holds=holds):
                 self.losses.append((row, worker))

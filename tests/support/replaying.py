@@ -6,29 +6,19 @@ import dataclasses
 from typing import Any
 
 from dispatcher.core import State
-from dispatcher.core.model import TrialState
 
 #: Of the moment, not of the experiment: what was touched since the last commit, how it moved.
 _IGNORED = ("dirty", "trigger", "trace")
 
 
 def portrait(state: State) -> dict[str, Any]:
-    """All that must be equal in two states, as plain values.
-
-    The newest metric of an attempt that is over is of no consequence any more and is not
-    in the journal; that of a running one is.
-    """
+    """All that must be equal in two states, as plain values."""
     found = {
         f.name: getattr(state, f.name)
         for f in dataclasses.fields(state)
         if f.name not in (*_IGNORED, "trials")
     }
-    trials = {}
-    for number, trial in state.trials.items():
-        if trial.state is not TrialState.RUNNING:
-            trial = dataclasses.replace(trial, last_seq=0, last_intermediate=None)
-        trials[number] = trial
-    found["trials"] = trials
+    found["trials"] = state.trials
     found["order"] = {
         name: list(getattr(state, name))
         for name in ("open", "parked", "queued", "backoff", "delivering", "running")

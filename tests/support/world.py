@@ -31,7 +31,7 @@ from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
 from dispatcher.head.clock import SteadyClock
-from dispatcher.ports import Journal, JournalEntry
+from dispatcher.ports import Journal, JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.replay.folding import fold_at_start, read_whole_past
@@ -281,7 +281,7 @@ class World:
             settings = getattr(event, "settings", None)
             if settings is not None and settings.max_duration_s is not None:
                 self._limits.add(settings.max_duration_s)
-            if isinstance(event, e.WorkerLost):
+            if isinstance(event, e.WorkerLost | e.WorkerWaits):
                 for attempt in self._given.pop(event.worker, ()):
                     self._lost_at[attempt] = self.now
             elif isinstance(event, e.AttemptEnded):
@@ -327,6 +327,11 @@ class World:
         """No peer of this world says what it may not say, but for one that follows a later
         head; and there is one head at a time here."""
         self.faults.append(f"{owner}: {error}")
+
+    def refused(self, refused: RefusedEvent) -> None:
+        """As little; what is refused of the head's own ends it, and is found so."""
+        if refused.is_peers_fault:
+            self.peer_fault(refused.owner, refused.error)
 
     # -- what users ask ----------------------------------------------------------------------
 

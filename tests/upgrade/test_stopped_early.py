@@ -54,6 +54,16 @@ def test_it_verifies_and_says_what_was_mended(folder: Path) -> None:
     assert SENTENCE in json.loads(ran.output)["mended"]
 
 
+def test_it_is_shown_row_by_row_and_stays_as_it_is(folder: Path) -> None:
+    store = folder / "journal.sqlite"
+    before = store.read_bytes()
+    ran = CliRunner().invoke(app, ["experiment", "replay", str(folder), "--trial", "1", "--json"])
+    assert ran.exit_code == 0, ran.output
+    kinds = [one["kind"] for one in json.loads(ran.output)["events"]]
+    assert kinds.index("MetricReported") < kinds.index("TrialStopRequested")
+    assert store.read_bytes() == before
+
+
 def test_it_is_resumed_to_its_end_and_says_so_once(folder: Path) -> None:
     store = folder / "journal.sqlite"
     notices: list[Notice] = []

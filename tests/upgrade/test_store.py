@@ -15,11 +15,14 @@ import pytest
 
 from dispatcher import queries
 from dispatcher.core import events as e
-from dispatcher.core.model import Phase
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import Phase, TrialState
 from dispatcher.head.head import Head
 from dispatcher.notices import Notice
 from dispatcher.store import SqliteJournal
+from dispatcher.store.copying import opened_to_read
 from dispatcher.store.replay.folding import compact
+from dispatcher.store.replay.stepping import step_through
 from dispatcher.store.schema import SCHEMA_VERSION
 from dispatcher.store.verify import verify
 from tests.support.checker import check_store
@@ -48,6 +51,10 @@ def test_it_is_looked_at_without_being_changed(folder: Path) -> None:
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
     assert summary.ended >= 5
+    with opened_to_read(folder / "journal.sqlite") as journal:
+        stepped = step_through(journal, trial=TrialId(1))
+    assert stepped.refused == ""
+    assert [move.after for row in stepped.rows for move in row.moves][-1] is TrialState.ENDED
     assert (folder / "journal.sqlite").read_bytes() == before
 
 

@@ -90,7 +90,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     host for views of it. ``runtime``: the folder of our package, where it was copied to this host,
     and ``modules`` the folders of its dependencies that this host's Python lacks.
     ``resources``: those that it may offer. ``shared_stores``: whether the head answers offers to
-    shared stores.
+    shared stores. ``ticket``: a secret of this one start, which the agent shows its head; empty
+    where the head knows the agent by its process. ``run_folder`` may be empty, too: the agent then
+    makes one where it runs.
     """
 
     worker: str
@@ -119,6 +121,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     modules: tuple[str, ...] = ()
     domain: str = ""
     shared_stores: bool = False
+    ticket: str = ""
 
     @property
     def trials_folder(self) -> str:

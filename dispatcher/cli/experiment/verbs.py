@@ -50,6 +50,9 @@ EXPERIMENT: Table = {
     "verify": CommandEntry(
         "cli.experiment.verbs:verify", "Check the store against its own journal."
     ),
+    "replay": CommandEntry(
+        "cli.experiment.replay:replay", "Show row by row what led a trial to where it stands."
+    ),
     "backup": CommandEntry(
         "cli.experiment.store:backup", "Copy an experiment, also while it runs."
     ),

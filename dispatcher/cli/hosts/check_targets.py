@@ -1,59 +1,31 @@
-"""The machines that ``hosts check`` is to check, and the needs of each."""
+"""The machines that commands of ``bequeath hosts`` visit, by name or by experiment file."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import re
-import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dispatcher.errors import PermanentBackendError, UserError
-from dispatcher.ssh import SshTarget
-from dispatcher.ssh.inspecting import HostNeeds
-from trial_runtime.torch_version import why_unsafe
 
-_UNSAFE = {"torch": why_unsafe}
+if TYPE_CHECKING:
+    from dispatcher.experiment.config import ExperimentConfig
+    from dispatcher.platforms.host import ReachableHost
+    from dispatcher.remote_python.findings import HostNeeds
+    from dispatcher.ssh import SshTarget
+    from dispatcher.wiring.places import Place
 
 _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(?P<port>\d{1,5}))?")
 
 
-@dataclass(frozen=True)
-class CheckTarget:
-    """A machine, its name in the output, and what is needed there.
+class CheckTarget(NamedTuple):
+    """A machine, and what is needed there."""
 
-    ``weights_here`` is this machine's weights root, ``weights_there`` the folder there that must be
-    the same; empty where that is unknown.
-    """
-
-    name: str
-    target: SshTarget
+    host: ReachableHost
     needs: HostNeeds
-    weights_here: Path | None = None
-    weights_there: str = ""
-
-    @contextlib.contextmanager
-    def weights_seen(self) -> Iterator[HostNeeds]:
-        """Give the needs, with a marker file in the weights root until the end of the context."""
-        if not self.weights_there:
-            yield self.needs
-            return
-        token = f".bequeath-seen-{secrets.token_hex(8)}"
-        path = self.weights_here / token if self.weights_here is not None else None
-        try:
-            if path is not None:
-                path.touch()
-        except OSError:
-            path = None  # `doctor` says what is wrong with it here
-        try:
-            folders = {self.weights_there: token if path is not None else ""}
-            yield replace(self.needs, folders=folders)
-        finally:
-            if path is not None:
-                path.unlink(missing_ok=True)
 
 
 def target_named(text: str, jump: str = "") -> SshTarget:
@@ -62,6 +34,8 @@ def target_named(text: str, jump: str = "") -> SshTarget:
     Raises:
         UserError: the text names no machine.
     """
+    from dispatcher.ssh import SshTarget
+
     need_paramiko()
     match = _HOST.fullmatch(text)
     if match is None or int(match["port"] or 0) > 65535:
@@ -72,6 +46,50 @@ def target_named(text: str, jump: str = "") -> SshTarget:
         user=match["user"] or "",
         jump=target_named(jump) if jump else None,
     )
+
+
+def host_named(
+    text: str, *, jump: str = "", python: str = "python3", work_folder: str = "~/.bequeath"
+) -> ReachableHost:
+    """Return a machine that is reached by SSH.
+
+    Args:
+        text: see :func:`target_named`.
+        jump: the machine by way of which it is reached; empty: none.
+        python: the Python there.
+        work_folder: the folder there that experiments use.
+
+    Raises:
+        UserError: the text names no machine.
+    """
+    from dispatcher.platforms.ssh.hosts import SshHost
+    from dispatcher.platforms.ssh.machine import Machine
+
+    target = target_named(text, jump)
+    machine = Machine(text, lambda: target, python=python, work_folder=work_folder)
+    return SshHost(machine, target.label)
+
+
+def hosts_of_file(path: Path) -> tuple[ExperimentConfig, list[tuple[Place, ReachableHost]]]:
+    """Read an experiment file; returns it, and its machines that can be visited.
+
+    Raises:
+        UserError: the file is none, or names no machine.
+        PermanentBackendError: paramiko is not installed.
+    """
+    from dispatcher.experiment import load_experiment
+    from dispatcher.experiments.known_folders import with_default_folder
+    from dispatcher.platforms.registry import platform_of
+    from dispatcher.wiring.places import places
+
+    config = with_default_folder(load_experiment(path))
+    named = [(x, platform_of(x.service).host(x.worker, x.part)) for x in places(config)]
+    hosts = [(place, host) for place, host in named if host is not None]
+    if not hosts:
+        raise UserError(
+            "names no machines", hint="see trainingService.machineList", where=str(path)
+        )
+    return config, hosts
 
 
 def need_paramiko() -> None:
@@ -92,71 +110,29 @@ def is_file(word: str) -> bool:
     return Path(word).is_file() or word.endswith((".yml", ".yaml")) or os.sep in word
 
 
-def check_targets(word: str, python: str, weights: str, jump: str) -> list[CheckTarget]:
+def check_targets(
+    word: str, closing: ExitStack, *, python: str = "python3", weights: str = "", jump: str = ""
+) -> list[CheckTarget]:
     """Return the machines for an argument of the command line. Reads experiment files.
 
     Args:
         word: an experiment file, or a machine.
+        closing: removes the file, at its end, by which machines know the weights root.
         python: the Python there, for a machine.
         weights: the weights root there, for a machine; empty: not checked.
         jump: the machine by way of which it is reached; empty: none.
 
     Raises:
         UserError: the file is none, or names no machine.
-        PermanentBackendError: a reference to a password leads nowhere.
+        PermanentBackendError: paramiko is not installed.
     """
+    from dispatcher.remote_python.findings import HostNeeds
+    from dispatcher.wiring.host_needs import UNSAFE, host_needs, useful_modules, weights_marker
+
     if is_file(word):
-        return _of_file(Path(word))
-    from dispatcher.cli.hosts.supply import supply
-
-    needs = HostNeeds(python=python, useful=_useful(), unsafe=_UNSAFE, supply=supply)
-    return [CheckTarget(word, target_named(word, jump), needs, weights_there=weights)]
-
-
-def _useful(*, cache: bool = True) -> dict[str, str]:
-    """Return optional modules, without those that other checks report on, such as that of GPUs."""
-    from dispatcher.wheelhouse import USEFUL
-
-    passed_over = {"pynvml"} if cache else {"pynvml", "filelock"}
-    return {name: missed for name, missed in USEFUL.items() if name not in passed_over}
-
-
-def _of_file(path: Path) -> list[CheckTarget]:
-    from dispatcher.backends.ssh.provisioning import OLDEST
-    from dispatcher.cli.hosts.supply import supply
-    from dispatcher.experiment import load_experiment
-    from dispatcher.experiments.known_folders import with_default_folder
-    from dispatcher.ssh.inspecting import NEEDED_MODULES
-    from dispatcher.wiring.machines import machine_of, places, target_of
-    from dispatcher.wiring.resources import agent_resources
-
-    config = with_default_folder(load_experiment(path))
-    root = config.weights_root
-    targets = []
-    for place in places(config):
-        if place.machine is None:
-            continue
-        machine = machine_of(place.worker, place.machine)
-        resources, taken = agent_resources(config, place), config.trial_needs
-        needs = HostNeeds(
-            python=machine.command(),
-            oldest=OLDEST,
-            unsafe=_UNSAFE,
-            useful=_useful(cache=config.weights_cache.when != "off"),
-            supply=supply,
-            work_folder=machine.work_folder,
-            read_folders=machine.read_roots or tuple(map(str, config.weights_read_roots)),
-            modules=(*NEEDED_MODULES, "pynvml") if resources.must_have_gpus else NEEDED_MODULES,
-            cpus=taken.trial_cpu_number or 0.0,
-            gpus=taken.trial_gpu_number or 0.0,
-            gpu_memory=config.min_gpu_memory or 0,
-            gpu_indices=resources.gpu_indices or (),
-        )
-        here = root if isinstance(root, Path) and root.is_dir() else None
-        there = machine.weights_root or (str(root) if isinstance(root, Path) else "")
-        targets.append(CheckTarget(place.worker, target_of(place.machine), needs, here, there))
-    if not targets:
-        raise UserError(
-            "names no machines", hint="see trainingService.machineList", where=str(path)
-        )
-    return targets
+        config, hosts = hosts_of_file(Path(word))
+        token = closing.enter_context(weights_marker(config))
+        return [CheckTarget(host, host_needs(config, place, token)) for place, host in hosts]
+    folders = {weights: ""} if weights else {}
+    needs = HostNeeds(useful=useful_modules(), unsafe=UNSAFE, folders=folders)
+    return [CheckTarget(host_named(word, jump=jump, python=python), needs)]

@@ -14,8 +14,8 @@ from dispatcher.terminal.formatting import duration, size
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from dispatcher.backends.ssh import Machine
-    from dispatcher.backends.ssh.past import Left
+    from dispatcher.platforms.host import ReachableHost
+    from dispatcher.remote_python.leftovers import Left
 
 #: Days without a change after which a file is, as a rule, not needed any more.
 DAYS = 30.0
@@ -52,55 +52,39 @@ def tidy(
     What a process there uses stays, and so does what changed lately. Of an experiment that could
     be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
-    from dispatcher.backends.ssh.past import remove, what_is_left, why_it_stays
-    from dispatcher.ssh import connect
+    from dispatcher.remote_python.leftovers import why_it_stays
 
     if as_json and not (yes or dry_run):
         raise UserError("with --json, say --yes or --dry-run")
     reports = []
     for word in targets:
-        for machine in _machines(word, work_folder, python):
-            with connect(machine.target()) as connection:
-                left = what_is_left(connection, machine)
-                stays = {
-                    name: why_it_stays(name, one, days=older_than, experiment=experiment)
-                    for name, one in left.items()
-                }
-                goes = [name for name, why in stays.items() if not why]
+        for host in _hosts(word, work_folder, python):
+            left = host.leftovers()
+            stays = {
+                name: why_it_stays(name, one, days=older_than, experiment=experiment)
+                for name, one in left.items()
+            }
+            goes = [name for name, why in stays.items() if not why]
+            if not as_json:
+                _show(host.name, left, stays)
+            gone: list[str] = []
+            if goes and not dry_run:
+                confirmed(f"Remove {len(goes)} folders of {host.name}?", yes)
+                gone = host.remove(goes)
+                freed = size(sum(left[name].bytes for name in gone))
                 if not as_json:
-                    _show(machine.name, left, stays)
-                gone: list[str] = []
-                if goes and not dry_run:
-                    confirmed(f"Remove {len(goes)} folders of {machine.name}?", yes)
-                    gone = remove(connection, machine, goes)
-                    freed = size(sum(left[name].bytes for name in gone))
-                    if not as_json:
-                        say(f"{safe_text(machine.name)}: {len(gone)} removed, {freed}")
-            reports.append({"machine": machine.name, "left": left, "stays": stays, "removed": gone})
+                    say(f"{safe_text(host.name)}: {len(gone)} removed, {freed}")
+            reports.append({"machine": host.name, "left": left, "stays": stays, "removed": gone})
     if as_json:
         print_json({"machines": reports})
 
 
-def _machines(word: str, work_folder: str, python: str) -> list[Machine]:
-    from dispatcher.backends.ssh import Machine
-    from dispatcher.cli.hosts.check_targets import is_file, need_paramiko, target_named
+def _hosts(word: str, work_folder: str, python: str) -> list[ReachableHost]:
+    from dispatcher.cli.hosts.check_targets import host_named, hosts_of_file, is_file
 
     if not is_file(word):
-        target = target_named(word)
-        return [Machine(word, lambda: target, python=python, work_folder=work_folder)]
-    from dispatcher.experiment import load_experiment
-    from dispatcher.experiments.known_folders import with_default_folder
-    from dispatcher.wiring.machines import machine_of, places
-
-    need_paramiko()
-    machines = [
-        machine_of(place.worker, place.machine)
-        for place in places(with_default_folder(load_experiment(Path(word))))
-        if place.machine is not None
-    ]
-    if not machines:
-        raise UserError("names no machines", hint="see trainingService.machineList", where=word)
-    return machines
+        return [host_named(word, python=python, work_folder=work_folder)]
+    return [host for _, host in hosts_of_file(Path(word))[1]]
 
 
 def _show(machine: str, left: dict[str, Left], stays: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.check_targets import CheckTarget
-    from dispatcher.ssh.inspecting import HostFinding
+    from dispatcher.remote_python.findings import HostFinding
     from dispatcher.ssh.scanning import OfferedKeys
 
 HOSTS: Table = {
@@ -185,21 +186,23 @@ def check(
 ) -> None:
     """Log in to each machine and look whether trials can run there. Starts nothing.
 
-    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, SFTP, and whether
+    Looks at the login, Python and its modules, room on the disk, the clock, GPUs, and whether
     the weights root is there, can be written and is the same folder as here. Modules that will be
     brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
     a problem.
     """
     from dispatcher.cli.hosts.check_targets import check_targets
-    from dispatcher.ssh.inspecting import Severity
+    from dispatcher.remote_python.findings import Severity
 
-    targets = [one for word in arguments for one in check_targets(word, python, weights, jump)]
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
-        answers = list(pool.map(_inspected, targets))
+    options = {"python": python, "weights": weights, "jump": jump}
+    with ExitStack() as closing:
+        targets = [one for word in arguments for one in check_targets(word, closing, **options)]
+        with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
+            answers = list(pool.map(lambda one: one.host.check(one.needs), targets))
     bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
-            {"name": one.name, "host": one.target.label, "ok": not wrong}
+            {"name": one.host.name, "host": one.host.label, "ok": not wrong}
             | {"findings": [asdict(finding) for finding in findings]}
             for one, findings, wrong in zip(targets, answers, bad, strict=True)
         ]
@@ -210,24 +213,17 @@ def check(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _inspected(one: CheckTarget) -> list[HostFinding]:
-    from dispatcher.ssh.inspecting import inspect
-
-    with one.weights_seen() as needs:
-        return inspect(one.target, needs)
-
-
 def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:
     topics = list(dict.fromkeys(f.topic for findings in answers for f in findings))
     columns = [Column("machine"), *(Column(topic) for topic in topics)]
     rows = []
     for one, findings in zip(targets, answers, strict=True):
         marks = {f.topic: _MARKS[f.verdict] for f in reversed(findings)}
-        rows.append([one.name, *(marks.get(topic, "-") for topic in topics)])
+        rows.append([one.host.name, *(marks.get(topic, "-") for topic in topics)])
     print_table(columns, rows)
     for one, findings in zip(targets, answers, strict=True):
         say()
-        say(heading(safe_text(f"{one.name} ({one.target.label})")))
+        say(heading(safe_text(f"{one.host.name} ({one.host.label})")))
         for finding in findings:
             say(f"  {_MARKS[finding.verdict]} {finding.topic:<8} {safe_text(finding.text)}")
             if finding.hint:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.cli.nfs import arguments as options
 from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
 from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 from dispatcher.terminal.console import heading, note, print_json, say
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.outcome import Outcome
+    from nfs_setup.cluster.members import Inventory
+    from nfs_setup.cluster.plan import Outcome, Wave
+    from nfs_setup.cluster.remote import Connect
     from nfs_setup.cluster.run_plan import RunPlan
 
 #: Seconds to wait for busy hosts after Ctrl-C: enough for a step or two, not for a download.
@@ -26,32 +28,14 @@ _PATIENCE_S = 120.0
 
 
 def cluster(
-    inventory: Annotated[
-        Path, typer.Argument(metavar="INVENTORY", help="Who is the server, who the clients (YAML).")
-    ],
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what each host would do; change nothing."),
-    ] = False,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Take it back: on all clients, then on the server.")
-    ] = False,
-    status: Annotated[
-        bool, typer.Option("--status", help="How it stands on each host; change nothing.")
-    ] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Measure the share from all clients; see nfs verify.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --verify: each client alone, in some seconds.")
-    ] = False,
-    keep_packages: Annotated[
-        bool,
-        typer.Option("--keep-packages", help="With --undo: leave installed what was installed."),
-    ] = False,
-    at_once: Annotated[
-        int, typer.Option(metavar="N", min=1, max=200, help="Hosts worked on at the same time.")
-    ] = 10,
+    inventory: options.InventoryFile,
+    dry_run: options.ClusterDryRun = False,
+    undo: options.ClusterUndo = False,
+    status: options.ClusterStatus = False,
+    verify: options.ClusterVerify = False,
+    quick: options.ClusterQuick = False,
+    keep_packages: options.ClusterKeepPackages = False,
+    at_once: options.AtOnce = 10,
     as_json: Json = False,
 ) -> None:
     """Set up a share on a server and all its clients, over SSH.
@@ -70,16 +54,14 @@ def cluster(
         raise typer.BadParameter("goes with --undo", param_hint="'--keep-packages'")
     if quick and not verify:
         raise typer.BadParameter("goes with --verify", param_hint="'--quick'")
-
     from dispatcher.cli.nfs.inventory import read_inventory
     from dispatcher.cli.nfs.login import logins
     from nfs_setup.cluster import plan
-    from nfs_setup.cluster.run_plan import RunPlan
 
     hosts = read_inventory(inventory)
     connect = logins(hosts, inventory.expanduser().absolute().parent)
     if verify:
-        from dispatcher.cli.nfs.cluster_verify import verify_cluster
+        from dispatcher.cli.nfs.verify import verify_cluster
 
         verify_cluster(hosts, connect, quick=quick, as_json=as_json)
         return
@@ -89,11 +71,24 @@ def cluster(
         waves = plan.take_back(hosts, keep_packages=keep_packages, dry_run=dry_run)
     else:
         waves = plan.set_up(hosts, dry_run=dry_run)
+    # The record of what was set up is readable for root only.
+    needs_root = undo or status or not dry_run
+    outcomes, interrupted = _carried_out(hosts, connect, waves, needs_root, at_once)
+    _answer(outcomes, interrupted, as_json)
+
+
+def _carried_out(
+    hosts: Inventory, connect: Connect, waves: Sequence[Wave], needs_root: bool, at_once: int
+) -> tuple[list[Outcome], bool]:
+    """Return the outcomes, and whether Ctrl-C was pressed meanwhile."""
+    from dispatcher.cli.nfs.login import setup_program
+    from nfs_setup.cluster.run_plan import RunPlan
+
     progress = MachineProgress([(member.name, member.role) for member in hosts.members])
     run_plan = RunPlan(
         connect,
-        # The record of what was set up is readable for root only.
-        needs_root=undo or status or not dry_run,
+        setup_program(),
+        needs_root=needs_root,
         at_once=at_once,
         patience_s=_PATIENCE_S,
         watch=progress.tell,
@@ -103,7 +98,7 @@ def cluster(
     )
     with _interruptible(run_plan), progress.shown():
         outcomes = run_plan.carry_out(waves)
-    _answer(outcomes, run_plan.interrupted, as_json)
+    return outcomes, run_plan.interrupted
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
-    from dispatcher.experiment.ssh_service import LoginConfig, MachineConfig
+    from dispatcher.platforms.ssh.section import LoginConfig, MachineConfig
     from nfs_setup.cluster.members import Inventory
 
 
@@ -50,7 +50,7 @@ def read_inventory(file: Path) -> Inventory:
 def _machines(experiment: str, file: Path, where: str) -> list[dict[str, Any]]:
     """Return the machines of an experiment file, as clients of an inventory."""
     from dispatcher.experiment import load_experiment
-    from dispatcher.experiment.ssh_service import SshServiceConfig
+    from dispatcher.platforms.ssh.section import SshServiceConfig
 
     config = load_experiment(file.expanduser().parent / Path(experiment).expanduser())
     clients = [

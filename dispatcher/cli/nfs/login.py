@@ -12,11 +12,21 @@ from dispatcher.errors import BackendError, UserError
 if TYPE_CHECKING:
     from dispatcher.ssh import SshConnection, SshTarget
     from nfs_setup.cluster.members import Inventory, Login, Member
-    from nfs_setup.cluster.remote import Connect, Remote
+    from nfs_setup.cluster.remote import Connect, Program, Remote
     from nfs_setup.host import Ran
 
 #: For each step of a login: many at once slow one another down.
 _CONNECT_S = 30.0
+
+
+def setup_program() -> Program:
+    """Return ``nfs_setup``, packed to be run on other machines."""
+    import nfs_setup
+    from dispatcher.remote_python.bundle import bundle_of
+    from nfs_setup.cluster.remote import STAYS, Program
+
+    bundle = bundle_of(Path(nfs_setup.__file__).parent, without=STAYS)
+    return Program(bundle.code, tuple(bundle.arguments()))
 
 
 def logins(inventory: Inventory, folder: Path) -> Connect:
@@ -52,7 +62,7 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
 
         try:
             with connect(targets[member.name]) as connection:
-                yield _There(connection)
+                yield OverSsh(connection)
         except BackendError as error:
             raise Unreachable(error.message, hint=error.hint) from error
         except UserError as error:  # from this host's part of ~/.ssh
@@ -89,19 +99,31 @@ def _secret(reference: str, where: str) -> str:
         raise UserError(f"{reference!r} {error}", where=where) from error
 
 
-class _There:
-    """A connection, with the interface that set-up code expects."""
+class OverSsh:
+    """A connection, with the interface that set-up code expects (``Remote``)."""
 
     def __init__(self, connection: SshConnection) -> None:
         self._connection = connection
 
     def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> Ran:
-        """Run a program there."""
+        """Run a program there.
+
+        Args:
+            argv: the program and its arguments.
+            stdin: all of its input.
+            limit_s: seconds; this blocks no longer.
+
+        Raises:
+            Unreachable: if the connection is lost.
+        """
         from dispatcher.ssh import CommandTimedOut
+        from nfs_setup.cluster.remote import Unreachable
         from nfs_setup.host import Ran
 
         try:
             ran = self._connection.run(argv, stdin=stdin, limit_s=limit_s)
         except CommandTimedOut:
             return Ran(124, "", "")
+        except BackendError as error:
+            raise Unreachable(error.message, hint=error.hint) from error
         return Ran(ran.code, ran.out.decode("utf-8", "replace"), ran.err.decode("utf-8", "replace"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from dispatcher.terminal.formatting import duration
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.outcome import Outcome
+    from nfs_setup.cluster.plan import Outcome
 
 _COLUMNS = (
     Column("host"),
@@ -46,7 +47,7 @@ class MachineProgress:
         self._outcomes: dict[str, Outcome] = {}
         self._since: dict[str, float] = {}
         self._noted: dict[str, str] = {}
-        self._moving = is_terminal_of_notes()
+        self._moving = is_terminal(sys.stderr)  # where progress goes
 
     def tell(self, outcome: Outcome) -> None:
         """Record a machine's outcome; in a pipe, print it once it is final."""
@@ -90,13 +91,6 @@ class MachineProgress:
             seconds += time.monotonic() - self._since[name]
         state = Text(outcome.word, _STYLES.get(outcome.word, "dim"))
         return [safe_text(name), role, state, duration(seconds), safe_text(_summary(outcome))]
-
-
-def is_terminal_of_notes() -> bool:
-    """Whether stderr, where progress goes, is a terminal."""
-    import sys
-
-    return is_terminal(sys.stderr)
 
 
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:

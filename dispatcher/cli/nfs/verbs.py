@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.cli.nfs import arguments as options
 from dispatcher.errors import InternalError, PermanentBackendError, UserError
 from dispatcher.terminal.console import print_json
 
@@ -32,69 +31,23 @@ NFS: Table = {
     ),
 }
 
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Show each diff and command; change nothing. Needs no root."),
-]
-
 
 def server(
-    path: Annotated[str, typer.Argument(metavar="DIR", help="The folder to export.")],
-    clients: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CLIENT",
-            help="Who may mount it: host names, addresses, networks (10.0.0.0/24) or @netgroups.",
-        ),
-    ],
-    owner: Annotated[
-        str,
-        typer.Option(
-            metavar="USER",
-            help="Who owns the folder, by name or number: the user that trials run as. "
-            "If not given, and the folder is to be made: who called sudo.",
-        ),
-    ] = "",
-    group: Annotated[
-        str, typer.Option(metavar="GROUP", help="Its group; the owner's own if not given.")
-    ] = "",
-    mode: Annotated[
-        str,
-        typer.Option(metavar="MODE", help="Its mode; 2770 (set-gid) for a folder that is made."),
-    ] = "",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Clients may not write.")] = False,
-    sec: Annotated[
-        str,
-        typer.Option(metavar="FLAVOURS", help="Security: sys, krb5, krb5i, krb5p, or sys:krb5p."),
-    ] = "sys",
-    no_root_squash: Annotated[
-        bool, typer.Option("--no-root-squash", help="Let root of any client be root here.")
-    ] = False,
-    async_: Annotated[
-        bool, typer.Option("--async", help="Answer before it is on disk; a crash loses writes.")
-    ] = False,
-    nfs3: Annotated[
-        bool, typer.Option("--nfs3", help="Leave NFSv3 and rpcbind as they are, not off.")
-    ] = False,
-    open_firewall: Annotated[
-        bool,
-        typer.Option("--open-firewall", help="Set the rule (firewalld, ufw), not just print it."),
-    ] = False,
-    shares_its_file_system: Annotated[
-        bool,
-        typer.Option(
-            "--shares-its-file-system",
-            help="Allow a folder that is no file system of its own: root of a client may then "
-            "reach all of the file system that it lies on.",
-        ),
-    ] = False,
-    allow_wildcards: Annotated[
-        bool, typer.Option("--allow-wildcards", help="Allow clients such as *.example.org.")
-    ] = False,
-    allow_everybody: Annotated[
-        bool, typer.Option("--allow-everybody", help="Allow '*' and networks of all addresses.")
-    ] = False,
-    dry_run: DryRun = False,
+    path: options.ExportedFolder,
+    clients: options.Clients,
+    owner: options.Owner = "",
+    group: options.Group = "",
+    mode: options.Mode = "",
+    read_only: options.ExportReadOnly = False,
+    sec: options.Flavours = "sys",
+    no_root_squash: options.NoRootSquash = False,
+    async_: options.Async = False,
+    nfs3: options.Nfs3 = False,
+    open_firewall: options.OpenFirewall = False,
+    shares_its_file_system: options.SharesItsFileSystem = False,
+    allow_wildcards: options.AllowWildcards = False,
+    allow_everybody: options.AllowEverybody = False,
+    dry_run: options.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Export a folder of this machine to clients that are named, and to nobody else.
@@ -130,37 +83,17 @@ def server(
 
 
 def client(
-    source: Annotated[str, typer.Argument(metavar="SERVER:/DIR", help="The share.")],
-    point: Annotated[str, typer.Argument(metavar="DIR", help="Where to mount it.")],
-    last: Annotated[
-        str,
-        typer.Option(
-            metavar="HOW",
-            help="How it lasts: automount (units of systemd), fstab, no (until the next boot), "
-            "or auto: automount where systemd runs, else fstab.",
-        ),
-    ] = "auto",
-    nfs_version: Annotated[
-        str, typer.Option("--nfs-version", metavar="VERSION", help="4.2, 4.1, 4.0, or 4.")
-    ] = "4.2",
-    sec: Annotated[
-        str, typer.Option(metavar="FLAVOUR", help="Security: sys, krb5, krb5i or krb5p.")
-    ] = "sys",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Mount it read-only.")] = False,
-    nconnect: Annotated[
-        int, typer.Option(metavar="N", min=1, max=16, help="Connections to the server.")
-    ] = 4,
-    actimeo: Annotated[
-        int,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="How old attributes may be; 0: the kernel's own times (3 to 60 s), which fit.",
-        ),
-    ] = 0,
-    noexec: Annotated[bool, typer.Option("--noexec", help="Run no program from it.")] = False,
-    atime: Annotated[bool, typer.Option("--atime", help="Keep times of reading.")] = False,
-    dry_run: DryRun = False,
+    source: options.Source,
+    point: options.MountPoint,
+    last: options.Last = "auto",
+    nfs_version: options.NfsVersion = "4.2",
+    sec: options.Flavour = "sys",
+    read_only: options.MountReadOnly = False,
+    nconnect: options.Connections = 4,
+    actimeo: options.AttributeAge = 0,
+    noexec: options.NoExec = False,
+    atime: options.AccessTimes = False,
+    dry_run: options.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Mount a share on this machine, now and after each boot.
@@ -196,22 +129,10 @@ def status(as_json: Json = False) -> None:
 
 
 def undo(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR",
-            help="An exported folder or a mount point; all if left out.",
-            show_default=False,
-        ),
-    ] = "",
-    keep_packages: Annotated[
-        bool, typer.Option("--keep-packages", help="Leave installed what was installed for it.")
-    ] = False,
-    while_clients_use_it: Annotated[
-        bool,
-        typer.Option("--while-clients-use-it", help="Their programs get errors, and lose work."),
-    ] = False,
-    dry_run: DryRun = False,
+    target: options.UndoTarget = "",
+    keep_packages: options.KeepPackages = False,
+    while_clients_use_it: options.WhileClientsUseIt = False,
+    dry_run: options.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Take back what was set up on this machine: files byte for byte, services as they were.

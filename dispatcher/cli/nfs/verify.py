@@ -6,19 +6,21 @@ import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.errors import BackendError, UserError
+from dispatcher.cli.nfs import arguments as options
+from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 from dispatcher.terminal.console import note, print_json, say
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
-    from dispatcher.ssh import SshConnection
-    from nfs_setup.verify import Finding, Peer, Place
+    from nfs_setup.cluster.members import Inventory
+    from nfs_setup.cluster.remote import Connect
+    from nfs_setup.verify import Finding, Peer, Place, Survey
 
 _MARKS = {
     "passes": ("✓", "green"),
@@ -28,42 +30,16 @@ _MARKS = {
 }
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 30
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def verify(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="The share, where it is mounted (or any folder).")
-    ],
-    others: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="HOST[:DIR]",
-            help="Ask this machine, too, over SSH ([user@]host, or a Host of ~/.ssh/config), "
-            "where the share is at DIR, or at the same place. Can be given again.",
-        ),
-    ] = None,
-    not_here: Annotated[
-        bool, typer.Option("--not-here", help="Ask only the machines of --from.")
-    ] = False,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Each machine alone, in some seconds: no big file, no pairs."),
-    ] = False,
-    size: Annotated[str, typer.Option(metavar="SIZE", help="Of the big file: 64M, 2G.")] = "64M",
-    wait: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            max=600,
-            help="How long to look for what another machine has made.",
-        ),
-    ] = 80.0,
-    python: Annotated[
-        str, typer.Option(metavar="PROGRAM", help="A Python of 3.9 or later on the other machines.")
-    ] = "python3",
+    folder: options.VerifiedFolder,
+    others: options.FromHosts = None,
+    not_here: options.NotHere = False,
+    quick: options.Quick = False,
+    size: options.BigFileSize = "64M",
+    wait: options.Wait = 80.0,
+    python: options.OtherPython = "python3",
     as_json: Json = False,
 ) -> None:
     """Measure a share, say what passes, what is slow and what is wrong, and what to change.
@@ -75,25 +51,102 @@ def verify(
     missing while they are replaced, and at locks. All of it happens in a folder of its own
     below DIR, which is removed. Exit code 1 if anything is wrong; slow is not wrong.
     """
-    from nfs_setup.verify import Plan, judged, survey
+    from nfs_setup.verify import Plan, survey
 
-    plan = Plan(big_bytes=_bytes_of(size), watch_s=wait, quick=quick)
+    plan = Plan(big_bytes=bytes_of(size), watch_s=wait, quick=quick)
     with contextlib.ExitStack() as closing:
         hosts = others or []
         places = _here(folder, not_here, again=not hosts and not quick, closing=closing)
         places += _other_machines(hosts, folder, python, closing)
         _refuse_doubles([place.peer.name for place in places])
         facts = survey(places, plan, (lambda _: None) if as_json else note)
-    findings = judged(facts)
-    wrong = any(one.level.value == "wrong" for one in findings)
-    if as_json:
-        print_json(
-            {"ok": not wrong, "findings": [asdict(f) for f in findings], "facts": asdict(facts)}
-        )
-    else:
-        show_findings(findings)
-    if wrong:
+    if not print_survey(facts, as_json):
         raise typer.Exit(ExitCode.GENERAL)
+
+
+def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_json: bool) -> None:
+    """Measure from all clients that can be reached, and print the findings.
+
+    Args:
+        inventory: the server and its clients.
+        connect: logs in to a member.
+        quick: measure each client alone, in some seconds.
+        as_json: print one JSON document.
+
+    Raises:
+        typer.Exit: if anything is wrong (1), or a client could not be asked (4).
+    """
+    from dispatcher.cli.failure import report
+    from nfs_setup.verify import Plan, survey
+
+    with contextlib.ExitStack() as closing:
+        places, errors = _clients(inventory, connect, closing)
+        if not places:
+            raise typer.Exit(report(errors[0]))
+        facts = survey(places, Plan(quick=quick), (lambda _: None) if as_json else note)
+    well = print_survey(facts, as_json, errors)
+    if not as_json:
+        for error in errors:
+            report(error)
+    if errors or not well:
+        raise typer.Exit(ExitCode.ENVIRONMENT if well else ExitCode.GENERAL)
+
+
+def _clients(
+    inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
+) -> tuple[list[Place], list[BequeathError]]:
+    """Return the clients, logged in to until the end of the context, and errors of the others."""
+    from dispatcher.cli.nfs.login import setup_program
+    from nfs_setup.cluster.asking import RemotePeer, as_owner, look
+    from nfs_setup.errors import SetupError
+    from nfs_setup.request import ClientRequest
+    from nfs_setup.verify import Place
+
+    program = setup_program()
+    places: list[Place] = []
+    errors: list[BequeathError] = []
+    for member in inventory.clients:
+        assert isinstance(member.request, ClientRequest)
+        try:
+            remote = closing.enter_context(connect(member))
+            access = look(remote, member, needs_root=False)
+        except SetupError as error:
+            errors.append(PermanentBackendError(error.message, hint=error.hint, where=member.name))
+            continue
+        owner = as_owner(inventory, member, access)
+        peer = RemotePeer(member.name, remote, program, member.python, owner)
+        places.append(Place(peer, member.request.point, access.identity))
+    return places, errors
+
+
+def print_survey(
+    facts: Survey, as_json: bool, unasked: Sequence[BequeathError] | None = None
+) -> bool:
+    """Print the findings of a survey.
+
+    Args:
+        facts: what was measured.
+        as_json: print one JSON document, with the facts.
+        unasked: errors of machines that could not be asked, which stand in the document.
+
+    Returns:
+        Whether nothing is wrong with the share.
+    """
+    from nfs_setup.verify import judged
+
+    findings = judged(facts)
+    well = all(one.level.value != "wrong" for one in findings)
+    if not as_json:
+        show_findings(findings)
+        return well
+    document: dict[str, Any] = {"ok": well and not unasked}
+    if unasked is not None:
+        document["unasked"] = [
+            {"host": e.where, "message": e.message, "hint": e.hint} for e in unasked
+        ]
+    document["findings"] = [asdict(one) for one in findings]
+    print_json({**document, "facts": asdict(facts)})
+    return well
 
 
 def _here(
@@ -117,7 +170,7 @@ def _other_machines(
     from dispatcher.cli.hosts.check_targets import need_paramiko
     from nfs_setup.verify import Place
 
-    places = [_host_and_path(text, os.path.abspath(folder)) for text in others]
+    places = [host_and_path(text, os.path.abspath(folder)) for text in others]
     if places:
         need_paramiko()
     return [Place(_over_ssh(host, python, closing), path) for host, path in places]
@@ -131,7 +184,12 @@ def _refuse_doubles(names: Sequence[str]) -> None:
         raise UserError("is given twice", where=f"--from {', '.join(doubles)}")
 
 
-def _host_and_path(text: str, here: str) -> tuple[str, str]:
+def host_and_path(text: str, here: str) -> tuple[str, str]:
+    """Return the machine and the folder of ``HOST[:/DIR]``; without one, the folder is ``here``.
+
+    Raises:
+        UserError: if no machine is named.
+    """
     host, colon, path = text.partition(":/")
     if not host or host.startswith("-"):
         raise UserError("is no machine", where=f"--from {text!r}", hint="write HOST or HOST:/DIR")
@@ -139,39 +197,30 @@ def _host_and_path(text: str, here: str) -> tuple[str, str]:
 
 
 def _over_ssh(host: str, python: str, closing: contextlib.ExitStack) -> Peer:
+    from dispatcher.cli.nfs.login import OverSsh, setup_program
     from dispatcher.ssh import SshTarget, connect
-    from nfs_setup.verify.remote_peer import RemotePeer
+    from nfs_setup.cluster.asking import RemotePeer
 
     user, _, name = host.rpartition("@")
     connection = closing.enter_context(connect(SshTarget(host=name, user=user)))
-    return RemotePeer(host, _runner(connection), python)
+    return RemotePeer(host, OverSsh(connection), setup_program(), python)
 
 
-def _runner(connection: SshConnection) -> Any:
-    def run(argv: Sequence[str], stdin: bytes, limit_s: float) -> Any:
-        from dispatcher.ssh import CommandTimedOut
-        from nfs_setup.host import Ran
-        from nfs_setup.verify import PeerLost
+def bytes_of(text: str) -> int:
+    """Return the bytes of a big file, from ``64M`` or ``2G``.
 
-        try:
-            ran = connection.run(argv, stdin=stdin, limit_s=limit_s)
-        except CommandTimedOut:
-            return Ran(124, "", "")
-        except BackendError as error:
-            raise PeerLost(error.message, hint=error.hint) from error
-        out, err = (part.decode("utf-8", "replace") for part in (ran.out, ran.err))
-        return Ran(ran.code, out, err)
+    Raises:
+        UserError: if it is no size, or one that tells nothing or fills disks.
+    """
+    from dispatcher.experiment.sizes import parse_size
 
-    return run
-
-
-def _bytes_of(text: str) -> int:
-    number, unit = text.rstrip("KMGkmg"), text[len(text.rstrip("KMGkmg")) :].upper()
-    if not number.isdigit() or unit not in _UNITS:
-        raise UserError("is no size", where=f"--size {text!r}", hint="write it as 64M or 2G")
-    nbytes = int(number) * _UNITS[unit]
+    where = f"--size {text!r}"
+    try:
+        nbytes = parse_size(text)
+    except ValueError:
+        raise UserError("is no size", where=where, hint="write it as 64M or 2G") from None
     if not _LEAST_BYTES <= nbytes <= _MOST_BYTES:
-        raise UserError("is not between 1M and 64G", where=f"--size {text!r}")
+        raise UserError("is not between 1M and 64G", where=where)
     return nbytes
 
 

@@ -58,6 +58,7 @@ from dispatcher.core.events.workers import WorkerJoined as WorkerJoined
 from dispatcher.core.events.workers import WorkerLost as WorkerLost
 from dispatcher.core.events.workers import WorkerOffers as WorkerOffers
 from dispatcher.core.events.workers import WorkerSuspect as WorkerSuspect
+from dispatcher.core.events.workers import WorkerWaits as WorkerWaits
 from dispatcher.core.model import TrialState as S
 
 Event: TypeAlias = ExperimentEvent | HostEvent | TunerHostLost | WorkerEvent | Wish
@@ -167,6 +168,9 @@ CATALOGUE: Final[dict[type, EventRow]] = {
         _WORKER, others=arrows(([S.RUNNING], [S.QUEUED, S.BACKOFF, S.DELIVERING]))
     ),
     WorkerLost: EventRow(_WORKER, others=arrows(([S.RUNNING], [S.BACKOFF, S.DELIVERING]))),
+    WorkerWaits: EventRow(
+        _WORKER, others=arrows(([S.RUNNING], [S.BACKOFF, S.DELIVERING])), durable=False
+    ),
     WorkerOffers: EventRow(_WORKER, durable=False),
     WorkerSuspect: EventRow(_WORKER, durable=False),
     WorkerHeard: EventRow(_WORKER, durable=False),

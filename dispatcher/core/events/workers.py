@@ -41,12 +41,25 @@ class WorkerOffers:
 class WorkerLost:
     """An agent is gone, and with it all it ran; or it cannot be had in the first place.
     ``hopeless``: trying again soon changes nothing. ``kept_out``: it is there and may not join
-    before its host is repaired, for which it looks by itself; that is no loss."""
+    before its host is repaired, for which it looks by itself; that is no loss. ``planned``: its
+    place was taken back by whoever lends it, or is not needed; nobody is to blame."""
 
     worker: WorkerId
     reason: str
     hopeless: bool = False
     kept_out: bool = False
+    planned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerWaits:
+    """A worker waits for a place where its agent can run, such as in a scheduler's queue; it is no
+    loss, however long it takes. ``reason``: in the words of whoever lends the place; empty if none
+    is asked for, since there is nothing to run. ``waited_s``: for how long already."""
+
+    worker: WorkerId
+    reason: str
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,7 @@ WorkerEvent: TypeAlias = (
     WorkerJoined
     | WorkerOffers
     | WorkerLost
+    | WorkerWaits
     | WorkerSuspect
     | WorkerHeard
     | AttemptStarted

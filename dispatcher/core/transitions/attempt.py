@@ -190,10 +190,14 @@ def attempt_over(
         reason = trial.kill_reason  # it was to end, and end it did
     if reason is EndReason.SHUTDOWN and event is not None and _was_through(state, trial, event):
         reason = EndReason.FINISHED
-    if retries(trial, reason, state.settings):
+    ending = None
+    if not retries(trial, reason, state.settings):
+        ending = conclude(trial, reason, state.settings)
+    # Known of attempts that run, and of no others: a replay, which has no metrics, knows as much.
+    trial.last_seq, trial.last_intermediate = 0, None
+    if ending is None:
         _retry(state, trial, reason)
         return
-    ending = conclude(trial, reason, state.settings)
     trial.outcome = ending.outcome
     trial.success = ending.success
     trial.result = ending.value
@@ -212,7 +216,6 @@ def _retry(state: State, trial: Trial, reason: EndReason) -> None:
     trial.weights = None
     trial.domain = ""
     trial.self_published = False
-    trial.last_intermediate = None
     if reason is EndReason.SHUTDOWN:
         trial.worker = None
         move(state, trial, TrialState.QUEUED)

@@ -172,7 +172,8 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         state.unjudged = True
     for worker in state.workers.values():
         worker.alive = False
-        worker.suspect_since = None
+        worker.suspect_since = worker.waits_since = None
+        worker.waiting = ""
         worker.losses = 0
         worker.health = WorkerHealth()
         worker.offer = worker.known = None  # each says anew what it has

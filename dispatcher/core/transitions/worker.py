@@ -11,7 +11,7 @@ from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
 from dispatcher.core.transitions import Effects, quiet
 from dispatcher.core.transitions.attempt import attempt_over, start_of, stop_of
-from dispatcher.core.trouble import is_given_up
+from dispatcher.core.trouble import is_given_up, waits_text
 
 
 def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> None:
@@ -35,6 +35,7 @@ def worker_joined(state: State, event: e.WorkerJoined, out: list[Action]) -> Non
     worker.trouble = ""
     worker.excluded = False
     worker.suspect_since = None
+    _waits_no_more(worker)
     worker.domain = event.domain
     _takes_stock(state, worker, event.offer)
     held = set(event.holds)
@@ -100,14 +101,14 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     state.unjudged = True
     worker.alive = False
     worker.suspect_since = None
+    _waits_no_more(worker)
     worker.excluded = event.kept_out
-    if not event.kept_out:
+    if not (event.kept_out or event.planned):
         worker.losses += 1
     if event.hopeless:
         worker.losses = max(worker.losses, WORKER_LOSSES_IN_A_ROW)
     worker.trouble = event.reason
-    for trial_id in sorted(worker.running):
-        attempt_over(state, state.trials[trial_id], EndReason.LOST, out)
+    _end_attempts(state, worker, EndReason.PREEMPTED if event.planned else EndReason.LOST, out)
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
         return
     if event.kept_out:
@@ -121,8 +122,41 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
             f"worker {each.id} cannot be kept alive: {each.trouble}" for each in given_up
         )
         return
-    out.append(ReportWorker(worker.id, f"worker {worker.id} is lost: {event.reason}"))
+    how = "has lost its place" if event.planned else "is lost"
+    out.append(ReportWorker(worker.id, f"worker {worker.id} {how}: {event.reason}"))
     out.append(LaunchWorker(event.worker))
+
+
+def worker_waits(state: State, event: e.WorkerWaits, out: list[Action]) -> None:
+    """Note why a worker is not there, and since when: it is no loss, however long it takes. If a
+    head before us left attempts there, they are gone with the place that it had then.
+
+    Args:
+        state: changed in place.
+        event: why, and for how long already.
+        out: gets a report, and deliveries of trials that are not tried again.
+    """
+    worker = state.workers.get(event.worker)
+    if worker is None:
+        worker = state.workers[event.worker] = Worker(event.worker, 0)
+    worker.alive = worker.excluded = False
+    worker.suspect_since = None
+    worker.waiting = event.reason
+    worker.waits_since = state.now - event.waited_s
+    _end_attempts(state, worker, EndReason.PREEMPTED, out)
+    out.append(ReportWorker(worker.id, waits_text(worker, state.now)))
+
+
+def _end_attempts(state: State, worker: Worker, reason: EndReason, out: list[Action]) -> None:
+    """End all that ran on a worker that is gone; what was to end has ended as it was to."""
+    for trial_id in sorted(worker.running):
+        trial = state.trials[trial_id]
+        was_to_end = trial.kill_reason is not None
+        attempt_over(state, trial, EndReason.LOST if was_to_end else reason, out)
+
+
+def _waits_no_more(worker: Worker) -> None:
+    worker.waiting, worker.waits_since = "", None
 
 
 def worker_suspect(state: State, event: e.WorkerSuspect, out: list[Action]) -> bool:
@@ -162,6 +196,7 @@ EFFECTS: Final[Effects] = {
     e.WorkerJoined: worker_joined,
     e.WorkerOffers: quiet(worker_offers),
     e.WorkerLost: worker_lost,
+    e.WorkerWaits: worker_waits,
     e.WorkerSuspect: worker_suspect,
     e.WorkerHeard: worker_heard,
 }

@@ -8,7 +8,7 @@ from typing import Any
 from dispatcher.experiment.draft import Draft, given
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.plain_json import JsonPath
-from dispatcher.experiment.plugged import Unusable, plugged
+from dispatcher.experiment.plugged import Unusable, platform_named
 from dispatcher.nni.files import sections
 from dispatcher.nni.files.tables import (
     PLATFORMS,
@@ -115,7 +115,7 @@ def _service(draft: Draft, section: Any, at: JsonPath, origin: str) -> None:
     base: JsonPath = ("trainingService",)
     theirs = {fold_word(each) for each in PLATFORMS}
     if isinstance(platform, str) and fold_word(platform) not in ("local", "remote", "ssh"):
-        if fold_word(platform) in theirs and isinstance(plugged(platform), Unusable):
+        if fold_word(platform) in theirs and isinstance(platform_named(platform), Unusable):
             draft.refuse(
                 (*at, named),
                 f"names {platform!r}, a training service that is not in this version",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dispatcher.core import State, apply, new_state
+from dispatcher.core import State, Step, apply, new_state
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, AnswerWait, OpenGate
-from dispatcher.errors import ProtocolError, StoreError
+from dispatcher.errors import BrokenInvariant, InvalidTransition, ProtocolError, StoreError
 from dispatcher.ports import Base, Journal, JournalRow
 from dispatcher.state_codec import decode_state
-from dispatcher.store.early_stops import put_back
+from dispatcher.store.early_stops import recall, rows_as_judged
 
 
 class Past(NamedTuple):
@@ -54,20 +54,20 @@ def read_past(
     state: State | None = None
     number = 0
     if base is not None:
-        number, state = base.number, _state_of(base)
-        put_back(journal, state)  # what they have reported since is in no row
+        number, state = base.number, state_of(base)
+        recall(journal, state)  # what they have reported since is in no row
     calls: list[list[Any]] = []
     refusals = _Refusals()
-    for row in journal.rows(number):
+    for row in rows_as_judged(journal, number):
         if upto is not None and row.number > upto:
             break
         if state is None:
-            state = _begin(row)
+            state = first_state(row.event)
         if calls_after is None or row.number <= calls_after:
-            apply(state, row.event, row.at)
+            _apply(state, row)
         else:
             call = _call_before(state, row.event)
-            step = apply(state, row.event, row.at)
+            step = _apply(state, row)
             if step.counted and call is not None:
                 if call[0] == "generate":
                     calls.extend(refusals.of(call[1]))
@@ -77,9 +77,23 @@ def read_past(
         number = row.number
     if state is None:
         raise StoreError("the journal is empty", hint="create the experiment again")
-    put_back(journal, state)
+    recall(journal, state)
     state.dirty.clear()
     return Past(state, number, calls)
+
+
+def _apply(state: State, row: JournalRow) -> Step:
+    try:
+        return apply(state, row.event, row.at)
+    except (InvalidTransition, BrokenInvariant) as error:
+        trial = getattr(row.event, "trial", None)
+        about = "" if trial is None else f" --trial {trial}"
+        error.where = f"row {row.number} of the journal"
+        error.hint = (
+            "see what led to it with: bequeath experiment replay EXPERIMENT "
+            f"--until {row.number}{about}"
+        )
+        raise
 
 
 class _Refusals:
@@ -131,7 +145,12 @@ def _gates_of(actions: list[Action]) -> Iterator[list[Any]]:
             yield ["gate", action.trial, action.verdict.reason, list(action.verdict.chain)]
 
 
-def _state_of(base: Base) -> State:
+def state_of(base: Base) -> State:
+    """Return the state that a base holds.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
     try:
         return decode_state(base.parts)
     except ProtocolError as error:
@@ -141,10 +160,15 @@ def _state_of(base: Base) -> State:
         ) from error
 
 
-def _begin(row: JournalRow) -> State:
-    if not isinstance(row.event, e.ExperimentCreated):
-        raise StoreError(f"the journal begins with {type(row.event).__name__}")
-    return new_state(row.event.settings)
+def first_state(event: e.Event) -> State:
+    """Return the state before the first event of a journal.
+
+    Raises:
+        StoreError: no journal begins with such an event.
+    """
+    if not isinstance(event, e.ExperimentCreated):
+        raise StoreError(f"the journal begins with {type(event).__name__}")
+    return new_state(event.settings)
 
 
 def _call_before(state: State, event: e.Event) -> list[Any] | None:

@@ -36,7 +36,7 @@ class PrefixVisit(AttendedVisit):
         super().__init__(given.worker)
         assert isinstance(given.part, PlaceSection)
         self._place = given.part
-        self._home = home_of(given)
+        self._home = given.home
 
     def call(self, arguments: Sequence[str], stdin: bytes, limit_s: float) -> Called:
         """The prefix, Python, its arguments: a list, and no shell."""
@@ -79,12 +79,7 @@ class PrefixPlatform(AgentPlatform[PrefixSection]):
 
     def files(self, given: Given[PrefixSection], trial: int, attempt: int) -> AttemptFiles | None:
         """Its trials' files lie on this machine."""
-        return files_in(given, home_of(given), trial, attempt)
-
-
-def home_of(given: Given[PrefixSection]) -> Path:
-    """The folder of one agent."""
-    return given.folder / "agents" / given.worker
+        return files_in(given, given.home, trial, attempt)
 
 
 PREFIX = PrefixPlatform()

@@ -20,9 +20,9 @@ _SITE = """
 import os, sys
 from tests.support import hold
 if "trial_runtime.agent" in sys.orig_argv:
-    from trial_runtime.weights import mounted
+    from trial_runtime.weights.storage import mounted
     mounted.mount_of = lambda path: mounted.Mount("/", "nfs4", {{}})
-    from trial_runtime.agent import readying
+    from trial_runtime.agent.attempts import readiness as readying
     real = readying.make_room
     def make_room(path, attempt):
         if attempt == 2:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import zmq
 
-from dispatcher.backends.local import LocalBackend
 from dispatcher.channel.router import Router
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
+from tests.support.local_backend import LocalBackend
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.processes.record import is_running, read_record
 from trial_runtime.endpoint import Endpoint

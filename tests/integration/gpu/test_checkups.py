@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,17 +10,15 @@ import pytest
 
 from dispatcher.cli.checkup import Level
 from dispatcher.cli.gpu_checkup import check_gpus
-from dispatcher.ssh.host_programs import program_text
-from dispatcher.ssh.inspecting_gpus import judge_gpus
+from dispatcher.remote_python.gpu_findings import AllGpus, GpuFacts, judge_gpus
+from dispatcher.remote_python.on_host import facts
+from dispatcher.remote_python.runner import ask_here
 from tests.support.fake_nvml import LOST, FakeDriver, Gpu, Part
 
 
-def looked() -> dict[str, object]:
+def looked() -> AllGpus:
     """What the program says that is sent to machines."""
-    command = [sys.executable, "-c", program_text("gpus")]
-    ran = subprocess.run(command, capture_output=True, check=True)
-    answer: dict[str, object] = json.loads(ran.stdout)
-    return answer
+    return ask_here("gpus", {}, AllGpus, limit_s=240)
 
 
 def test_a_machine_says_what_it_has(driver: FakeDriver) -> None:
@@ -48,7 +45,7 @@ def test_what_no_trial_can_get_there_is_said(
     wanted: float, indices: tuple[int, ...], gib: int, hint: str
 ) -> None:
     """Mutations: GPUs are not counted; those that gpuIndices leaves out count."""
-    told = {"gpus": [{"name": "H100", "memory": 80 << 30}] * 2, "trouble": "", "pynvml": True}
+    told = AllGpus([GpuFacts("H100", 80 << 30)] * 2, pynvml=True)
     found = judge_gpus(told, wanted=wanted, indices=indices, memory=gib << 30)
     assert (found.bad, found.hint) == (bool(hint), hint)
 
@@ -80,7 +77,7 @@ def test_a_driver_is_found_by_its_library(driver: FakeDriver) -> None:
     """
 
     def says(more: str) -> bool:
-        text = f"{program_text('python_facts')}\n{more}\nprint(python_facts()['gpus'])"
+        text = f"{Path(facts.__file__).read_text()}\n{more}\nprint(python_facts()['gpus'])"
         command = [sys.executable, "-I", "-c", text]
         return "True" in subprocess.run(command, capture_output=True, check=True, text=True).stdout
 

@@ -10,15 +10,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from dispatcher.backends.ssh.probing import Probed, probe_text
 from dispatcher.core import events as e
-from dispatcher.wheelhouse import MODULES, WheelCache, WheelsMissing, plan
+from dispatcher.remote_python.probed import Probe, probe
+from dispatcher.wheelhouse import WheelCache, WheelsMissing, plan
 from tests.integration.machines import conftest
 from tests.integration.machines.conftest import POINT, ROOT, Lab, environment
 from tests.support.old_python import old_python
+from tests.support.remote_python import python_here
 from tests.support.ssh_hosts import ssh_hosts, why_not
 
 pytestmark = [
@@ -39,25 +39,14 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def has(python: Path, folder: Path) -> Probed:
-    ran = subprocess.run(
-        [str(python), "-", str(folder), "", ";", *MODULES],
-        input=probe_text(),
-        capture_output=True,
-        check=True,
-        timeout=120,
-        env={"PATH": os.defpath},
-    )
-    return msgspec.json.decode(ran.stdout.splitlines()[-1], type=Probed)
-
-
 @pytest.fixture
 def lab(
     python: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("rig")
     (folder / "share").mkdir()
-    found = has(python, folder / "seen")
+    bare = python_here(python=str(python), environment={"PATH": os.defpath})
+    found = probe(bare, Probe(str(folder / "seen")))
     wheels = plan(found.host, found.missing, found.versions).wheels
     assert set(wheels) == {"msgspec", "zmq", "blake3", "numpy", "filelock"}, "it is bare"
     # The head is where no index can be reached: it uses what was fetched before.

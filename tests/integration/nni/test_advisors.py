@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from dispatcher.backends.testing import Script
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
+from dispatcher.platforms.services.scripted import Script
 from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import restore
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig

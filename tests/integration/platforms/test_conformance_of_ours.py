@@ -49,22 +49,57 @@ def test_this_machine(tmp_path: Path) -> None:
 def test_the_package_under_examples(tmp_path: Path) -> None:
     """Installed beside the house, as pip does it, without a network."""
     there = tmp_path / "installed"
-    words = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(there)]
-    shutil.copytree(ROOT / "examples/backend_prefix", tmp_path / "source")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", *words, str(tmp_path / "source")],
-        check=True,
-        capture_output=True,
-        timeout=LIMIT_S,
-    )
+    install(ROOT / "examples/backend_prefix", there, tmp_path)
     place = {"name": "gentle", "prefix": ["nice", "-n", "1"], "python": sys.executable}
     passes({"platform": "prefix", "places": [place]}, tmp_path, there)
 
 
+@pytest.mark.slow
+def test_the_queue_under_examples(tmp_path: Path) -> None:
+    """Its own tests, as its author runs them: those for allocations need fixtures."""
+    there = tmp_path / "installed"
+    install(ROOT / "examples/backend_queue", there, tmp_path)
+    shutil.copytree(ROOT / "examples/backend_queue/tests", tmp_path / "tests")
+    suite = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests"]
+    succeeds([*suite, f"--basetemp={tmp_path / 'tmp'}"], tmp_path, there)
+
+
+@pytest.mark.slow
+def test_a_platform_of_0_1_0(tmp_path: Path) -> None:
+    """The package under ``examples`` as it was then, which has never heard of checks, hosts and
+    drivers. It is kept as it is, whatever becomes of the example."""
+    there = tmp_path / "installed"
+    info = there / "old-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: old\nVersion: 1.0\n")
+    entry = "prefix = bequeath_prefix:PREFIX\n"
+    (info / "entry_points.txt").write_text(f"[bequeath.backends]\n{entry}")
+    shutil.copytree(ROOT / "tests/support/prefix_0_1/bequeath_prefix", there / "bequeath_prefix")
+    place = {"name": "old", "prefix": ["nice", "-n", "1"], "python": sys.executable}
+    passes({"platform": "prefix", "places": [place]}, tmp_path, there)
+
+
+def install(package: Path, there: Path, base: Path) -> None:
+    """Install a package into a folder, as pip does it, without a network."""
+    words = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(there)]
+    shutil.copytree(package, base / "source")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", *words, str(base / "source")],
+        check=True,
+        capture_output=True,
+        timeout=LIMIT_S,
+    )
+
+
 def passes(service: Any, base: Path, *installed: Path) -> None:
     """The suite passes, and no part of it is left out."""
+    succeeds(command(service, base), base, *installed)
+
+
+def succeeds(suite: list[str], base: Path, *installed: Path) -> None:
+    """These tests pass, and none is left out."""
     ran = subprocess.run(
-        command(service, base),
+        suite,
         cwd=base,
         env=environment(*installed),
         capture_output=True,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dispatcher.attempt_files import fetching
-from dispatcher.backends.files.there import FileServer, SshFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
-from dispatcher.backends.ssh import Machine
 from dispatcher.errors import BackendError, PermanentBackendError
+from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.ssh.files import FileServer, SshFiles
+from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.ports import FileEntry
 from dispatcher.ssh import HostUnreachable
 from tests.support import sshd
@@ -36,7 +36,9 @@ def liar(folder: Path, answers: str) -> str:
     """A Python that answers what it likes."""
     path = folder / "liar"
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nfor line in sys.stdin:\n"
+        f"#!{sys.executable}\nimport sys\n"
+        "sys.stdin.buffer.read(int(sys.argv[5]))  # the code\n"
+        "for line in sys.stdin.buffer:\n"
         f"    sys.stdout.write({answers!r})\n    sys.stdout.flush()\n"
     )
     path.chmod(0o755)

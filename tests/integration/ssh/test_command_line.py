@@ -61,7 +61,7 @@ def test_a_machine_is_added_checked_changed_and_removed(hosts: Caller, own: sshd
     checked = json.loads(hosts("check", "box", "--python", sys.executable, "--json"))
     assert checked["ok"], checked
     topics = {finding["topic"] for finding in checked["hosts"][0]["findings"]}
-    assert {"login", "python", "modules", "clock", "disk", "sftp"} <= topics
+    assert {"login", "python", "modules", "clock", "disk"} <= topics
 
     own.kill()
     (own.folder / "host_key").unlink()

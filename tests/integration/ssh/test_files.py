@@ -1,10 +1,8 @@
-"""Files and code on a real sshd."""
+"""Code on a real sshd."""
 
 from __future__ import annotations
 
-import io
 import os
-import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,75 +11,18 @@ from pathlib import Path
 import pytest
 
 from dispatcher.code_archive import pack_code, scan_code
+from dispatcher.remote_python.errors import HostDiskFull, NoPython, TransferFailed
+from dispatcher.remote_python.runner import RemotePython
+from dispatcher.remote_python.unpacking import unpack
 from dispatcher.ssh import (
-    HostDiskFull,
-    NoPython,
-    SessionRefused,
     SshConnection,
-    TransferFailed,
     connect,
-    unpack,
 )
 from tests.support import sshd
 
 
-def test_a_file_is_put_whole_with_its_mode(connection: SshConnection, tmp_path: Path) -> None:
-    path = tmp_path / "there"
-    data = os.urandom(300_000)
-    assert connection.put(str(path), data, 0o640) == len(data)
-    assert path.read_bytes() == data
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert connection.put(str(path), io.BytesIO(b"new")) == 3
-    assert connection.get(str(path)) == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert os.listdir(tmp_path) == ["there"]
-
-
-def test_a_path_that_begins_at_home(connection: SshConnection) -> None:
-    home = connection.run(["sh", "-c", "echo ~"], limit_s=60).out.decode().strip()
-    name = f".bequeath-test-{os.getpid()}"
-    connection.put(f"~/{name}", b"x")
-    try:
-        assert Path(home, name).read_bytes() == b"x"
-        assert connection.exists(f"~/{name}")
-    finally:
-        Path(home, name).unlink()
-
-
-def test_a_source_that_fails_leaves_nothing(connection: SshConnection, tmp_path: Path) -> None:
-    class Broken(io.RawIOBase):
-        def read(self, size: int = -1) -> bytes:
-            raise ValueError("no more")
-
-    path = tmp_path / "folder" / "file"
-    path.parent.mkdir()
-    path.write_bytes(b"old")
-    with pytest.raises(ValueError, match="no more"):
-        connection.put(str(path), Broken())  # type: ignore[arg-type]
-    assert path.read_bytes() == b"old"
-    assert os.listdir(path.parent) == ["file"]
-
-
-def test_errors_name_machine_and_path(connection: SshConnection, tmp_path: Path) -> None:
-    with pytest.raises(TransferFailed, match=r"127\.0\.0\.1.*:/nowhere/x: .*no such file"):
-        connection.put("/nowhere/x", b"")
-    with pytest.raises(TransferFailed, match="no such file"):
-        connection.get(str(tmp_path / "nothing"))
-    (tmp_path / "long").write_bytes(b"x" * 100)
-    with pytest.raises(TransferFailed, match="100 bytes, more than"):
-        connection.get(str(tmp_path / "long"), most_bytes=99)
-    assert connection.stat(str(tmp_path / "nothing")) is None
-    assert connection.stat(str(tmp_path)).is_folder  # type: ignore[union-attr]
-
-
-def test_a_server_without_sftp(tmp_path: Path) -> None:
-    with (
-        sshd.running(tmp_path / "plain", "Subsystem sftp /nowhere/sftp-server\n") as server,
-        connect(server.target()) as made,
-    ):
-        with pytest.raises(SessionRefused, match="transfers no files"):
-            made.put(str(tmp_path / "x"), b"")
-        assert made.run(["true"], limit_s=60).ok
+def python_on(connection: SshConnection, python: str = sys.executable) -> RemotePython:
+    return RemotePython(connection, lambda *rest: [python, *rest], "box", python)
 
 
 @pytest.fixture
@@ -95,14 +36,23 @@ def code(tmp_path: Path) -> Path:
     return folder
 
 
+def test_code_is_sent_to_a_server_without_sftp(code: Path, tmp_path: Path) -> None:
+    packed = pack_code(scan_code(code), tmp_path / "archive")
+    with (
+        sshd.running(tmp_path / "plain", "Subsystem sftp /nowhere/sftp-server\n") as server,
+        connect(server.target()) as made,
+    ):
+        assert unpack(python_on(made), tmp_path / "archive", packed.digest, str(tmp_path / "x"))
+
+
 def test_code_is_sent_once_and_is_the_same_there(
     connection: SshConnection, code: Path, tmp_path: Path
 ) -> None:
     packed = pack_code(scan_code(code), tmp_path / "archive")
     there = tmp_path / "host" / packed.digest
-    send = (connection, tmp_path / "archive", packed.digest, str(there))
-    assert unpack(*send, python=sys.executable) is True
-    assert unpack(*send, python=sys.executable) is False
+    send = (python_on(connection), tmp_path / "archive", packed.digest, str(there))
+    assert unpack(*send) is True
+    assert unpack(*send) is False
     assert os.access(there / "train.sh", os.X_OK)
     assert (there / "link").readlink() == Path("package/model.py")
     assert pack_code(scan_code(there), tmp_path / "again").digest == packed.digest
@@ -115,7 +65,7 @@ def test_many_send_the_same_code(connection: SshConnection, code: Path, tmp_path
 
     def send(_: int) -> bool:
         archive = tmp_path / "archive"
-        return unpack(connection, archive, packed.digest, str(there), python=sys.executable)
+        return unpack(python_on(connection), archive, packed.digest, str(there))
 
     with ThreadPoolExecutor(4) as pool:
         sent = list(pool.map(send, range(4)))
@@ -125,23 +75,17 @@ def test_many_send_the_same_code(connection: SshConnection, code: Path, tmp_path
 
 def test_damaged_code_never_appears(connection: SshConnection, code: Path, tmp_path: Path) -> None:
     pack_code(scan_code(code), tmp_path / "archive")
+    place = str(tmp_path / "host" / "code")
     with pytest.raises(TransferFailed, match="damaged"):
-        unpack(
-            connection,
-            tmp_path / "archive",
-            "0" * 64,
-            str(tmp_path / "host" / "code"),
-            python=sys.executable,
-        )
+        unpack(python_on(connection), tmp_path / "archive", "0" * 64, place)
     assert os.listdir(tmp_path / "host") == []
 
 
 def test_no_python_there(connection: SshConnection, code: Path, tmp_path: Path) -> None:
     packed = pack_code(scan_code(code), tmp_path / "archive")
-    with pytest.raises(NoPython, match=r"python9\.9.*not found"):
-        unpack(
-            connection, tmp_path / "archive", packed.digest, str(tmp_path / "x"), python="python9.9"
-        )
+    python = python_on(connection, "python9.9")
+    with pytest.raises(NoPython, match=r"has no 'python9\.9'"):
+        unpack(python, tmp_path / "archive", packed.digest, str(tmp_path / "x"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
@@ -156,21 +100,13 @@ def test_a_full_disk_there_is_named_and_left_as_it_was(
     if mounted.returncode:
         pytest.skip(f"may not mount: {mounted.stderr.decode().strip()}")
     try:
-        with pytest.raises(HostDiskFull, match="no space left"):
-            connection.put(str(small / "big"), b"x" * (5 << 20))
-        assert os.listdir(small) == []
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "big").write_bytes(b"x" * (5 << 20))
         packed = pack_code(scan_code(tmp_path / "code"), tmp_path / "archive")
+        place = str(small / "code")
         with pytest.raises(HostDiskFull, match="no space left"):
-            unpack(
-                connection,
-                tmp_path / "archive",
-                packed.digest,
-                str(small / "code"),
-                python=sys.executable,
-            )
+            unpack(python_on(connection), tmp_path / "archive", packed.digest, place)
         assert os.listdir(small) == []
-        connection.put(str(small / "little"), b"x")
+        (small / "little").write_bytes(b"x")
     finally:
         subprocess.run(["umount", "--lazy", str(small)], check=True)

@@ -22,6 +22,7 @@ from dispatcher.ssh import (
 from dispatcher.ssh.known_hosts import our_file
 from dispatcher.ssh.scanning import forget, learn, look_at_keys
 from tests.support import sshd
+from tests.support.processes import wait_until
 
 
 def fingerprint(key: Path) -> str:
@@ -198,7 +199,7 @@ def test_a_machine_behind_another(server: sshd.Sshd, own: sshd.Sshd) -> None:
         assert made.run(["echo", "far"], limit_s=60).out == b"far\n"
         assert "Accepted" in own.log()
         own.kill()
-        assert made.wait_until_lost(60)
+        wait_until(lambda: not made.is_alive(), "its end is noticed")
     with pytest.raises(HostUnreachable, match=f"port {own.port} refused"):
         connect(target)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.backends.testing import Script
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
+from dispatcher.platforms.services.scripted import Script
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.config import AssessorSpec
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,18 +16,19 @@ from rich.console import Console
 
 from dispatcher.cli.json_shapes import SHAPES
 from dispatcher.cli.nfs.inventory import read_inventory
-from dispatcher.cli.nfs.login import logins
+from dispatcher.cli.nfs.login import OverSsh, logins
 from dispatcher.cli.nfs.progress import MachineProgress
+from dispatcher.errors import PassingBackendError
 from nfs_setup.cluster import plan
 from nfs_setup.cluster.members import Login, Member
-from nfs_setup.cluster.outcome import Outcome
+from nfs_setup.cluster.plan import Outcome
 from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.local_host import LocalHost
 from tests.unit.cli.conftest import Shell
-from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster, inventory
+from tests.unit.nfs_setup.cluster.pretended_cluster import PROGRAM, Cluster, inventory
 
 INVENTORY = """\
 share:
@@ -230,7 +231,9 @@ def test_the_table_shows_each_host_as_it_comes(machines: Cluster) -> None:
         console.print(progress.picture())
         shots.append([" ".join(line.split()[:3]) for line in _lines(console)[1:]])
 
-    RunPlan(machines.connect, needs_root=True, at_once=1, watch=watch).carry_out(plan.set_up(hosts))
+    RunPlan(machines.connect, PROGRAM, needs_root=True, at_once=1, watch=watch).carry_out(
+        plan.set_up(hosts)
+    )
     assert shots[0] == ["nas server looking", "one client waiting", "two client waiting"]
     assert [line.split()[2] for line in shots[-1]] == ["set", "set", "failed"]
     assert any(
@@ -314,6 +317,33 @@ def test_the_share_is_measured_from_all_clients(
     assert [machine["name"] for machine in document["facts"]["machines"]] == ["one"]
     assert document["facts"]["machines"][0]["begun"]["uid"] == os.getuid()
     assert os.listdir(tmp_path / "w") == [], "nothing is left there"
+
+
+def test_a_client_that_is_lost_after_its_login_is_named_and_the_others_are_measured(
+    bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "w").mkdir()
+    file = tmp_path / "inventory.yml"
+    text = INVENTORY.replace('  owner: "1000"\n', "").replace("/mnt/w", str(tmp_path / "w"))
+    file.write_text(text)
+
+    @contextlib.contextmanager
+    def two_breaks(member: Member) -> Iterator[Remote]:
+        yield OverSsh(Broken()) if member.name == "two" else LocalHost()  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dispatcher.cli.nfs.login.logins", lambda *_: two_breaks)
+    said = bequeath("nfs", "cluster", file, "--verify", "--quick", "--json")
+    document = json.loads(said.out)
+    assert document["unasked"] == [{"host": "two", "message": "the line is cut", "hint": ""}]
+    assert [machine["name"] for machine in document["facts"]["machines"]] == ["one"]
+    assert os.listdir(tmp_path / "w") == [], "nothing is left there"
+
+
+class Broken:
+    """A connection that has ended by the time it is used."""
+
+    def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> object:
+        raise PassingBackendError("the line is cut")
 
 
 @contextlib.contextmanager

@@ -79,11 +79,11 @@ def test_what_is_asked_wrongly(
 
 
 def test_machines_and_folders_on_them() -> None:
-    assert nfs_verify._host_and_path("a@b", "/mnt/w") == ("a@b", "/mnt/w")
-    assert nfs_verify._host_and_path("b:/srv/w/", "/mnt/w") == ("b", "/srv/w")
+    assert nfs_verify.host_and_path("a@b", "/mnt/w") == ("a@b", "/mnt/w")
+    assert nfs_verify.host_and_path("b:/srv/w/", "/mnt/w") == ("b", "/srv/w")
     with pytest.raises(UserError):
-        nfs_verify._host_and_path("", "/mnt/w")
-    assert nfs_verify._bytes_of("2g") == 2 << 30
+        nfs_verify.host_and_path("", "/mnt/w")
+    assert nfs_verify.bytes_of("2g") == 2 << 30
 
 
 def test_text_from_elsewhere_is_made_harmless(capsys: pytest.CaptureFixture[str]) -> None:

@@ -260,10 +260,10 @@ def test_nobody_logs_in_where_its_file_says(
 
 def _count_references(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     looked_up: list[str] = []
-    for place in ("dispatcher.wiring.machines", "dispatcher.experiment.references"):
+    for place in ("dispatcher.platforms.ssh.from_section", "dispatcher.experiment.references"):
         monkeypatch.setattr(f"{place}.resolve_reference", lambda text, *_: looked_up.append(text))
     monkeypatch.setattr(
-        "dispatcher.attempt_files.places.resolve_references", lambda told: looked_up.extend(told)
+        "dispatcher.platforms.local.files.resolve_references", lambda told: looked_up.extend(told)
     )
     return looked_up
 

@@ -14,7 +14,7 @@ from dispatcher.cli import checkup
 from dispatcher.cli.checkup import Level
 from dispatcher.cli.share_checkup import check_share
 from nfs_setup.verify import PeerLost
-from nfs_setup.verify.probe_place import look
+from nfs_setup.verify.place import look
 from tests.unit.cli.conftest import Shell
 from tests.unit.cli.test_doctor import experiment_file
 from tests.unit.nfs_setup.verify.canned_peer import CannedPeer

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.attempt_files import log_stream
-from dispatcher.backends.files.here import LocalFiles
-from dispatcher.backends.files.whereabouts import Whereabouts
 from dispatcher.cli.trial import log as trial_log
+from dispatcher.platforms.files.here import LocalFiles
+from dispatcher.platforms.files.whereabouts import Whereabouts
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 

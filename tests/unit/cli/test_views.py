@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from dispatcher.cli.status import ends_of_workers
 from dispatcher.control.server import snapshot as desk_snapshot
 from dispatcher.core import new_state
 from dispatcher.core.settings import Settings
@@ -53,6 +54,19 @@ def test_the_picture_says_who_runs_and_who_waits_for_whom() -> None:
     assert "in a wait of its own" in text
     assert "in the tuner" in text
     assert "slots 1/2 busy   in the tuner 1   waiting for parents 2" in text
+
+
+def test_the_end_of_a_place_is_shown_and_of_several_the_first() -> None:
+    def worker(name: str, ends_in_s: float | None) -> dict[str, Any]:
+        return {"name": name, "slots": 1, "busy": 0, "alive": True, "ends_in_s": ends_in_s}
+
+    workers = [worker("local", None), worker("q-1", 7200.0), worker("q-2", 60.0)]
+    snapshot = _snapshot(workers=workers)
+    text = "\n".join(_drawn(Scene("digits", snapshot, None, None, None)))
+    assert "worker q-2 has its place for 1m 00s more" in text
+    assert "q-1" not in text
+    assert len(ends_of_workers(snapshot)) == 2
+    assert ends_of_workers(_snapshot(workers=[{"name": "of an older head"}])) == []
 
 
 def test_those_who_stand_at_one_line_share_a_row() -> None:

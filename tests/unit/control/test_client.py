@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import zmq
 
-from dispatcher.backends.testing import ScriptedBackend
 from dispatcher.channel import Router
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.control.messages import ControlRequest, Reply, encoder, request_decoder
@@ -23,6 +22,8 @@ from dispatcher.core.apply import apply
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
 from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.platforms.services.scripted import ScriptedBackend
+from dispatcher.ports import RefusedEvent
 from tests.support.memory_journal import MemoryJournal
 from tests.support.processes import wait_until
 from trial_runtime.endpoint import Endpoint, connect
@@ -56,6 +57,8 @@ class Deaf:
     def stacks(self, stacks: dict[int, str]) -> None: ...
 
     def peer_fault(self, owner: str, error: Exception) -> None: ...
+
+    def refused(self, refused: RefusedEvent) -> None: ...
 
 
 def admit(parameters: dict[str, Any]) -> e.TrialSubmitted:

@@ -268,7 +268,9 @@ def test_a_snapshot_says_who_runs_who_waits_and_why(counter: Counter, scene: Sce
     assert running["for_s"] > 0
     (waiting,) = data["waiting"]
     assert (waiting["trial"], waiting["mode"], waiting["for"]) == (1, "all", [0])
-    assert data["workers"] == [{"name": "local", "slots": 2, "busy": 1, "alive": True}]
+    worker = {"name": "local", "slots": 2, "busy": 1, "alive": True}
+    beside = {"waiting": "", "waits_s": None, "ends_in_s": None}
+    assert data["workers"] == [worker | beside]
     assert set(data["why"]) == {"cause", "text"}
     assert data["active_s"] == scene.now - 1001.0  # since HeadStarted
 

@@ -137,7 +137,11 @@ def _attempts() -> list[Scene]:
         done.append(scene)
     done[1].tick()  # its back-off
     for retries in (0, 5):
-        for event in (e.WorkerLost(HOST, "gone"), e.WorkerJoined(HOST, 2)):
+        for event in (
+            e.WorkerLost(HOST, "gone"),
+            e.WorkerJoined(HOST, 2),
+            e.WorkerWaits(HOST, "Priority"),
+        ):
             scene = Scene(lost_retries=retries)
             scene.propose(0)
             scene.started(0)
@@ -206,7 +210,7 @@ def taken() -> set[Taken]:
 
 def test_the_tables_are_as_large_as_somebody_counted() -> None:
     """At the call sites of ``move``; more would let through what nothing does."""
-    assert len(ALL) == 54
+    assert len(ALL) == 56
     assert len({(before, after) for _, before, after in ALL}) == 26
 
 

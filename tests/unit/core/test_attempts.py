@@ -196,6 +196,19 @@ def test_repeated_words_count_once() -> None:
     assert (scene.trial(0).final, scene.trial(0).last_intermediate) == ("0.5", "0.2")
 
 
+@pytest.mark.parametrize("reason", [EndReason.FINISHED, EndReason.FAILED, EndReason.SHUTDOWN])
+def test_no_metric_is_left_of_an_attempt_that_is_over(reason: EndReason) -> None:
+    """A replay has none either. Mutation: they stay, and life and replay are two states."""
+    scene = one()
+    scene.metric(0, 2, "0.2")
+    scene.assert_replays()
+    if reason is EndReason.FINISHED:
+        scene.final(0, "0.5")
+    scene.exit(0, reason)
+    assert (scene.trial(0).last_seq, scene.trial(0).last_intermediate) == (0, None)
+    scene.assert_replays()
+
+
 def test_a_final_counts_whatever_metrics_came_before_it() -> None:
     """Metrics are not in the journal: had they a say, a restart would judge differently."""
     scene = one()

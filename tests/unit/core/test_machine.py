@@ -237,6 +237,16 @@ class Core(RuleBasedStateMachine):
         self.say(e.WorkerLost(worker, "gone"))
 
     @precondition(goes_on)
+    @rule(worker=st.sampled_from(WORKERS), reason=st.sampled_from(["", "Priority"]))
+    def wait_for_a_place(self, worker: WorkerId, reason: str) -> None:
+        known = self.scene.state.workers.get(worker)
+        before = known.losses if known else 0
+        if known is not None and known.alive:
+            self.say(e.WorkerLost(worker, "preempted", planned=True))
+        self.say(e.WorkerWaits(worker, reason, 60.0))
+        assert self.scene.state.workers[worker].losses == before, "nobody is to blame"
+
+    @precondition(goes_on)
     @rule(worker=st.sampled_from(WORKERS), heard=st.booleans())
     def fall_silent(self, worker: WorkerId, heard: bool) -> None:
         self.say(e.WorkerHeard(worker) if heard else e.WorkerSuspect(worker, 30.0))

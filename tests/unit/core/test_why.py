@@ -57,6 +57,13 @@ def _worker_away() -> Scene:
     return scene
 
 
+def _worker_waits() -> Scene:
+    scene = Scene()
+    scene.say(e.WorkerLost(HOST, "preempted", planned=True), e.WorkerWaits(HOST, "Priority", 180.0))
+    scene.propose(0)
+    return scene
+
+
 def _worker_silent() -> Scene:
     scene = Scene()
     scene.say(e.WorkerSuspect(HOST, 30.0))
@@ -257,6 +264,10 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     ),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
     Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),
+    Cause.WORKER_WAITS: (
+        _worker_waits,
+        "1 trials are queued: worker local waits in its queue since 3 min: Priority$",
+    ),
     Cause.WORKER_SUSPECT: (
         _worker_silent,
         "1 trials are queued: worker local has been silent for 31 s",

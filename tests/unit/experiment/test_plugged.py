@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.experiment import ExperimentFileErrors, parse_experiment
+from dispatcher.errors import InternalError
+from dispatcher.experiment import ExperimentFileErrors, parse_experiment, plugged
 from dispatcher.experiment.plugged import installed
 from dispatcher.experiment.snapshot import from_json, to_json
 
@@ -21,7 +22,8 @@ trialConcurrency: 3
 LAKE = """\
 from typing import Annotated, Literal
 from dispatcher.platforms.protocol import (
-    AgentPlatform, Count, PlannedWorker, ServiceConfig, Size, Text, distinct_names)
+    AgentPlatform, BackendPlatform, Count, KeyProblem, PlannedWorker, ServiceConfig, Size, Text,
+    distinct_names)
 
 class Section(ServiceConfig):
     platform: Literal["lake"]
@@ -41,7 +43,25 @@ class Lake(AgentPlatform):
     protocol = 1
     section = Section
 
+    def check(self, section, at, experiment):
+        if section.depth == 21:
+            yield KeyProblem((*at, "depth"), "is deeper than the lake")
+        if section.depth == 22:
+            yield KeyProblem(("tuner",), "is not where it should be")
+        if section.depth == 23:
+            raise RuntimeError("no luck")
+
     def visit(self, given):
+        raise NotImplementedError
+
+class SeaSection(ServiceConfig):
+    platform: Literal["sea"]
+
+class Sea(BackendPlatform):
+    protocol = 1
+    section = SeaSection
+
+    def backend(self, given):
         raise NotImplementedError
 
 class Older(Lake):
@@ -66,6 +86,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "entry_points.txt").write_text(
         "[bequeath.backends]\nlake = lake_of_tests:LAKE\nolder = lake_of_tests:Older\n"
         "bare = lake_of_tests:Bare\nbroken = lake_of_tests.gone:X\nssh = lake_of_tests:LAKE\n"
+        "sea = lake_of_tests:Sea\n"
     )
     (there / "lake_of_tests.py").write_text(LAKE)
     monkeypatch.syspath_prepend(str(there))
@@ -113,9 +134,9 @@ def test_what_is_wrong_in_it_is_named_with_its_place(
     "service, said",
     [
         (
-            "{platform: sea}",
-            "e.yml:6:14: the platform 'sea' is not installed\n"
-            "  installed are local, ssh, bare, broken, lake, older; others come with packages "
+            "{platform: moon}",
+            "e.yml:6:14: the platform 'moon' is not installed\n"
+            "  installed are local, ssh, bare, broken, lake, older, sea; others come with packages "
             "that bring them",
         ),
         (
@@ -156,4 +177,47 @@ def test_a_platform_that_is_no_good_is_refused_by_name(
 
 
 def test_nobody_takes_our_words(lake: None) -> None:
-    assert "ssh" not in installed()
+    """Nor by an entry point of the same name."""
+    assert installed()["ssh"].value == "dispatcher.platforms.ssh:SSH"
+
+
+def test_words_of_ours_are_refused_to_others_aloud(
+    lake: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed()
+    assert "brings a platform 'ssh', which is a word of ours" in caplog.text
+
+
+def test_an_installation_older_than_the_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout whose entry points were written before ours were among them. Mutation: the file
+    is blamed, whose platform is not installed."""
+    monkeypatch.setattr(plugged, "entry_points", lambda group: ())
+    monkeypatch.syspath_prepend("/another/path")  # what was read for this one is not kept
+    with pytest.raises(InternalError, match="does not name its own platforms") as refused:
+        plugged.platform_named("local")
+    assert "install bequeath again" in refused.value.hint
+
+
+def test_a_check_of_another_package_harms_its_own_file_only(
+    lake: None, errors_of: Callable[[str], list[str]]
+) -> None:
+    """And it finds what is wrong at the keys of its own section alone."""
+    assert errors_of("{platform: lake, depth: 21}") == [
+        "e.yml:6:27: 'trainingService.depth' is deeper than the lake"
+    ]
+    assert errors_of("{platform: lake, depth: 22}") == [
+        "e.yml:6:3: 'trainingService' is not where it should be"
+    ]
+    assert errors_of("{platform: lake, depth: 23}") == [
+        "e.yml:6:3: 'trainingService' cannot be checked: RuntimeError: no luck"
+    ]
+
+
+def test_names_of_resources_are_checked_where_only_the_file_has_any(
+    lake: None, tmp_path: Path, errors_of: Callable[[str], list[str]]
+) -> None:
+    """An agent offers what the file names; a service of somebody else may have what it wants."""
+    (refused,) = errors_of("{platform: lake, depth: 1, trialResources: {boats: 1}}")
+    assert "asks for 1 of 'boats', and the most that a machine has is 0" in refused
+    service = "{platform: sea, trialResources: {boats: 1}}"
+    parse_experiment(f"{FILE}trainingService:\n  {service}\n", "e.yml", tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
-from dispatcher.experiment.ssh_service import SshServiceConfig
+from dispatcher.platforms.ssh.section import SshServiceConfig
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head.workers import TUNNEL_NAME, HeadEndpoints, open_endpoints
 from dispatcher.ssh.forwarding import ReverseForwards
 from tests.support.peers import try_to_say
-from tests.unit.wiring.test_machines import config, ssh
+from tests.unit.wiring.test_places import config, ssh
 from trial_runtime.endpoint import Endpoint, connect
 
 PATIENCE_S = 120.0

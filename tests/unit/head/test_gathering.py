@@ -58,7 +58,7 @@ class Host:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     made = Host()
-    monkeypatch.setattr(gathering, "WorkerFiles", lambda config, folder, place: made)
+    monkeypatch.setattr(gathering, "PlaceFiles", lambda config, folder, place: made)
     monkeypatch.setattr(gathering, "EVERY_S", 0.01)
     monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 0.01)
     return made

@@ -52,7 +52,7 @@ class Pretended(LocalHost):
         else:
             (folder / "etc/rc2.d").mkdir()
         (folder / "etc/systemd/system").mkdir(parents=True)
-        self._show()
+        self.shown()
 
     def write(self, path: str, content: bytes, mode: int, uid: int = 0, gid: int = 0) -> None:
         super().write(path, content, mode, *self._own(uid, gid))
@@ -78,11 +78,11 @@ class Pretended(LocalHost):
         for beginning, answer in self.fail.items():
             if text.startswith(beginning):
                 return answer
-        answer = self._answer(words)
-        self._show()
+        answer = self.answer(words)
+        self.shown()
         return answer
 
-    def _answer(self, words: list[str]) -> Ran:
+    def answer(self, words: list[str]) -> Ran:
         match words:
             case ["dpkg-query", *rest]:
                 names = [n for n in rest if n in self.installed] if len(rest) > 3 else []
@@ -117,14 +117,14 @@ class Pretended(LocalHost):
             case ["ls", *_]:
                 return OK
         self.ran.append(" ".join(words))
-        return self._change(words)
+        return self.change(words)
 
-    def _change(self, words: list[str]) -> Ran:
+    def change(self, words: list[str]) -> Ran:
         match words:
             case ["apt-get", *_, name] if "install" in words:
                 self.installed |= {name, f"lib{name}"}
                 self.configured -= self.installed
-                self._bring_rpcbind()
+                self.bring_rpcbind()
                 state = self.folder / "var/lib/nfs"
                 (state / "sm").mkdir(parents=True, exist_ok=True)
                 (state / "etab").touch()
@@ -169,7 +169,7 @@ class Pretended(LocalHost):
                 del self.mounted[point]
         return OK
 
-    def _bring_rpcbind(self) -> None:
+    def bring_rpcbind(self) -> None:
         """As Debian's packages do: installed, started, and there at each boot."""
         if "rpcbind" not in self.installed:
             self.installed.add("rpcbind")
@@ -182,8 +182,8 @@ class Pretended(LocalHost):
         lines = [line for file in files for line in file.read_text().splitlines()]
         return "".join(f"{line}\n" for line in lines if line.startswith("/"))
 
-    def _show(self) -> None:
-        """What the kernel would show in /proc."""
+    def shown(self) -> None:
+        """Write into /proc what the kernel would show there."""
         proc = self.folder / "proc"
         on = bool({"nfs-kernel-server", "nfs-server.service"} & self.running)
         (proc / "fs/nfsd/threads").write_text("8\n" if on else "0\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nfs_setup.boot_links import boot_links, difference, put_back
+from nfs_setup.step_service import boot_links, difference, put_back
 from tests.unit.nfs_setup.pretended import Pretended, tree
 
 

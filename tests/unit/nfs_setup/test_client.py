@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nfs_setup.client import checked_source
+from nfs_setup.client import checked_source, explained, mount_options
 from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Ran
-from nfs_setup.mount_options import explained, mount_options
 from nfs_setup.request import ClientRequest, UndoRequest
 from nfs_setup.verbs import perform
 from tests.unit.nfs_setup.pretended import Pretended
@@ -91,14 +90,14 @@ def test_a_mount_point_that_is_a_file_or_a_link_is_refused(host: Pretended) -> N
 
 def test_a_mount_point_in_use_is_refused(host: Pretended) -> None:
     host.mounted["/mnt/w"] = ("other:/x", "rw")
-    host._show()
+    host.shown()
     with pytest.raises(MachineRefuses, match=r"other:/x \(nfs4\) is mounted there already"):
         perform(host, asked())
 
 
 def test_the_same_share_with_other_options_is_refused(host: Pretended) -> None:
     host.mounted["/mnt/w"] = ("server:/srv/w", "vers=4.2,proto=tcp,soft,sec=sys,nosuid,nodev")
-    host._show()
+    host.shown()
     with pytest.raises(MachineRefuses, match="already, without hard, noatime"):
         perform(host, asked())
 
@@ -107,7 +106,7 @@ def test_any_version_4_is_what_was_agreed_on(host: Pretended) -> None:
     perform(host, asked(version="4", last="no"))
     source, options = host.mounted["/mnt/w"]
     host.mounted["/mnt/w"] = (source, options.replace("vers=4,", "vers=4.2,"))
-    host._show()
+    host.shown()
     assert not perform(host, asked(version="4", last="no")).changed
 
 
@@ -184,6 +183,6 @@ def test_rpcbind_that_came_along_is_off_and_one_that_was_there_is_left(host: Pre
     assert not (host.folder / "etc/rc2.d/S01rpcbind").is_symlink()
     perform(host, UndoRequest())
     assert "rpcbind" not in host.installed
-    host._bring_rpcbind()
+    host.bring_rpcbind()
     perform(host, asked(last="no"))
     assert "rpcbind" in host.running

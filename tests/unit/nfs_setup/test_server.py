@@ -111,14 +111,14 @@ def test_a_package_manager_at_work_is_named(host: Pretended) -> None:
 def test_old_lists_of_packages_are_fetched_once(
     host: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Pretended._answer
+    answer = Pretended.answer
 
     def stale(self: Pretended, words: list[str]) -> Ran:
         if "install" in words and not any("update" in ran for ran in self.ran):
             return Ran(100, "", "E: Unable to locate package nfs-kernel-server")
         return answer(self, words)
 
-    monkeypatch.setattr(Pretended, "_answer", stale)
+    monkeypatch.setattr(Pretended, "answer", stale)
     perform(host, asked())
     assert "nfs-kernel-server" in host.installed
 
@@ -126,14 +126,14 @@ def test_old_lists_of_packages_are_fetched_once(
 def test_a_service_that_says_yes_and_does_not_start_is_a_failure(
     host: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = Pretended._change
+    change = Pretended.change
 
     def refuse(self: Pretended, words: list[str]) -> Ran:
         if words == ["service", "nfs-kernel-server", "start"]:
             return Ran(0, "Not starting NFS kernel daemon: no support in current kernel.\n", "")
         return change(self, words)
 
-    monkeypatch.setattr(Pretended, "_change", refuse)
+    monkeypatch.setattr(Pretended, "change", refuse)
     with pytest.raises(MachineRefuses, match=r"did not start.*no support in current kernel"):
         perform(host, asked())
 
@@ -160,14 +160,14 @@ def test_a_folder_on_memory_or_on_nfs_is_warned_of_and_has_a_name(
     host: Pretended, monkeypatch: pytest.MonkeyPatch, kind: str, word: str
 ) -> None:
     info = Path(host.folder / "proc/self/mountinfo")
-    show = Pretended._show
+    show = Pretended.shown
 
     def with_mount(self: Pretended) -> None:
         show(self)
         info.write_text(info.read_text() + f"31 20 0:50 / /srv rw - {kind} there:/x rw\n")
 
-    monkeypatch.setattr(Pretended, "_show", with_mount)
-    host._show()
+    monkeypatch.setattr(Pretended, "shown", with_mount)
+    host.shown()
     report = perform(host, asked())
     assert any(word in text for text in notes(report))
     (file,) = (host.folder / "etc/exports.d").iterdir()
@@ -189,7 +189,7 @@ def test_a_server_of_others_keeps_nfs3(redhat: Pretended) -> None:
     (redhat.folder / "etc/exports.d").mkdir()
     (redhat.folder / "etc/exports.d/theirs.exports").write_text("/data *(ro)\n")
     redhat.running.add("nfs-server.service")
-    redhat._show()
+    redhat.shown()
     (redhat.folder / "proc/fs/nfsd/versions").write_text("+3 +4 +4.1 +4.2\n")
     report = perform(redhat, asked())
     assert any("serves /data already" in text for text in notes(report))
@@ -219,14 +219,14 @@ def test_a_mount_is_a_file_system_of_its_own_unless_it_is_a_part_of_one(
     host: Pretended, monkeypatch: pytest.MonkeyPatch, top: str, whole: bool
 ) -> None:
     info = Path(host.folder / "proc/self/mountinfo")
-    show = Pretended._show
+    show = Pretended.shown
 
     def with_mount(self: Pretended) -> None:
         show(self)
         info.write_text(info.read_text() + f"31 20 8:2 {top} /srv/w rw - ext4 /dev/sdb1 rw\n")
 
-    monkeypatch.setattr(Pretended, "_show", with_mount)
-    host._show()
+    monkeypatch.setattr(Pretended, "shown", with_mount)
+    host.shown()
     (host.folder / "srv/w").mkdir()
     if whole:
         report = perform(host, asked(shares_its_file_system=False))

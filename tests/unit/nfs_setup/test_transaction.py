@@ -161,14 +161,14 @@ def test_a_full_disk_below_the_ledger_is_an_error_of_the_machine(
 
 def test_ctrl_c_takes_back_all(host: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
     before = copied(host)
-    change = Pretended._change
+    change = Pretended.change
 
     def interrupt(self: Pretended, words: list[str]) -> Ran:
         if words[-1] == "start":
             raise KeyboardInterrupt
         return change(self, words)
 
-    monkeypatch.setattr(Pretended, "_change", interrupt)
+    monkeypatch.setattr(Pretended, "change", interrupt)
     with pytest.raises(KeyboardInterrupt):
         perform(host, SERVER)
     assert copied(host) == before
@@ -288,7 +288,7 @@ def test_configuration_that_removed_packages_had_left_is_left_again(host: Preten
 def test_packages_that_a_power_cut_left_half_installed_go(
     host: Pretended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Pretended._answer
+    answer = Pretended.answer
 
     def half(self: Pretended, words: list[str]) -> Ran:
         if words[0] == "dpkg-query" and "half" in self.installed:
@@ -297,7 +297,7 @@ def test_packages_that_a_power_cut_left_half_installed_go(
             self.installed.discard("half")
         return answer(self, words)
 
-    monkeypatch.setattr(Pretended, "_answer", half)
+    monkeypatch.setattr(Pretended, "answer", half)
     host.kill = "apt-get"
     with monkeypatch.context() as patch:
         patch.setattr("nfs_setup.transaction._roll_back", lambda *_: None)
@@ -319,11 +319,11 @@ def test_state_that_packages_left_goes_unless_it_was_there_or_is_in_use(host: Pr
 
     perform(host, SERVER)
     host.mounted["/var/lib/nfs/rpc_pipefs"] = ("rpc_pipefs", "rw")
-    host._show()
+    host.shown()
     kept = perform(host, UndoRequest())
     assert "rpc_pipefs is mounted in it" in "".join(line.detail for line in kept.steps)
     host.mounted.clear()
-    host._show()
+    host.shown()
 
     perform(host, SERVER)
     perform(host, UndoRequest())

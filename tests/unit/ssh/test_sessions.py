@@ -17,8 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dispatcher.errors import BackendError
-from dispatcher.ssh import SshConnection, SshTarget, connection, files, running
-from dispatcher.ssh.errors import ConnectionLost, TransferFailed
+from dispatcher.ssh import SshConnection, SshTarget, connection, running
+from dispatcher.ssh.errors import ConnectionLost, SessionRefused
 from dispatcher.ssh.link import NoMoreSessions, SlowPeer
 
 MOST_CONNECTIONS, MOST_SESSIONS = 2, 3
@@ -69,7 +69,7 @@ class Machine:
             case "lost":
                 raise ConnectionLost("gone", where="there")
             case "refused":
-                raise TransferFailed("no", where="there")
+                raise SessionRefused("no", where="there")
             case "interrupted":
                 raise KeyboardInterrupt
         return None
@@ -112,8 +112,6 @@ def connected() -> Iterator[tuple[Machine, SshConnection]]:
         mock.patch.object(connection, "Link", side_effect=lambda *_: Link(machine)),
         mock.patch.object(connection, "Started", side_effect=lambda *_: Begun(machine)),
         mock.patch.object(running, "talk", side_effect=machine.talk),
-        mock.patch.object(files, "begin", side_effect=machine.answer),
-        mock.patch.object(files, "get", return_value=b""),
         SshConnection(SshTarget("there", most_connections=MOST_CONNECTIONS)) as made,
     ):
         yield machine, made
@@ -124,7 +122,7 @@ WITHIN = ("well", "late", "refused", "lost", "interrupted")
 
 STEPS = st.one_of(
     st.tuples(
-        st.sampled_from(("run", "get", "hold")),
+        st.sampled_from(("run", "hold")),
         st.sampled_from(("well", "refused")),
         st.sampled_from(OPENINGS),
         st.sampled_from(WITHIN),
@@ -163,8 +161,6 @@ def _do(made: SshConnection, what: str, held: list[AbstractContextManager[Any]])
     try:
         if what == "run":
             made.run(["true"], limit_s=0.0)
-        elif what == "get":
-            made.get("x", limit_s=0.0)
         else:
             one = made.started(["cat"], limit_s=0.0)
             one.__enter__()

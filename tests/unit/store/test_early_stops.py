@@ -182,7 +182,10 @@ def test_metrics_of_an_attempt_before_are_not_taken_for_its_own(journal: SqliteJ
     say(e.WorkerJoined(HOST, 2), e.TunerHostReady(), e.Proposed(T0, '{"x":0}'))
     say(e.AttemptStarted(T0, 1), e.MetricReported(T0, 1, 1, "0.25"))
     say(e.WorkerLost(HOST, "its process ended"), e.WorkerJoined(HOST, 2))
-    say(e.Tick(), e.AttemptStarted(T0, 2), e.TrialStopRequested(T0, EndReason.STOPPED_EARLY))
+    say(e.Tick(), e.AttemptStarted(T0, 2))
+    runs = past_of(journal).state.trials[T0]
+    assert (runs.attempt, runs.last_seq, runs.last_intermediate) == (2, 0, None)
+    say(e.TrialStopRequested(T0, EndReason.STOPPED_EARLY))
     say(e.WorkerLost(HOST, "its process ended"))
     state = past_of(journal).state
     assert (state.trials[T0].state, state.trials[T0].result) == (TrialState.DELIVERING, None)

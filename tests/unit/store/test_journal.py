@@ -15,6 +15,7 @@ from dispatcher.core.settings import Settings
 from dispatcher.errors import StoreError
 from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store import SqliteJournal
+from dispatcher.store.early_stops import rows_as_judged
 from dispatcher.store.replay.history import read_past
 from tests.unit.store.life import Life
 
@@ -150,9 +151,13 @@ def test_an_early_stop_is_judged_by_its_last_metric_in_a_replay_too(
     assert life.state.trials[T(0)].result == "0.7"
 
     state = core.new_state(life.state.settings)
-    for row in journal.rows():
+    for row in rows_as_judged(journal, 0):
         core.apply(state, row.event, row.at)
     assert state.trials[T(0)].result == "0.7"
+    assert not [x for x in journal.rows() if isinstance(x.event, e.MetricReported)]
+    journal.raw.execute("UPDATE metrics SET value = '0.9' WHERE seq = 2")
+    with pytest.raises(StoreError, match=r"row 8 cannot be replayed: the metric .* has changed"):
+        list(rows_as_judged(journal, 0))
 
 
 def test_the_newest_two_snapshots_are_kept(journal: SqliteJournal, path: Path) -> None:

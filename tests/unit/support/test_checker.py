@@ -266,6 +266,7 @@ def test_a_start_that_nobody_heard_may_be_placed_anew(ails: bool) -> None:
     [
         (e.DiskLow("weights", 1, 2), "are full (promise 8)"),
         (e.WorkerSuspect(LOCAL, 5.0), "which is silent (promise 9)"),
+        (e.WorkerWaits(LOCAL, "Priority"), "which waits (promise 9)"),
     ],
 )
 def test_what_starts_where_nothing_should_is_seen(told: e.Event, words: str) -> None:

@@ -10,7 +10,7 @@ import sys
 CODE = """
 import json, os, sys, threading
 from trial_runtime import session
-from trial_runtime.agent import rehearsal
+from trial_runtime.agent.runners import rehearsal
 
 def seen():
     files = {each: os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")

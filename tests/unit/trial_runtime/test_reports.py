@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.backends.agents.message_check import MessageCheck
+from dispatcher.platforms.agents.message_check import MessageCheck
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt

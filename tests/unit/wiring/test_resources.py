@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.wiring.machines import places
+from dispatcher.experiment.needs import OfferedResources
+from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.resources import agent_resources
 from trial_runtime.agent.config import ResourcesTold
 
@@ -55,6 +57,21 @@ def test_zero_hides_them_and_more_needs_them() -> None:
 def test_memory_in_all_is_counted_by_the_core_alone() -> None:
     (one,) = told(trialGpuNumber=1, minGpuMemory="40 GiB")
     assert one.min_gpu_memory == 0
+
+
+def test_the_section_of_a_worker_of_another_package_is_heard(tmp_path: Path) -> None:
+    """Mutation: only machines of ours have resources of their own."""
+    config = build_experiment(
+        {
+            "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+            "tuner": {"name": "random"},
+            "trialCommand": "true",
+            "trialCodeDirectory": str(tmp_path),
+            "trialConcurrency": 1,
+        }
+    )
+    theirs = Place("theirs", config.services[0], 1, OfferedResources(gpu_indices=(1,)))
+    assert agent_resources(config, theirs).gpu_indices == (1,)
 
 
 def test_a_machine_may_say_another_thing_than_its_service() -> None:

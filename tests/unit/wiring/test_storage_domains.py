@@ -17,7 +17,7 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiments.find import LocatedExperiment
 from dispatcher.maintenance import stores
-from dispatcher.wiring.machines import places
+from dispatcher.wiring.places import places
 from dispatcher.wiring.settings import settings_of
 from dispatcher.wiring.storage_domains import (
     Shares,

@@ -71,6 +71,7 @@ class HeadLink:
         self._outbox = outbox
         self._holds = holds
         self.incarnation = secrets.token_hex(8)
+        self._start = secrets.token_hex(8)  # unlike the incarnation, the same for this process
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
@@ -227,6 +228,8 @@ class HeadLink:
             bool(self._hopeless),
             self._share,
             hands_in,
+            config.ticket,
+            self._start,
         )
         self._greeted = self._send([hello]) and (hands_in or not trouble)
         if self._greeted:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from nfs_setup.cluster import bundle
+from dispatcher.cli.nfs.login import setup_program
 from nfs_setup.cluster.inventory import inventory_of
 from nfs_setup.cluster.members import Inventory, Member
 from nfs_setup.cluster.reading import KeyPath
@@ -18,6 +18,9 @@ from nfs_setup.host import Ran
 from nfs_setup.request import request_of
 from nfs_setup.verbs import perform
 from tests.unit.nfs_setup.pretended import Pretended
+
+#: What the command line sends.
+PROGRAM = setup_program()
 
 
 def places(path: KeyPath, key: bool) -> str:
@@ -89,14 +92,13 @@ class _Login:
         version = self.cluster.pythons.get(self.name, (3, 9))
         if version is None:
             return Ran(127, "", f"sh: 1: {words[0]}: not found\n")
-        if bundle.START not in words:
+        if words != list(PROGRAM.command(words[0])):
             identity = self.cluster.names.get(self.name, self.name)
             line = f"bequeath {version[0]} {version[1]} {user} boot-{identity} {identity}\n"
             return Ran(0, f"Welcome!\n{line}", "")
         self.cluster.before(self.name)
-        code = bundle.packed()
-        assert stdin.startswith(code)
-        document = json.loads(stdin[len(code) :])
+        assert stdin.startswith(PROGRAM.code)
+        document = json.loads(stdin[len(PROGRAM.code) :])
         host = self.cluster.host(self.name)
         host.root = user == 0
         try:

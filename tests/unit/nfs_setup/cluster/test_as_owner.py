@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from nfs_setup.cluster.as_owner import as_owner
-from nfs_setup.cluster.ground import Ground
+from nfs_setup.cluster.asking import Access, as_owner
 from nfs_setup.cluster.inventory import inventory_of
 from nfs_setup.cluster.members import Inventory
 from tests.unit.nfs_setup.cluster.pretended_cluster import places
@@ -29,8 +28,8 @@ def owned(**share: str) -> Inventory:
     return inventory_of(values, places)
 
 
-def prefix(inventory: Inventory, ground: Ground) -> tuple[str, ...]:
-    return as_owner(inventory, inventory.clients[0], ground)
+def prefix(inventory: Inventory, access: Access) -> tuple[str, ...]:
+    return as_owner(inventory, inventory.clients[0], access)
 
 
 def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -45,9 +44,9 @@ def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_an_owner_or_root_it_is_who_logs_in() -> None:
-    assert prefix(owned(), Ground((), "x")) == ()
-    assert prefix(owned(owner="1234"), Ground((), "x", rootless="no sudo")) == ()
-    words = prefix(owned(owner="1234"), Ground(("sudo", "-n", "--"), "x"))
+    assert prefix(owned(), Access((), "x")) == ()
+    assert prefix(owned(owner="1234"), Access((), "x", rootless="no sudo")) == ()
+    words = prefix(owned(owner="1234"), Access(("sudo", "-n", "--"), "x"))
     assert words[:3] == ("sudo", "-n", "--")
 
 
@@ -61,12 +60,12 @@ def test_without_an_owner_or_root_it_is_who_logs_in() -> None:
     ],
 )
 def test_root_becomes_the_owner(share: dict[str, str], said: str) -> None:
-    ran = run(prefix(owned(**share), Ground((), "x")))
+    ran = run(prefix(owned(**share), Access((), "x")))
     assert (ran.stdout, ran.stderr) == (said, "")
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or SYSTEM is None, reason="only root can become others")
 def test_an_owner_whom_the_client_does_not_know_is_named() -> None:
-    ran = run(prefix(owned(owner="no_such_user"), Ground((), "x")))
+    ran = run(prefix(owned(owner="no_such_user"), Access((), "x")))
     assert ran.returncode == 1
     assert ran.stderr == "there is no user 'no_such_user'\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from nfs_setup.cluster import plan
-from nfs_setup.cluster.outcome import Outcome
+from nfs_setup.cluster.plan import Outcome
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.host import Ran
-from tests.unit.nfs_setup.cluster.pretended_cluster import Cluster, inventory
+from tests.unit.nfs_setup.cluster.pretended_cluster import PROGRAM, Cluster, inventory
 from tests.unit.nfs_setup.pretended import tree
 
 
@@ -24,7 +24,7 @@ def machines(tmp_path: Path) -> Cluster:
 def conduct(
     machines: Cluster, waves: Sequence[plan.Wave], *, needs_root: bool = True, at_once: int = 10
 ) -> dict[str, Outcome]:
-    run_plan = RunPlan(machines.connect, needs_root=needs_root, at_once=at_once)
+    run_plan = RunPlan(machines.connect, PROGRAM, needs_root=needs_root, at_once=at_once)
     return {outcome.name: outcome for outcome in run_plan.carry_out(waves)}
 
 
@@ -165,7 +165,7 @@ def test_no_more_at_once_than_allowed(machines: Cluster) -> None:
 
 def test_an_interrupt_awaits_what_is_under_way_and_begins_nothing(machines: Cluster) -> None:
     hosts = inventory("one", "two", "three")
-    run_plan = RunPlan(machines.connect, needs_root=True, at_once=1)
+    run_plan = RunPlan(machines.connect, PROGRAM, needs_root=True, at_once=1)
     machines.before = lambda name: run_plan.interrupt() if name == "one" else None
     done = {outcome.name: outcome for outcome in run_plan.carry_out(plan.set_up(hosts))}
     assert words(done) == {
@@ -182,7 +182,7 @@ def test_an_interrupt_awaits_what_is_under_way_and_begins_nothing(machines: Clus
 def test_a_host_that_hangs_is_not_awaited_for_ever(machines: Cluster, how: str) -> None:
     hosts, hung = inventory("one"), threading.Event()
     run_plan = RunPlan(
-        machines.connect, needs_root=True, patience_s=0.05 if how == "patience" else 3600
+        machines.connect, PROGRAM, needs_root=True, patience_s=0.05 if how == "patience" else 3600
     )
 
     def before(name: str) -> None:
@@ -202,7 +202,10 @@ def test_a_host_that_hangs_is_not_awaited_for_ever(machines: Cluster, how: str) 
 def test_each_change_is_told(machines: Cluster) -> None:
     states: list[tuple[str, str]] = []
     run_plan = RunPlan(
-        machines.connect, needs_root=True, watch=lambda one: states.append((one.name, one.word))
+        machines.connect,
+        PROGRAM,
+        needs_root=True,
+        watch=lambda one: states.append((one.name, one.word)),
     )
     run_plan.carry_out(plan.set_up(inventory("one")))
     assert [word for name, word in states if name == "one"] == [

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from nfs_setup.verify import facts
-from nfs_setup.verify.probe_habits import HABITS
-from nfs_setup.verify.surveyed import Clock, Locked, MachineFacts, Reread, Survey
+from nfs_setup.verify.facts import Clock, Locked, MachineFacts, Reread, Survey
+from nfs_setup.verify.habits import HABITS
 
 AROUND = facts.Surroundings(
     host="one", uid=1000, gid=1000, found="folder", owner=1000, group=1000, mode=0o2770,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nfs_setup.verify import Finding, Level, Survey, facts, judged
-from nfs_setup.verify.surveyed import Clock, Locked, Reread
+from nfs_setup.verify.facts import Clock, Locked, Reread
 from tests.unit.nfs_setup.verify.scenarios import (
     BIG,
     HELD,

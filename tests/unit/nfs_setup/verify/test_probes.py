@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from nfs_setup.errors import RequestRefused
-from nfs_setup.verify import facts, probe_place, probe_views
+from nfs_setup.verify import facts, place, views
 from nfs_setup.verify.files import is_ours, new_name, put
-from nfs_setup.verify.kinds import kind_of
-from nfs_setup.verify.probe_habits import HABITS
+from nfs_setup.verify.habits import HABITS
+from nfs_setup.verify.place import kind_of
 from nfs_setup.verify.probes import answer
 
 _HOLDER = """
@@ -145,7 +145,7 @@ def test_what_is_published_is_seen(begun: Path) -> None:
     published = ask(do="publish", folder=writer)
     wanted = {f"w/{case}": digest for case, digest in published["digests"].items()}
     seen = ask(do="watch", folders={"w": writer}, wanted=wanted, limit_s=60.0)
-    assert set(seen["delays_s"]) == {f"w/{case}" for case in probe_views.CASES}
+    assert set(seen["delays_s"]) == {f"w/{case}" for case in views.CASES}
     assert min(seen["delays_s"].values()) >= 0
     assert seen["owners"] == {"w": f"{published['uid']}:{published['gid']}"}
     assert (seen["torn"], seen["errors"]) == ({}, {})
@@ -156,7 +156,7 @@ def test_stale_torn_and_unreadable_views_are_told(begun: Path) -> None:
     ask(do="lay", folder=writer)
     put(f"{writer}/views/new/file", b"half")
     os.mkdir(f"{writer}/views/sought/file")
-    wanted = {f"w/{case}": "d" for case in probe_views.CASES}
+    wanted = {f"w/{case}": "d" for case in views.CASES}
     seen = ask(do="watch", folders={"w": writer}, wanted=wanted, limit_s=0.0)
     assert set(seen["delays_s"].values()) == {-1.0}
     assert seen["torn"] == {"w/new": 1}
@@ -250,8 +250,8 @@ def test_exports_are_read_where_the_folder_is_kept(
 ) -> None:
     etab = tmp_path / "etab"
     etab.write_text("/srv/w\tone(rw,sync,no_subtree_check)\n/srv/other\t*(ro)\n/srv\ta(rw,async)\n")
-    monkeypatch.setattr(probe_place, "_EXPORTED", str(etab))
-    found = probe_place._exports_of(probe_place.LocalHost(), "/srv/w")
+    monkeypatch.setattr(place, "_EXPORTED", str(etab))
+    found = place.exports_of(place.LocalHost(), "/srv/w")
     assert found == ("one(rw,sync,no_subtree_check)", "a(rw,async)")
 
 
@@ -274,5 +274,5 @@ def test_answers_are_read_strictly(form: type[Any], document: Any) -> None:
 
 
 def test_facts_travel(tmp_path: Path) -> None:
-    found = probe_place.look(str(tmp_path))
+    found = place.look(str(tmp_path))
     assert facts.facts_of(facts.Surroundings, json.loads(json.dumps(asdict(found)))) == found

@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dispatcher.cli.nfs.login import setup_program
+from nfs_setup.cluster.asking import RemotePeer
+from nfs_setup.cluster.remote import Unreachable
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran
 from nfs_setup.verify import (
@@ -23,11 +26,9 @@ from nfs_setup.verify import (
     Plan,
     facts,
     judged,
-    local_peer,
     survey,
 )
 from nfs_setup.verify.files import new_name
-from nfs_setup.verify.remote_peer import RemotePeer
 from tests.unit.nfs_setup.verify.canned_peer import CannedPeer
 
 ROOT = Path(__file__).parents[4]
@@ -37,7 +38,7 @@ PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0,
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is to end in order gets the time to, however busy the machine."""
-    monkeypatch.setattr(local_peer, "_END_S", 120.0)
+    monkeypatch.setattr("nfs_setup.verify.peers._END_S", 120.0)
 
 
 @pytest.fixture
@@ -83,9 +84,30 @@ def test_a_process_ends_with_who_asked_it_and_removes_what_it_began(tmp_path: Pa
     assert os.listdir(tmp_path) == []
 
 
+def test_the_end_is_not_missed_though_its_signal_comes_before_the_wait(tmp_path: Path) -> None:
+    """A handler that ran just before the main thread begins to wait does not end that wait."""
+    deaf = (
+        "import signal, sys; signal.pthread_kill = lambda *_: None; "
+        "from nfs_setup.verify.__main__ import main; sys.exit(main())"
+    )
+    name = new_name()
+    begin = {"do": "begin", "path": str(tmp_path), "name": name, "own": "m0", "make": True}
+    done = subprocess.run(
+        [sys.executable, "-c", deaf],
+        input=json.dumps({"verb": "probe", **begin, "limit_s": 0.0}) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "facts" in json.loads(done.stdout)
+    assert os.listdir(tmp_path) == [], "what was begun is removed"
+
+
 def test_a_process_that_dies_is_lost() -> None:
     peer = LocalPeer("here")
-    os.kill(peer._process.pid, 9)
+    os.kill(peer.process.pid, 9)
     with pytest.raises(PeerLost, match="died"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
@@ -109,7 +131,7 @@ def test_a_process_that_takes_too_long_is_interrupted_and_cleans_up(tmp_path: Pa
     with pytest.raises(PeerLost, match="something else"):
         peer.ask({"do": "now"}, 60.0)
     peer.close()
-    assert peer._process.returncode == 0
+    assert peer.process.returncode == 0
     assert os.listdir(tmp_path) == []
 
 
@@ -183,12 +205,13 @@ def test_a_quick_survey_is_of_each_machine_alone(tmp_path: Path) -> None:
 
 
 def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
-    def run(argv: Any, stdin: bytes, limit_s: float) -> Ran:
-        argv = [sys.executable if word == "python3" else word for word in argv]
-        done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit_s, cwd="/")
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    class Far:
+        def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> Ran:
+            argv = [sys.executable if word == "python3" else word for word in argv]
+            done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit_s, cwd="/")
+            return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    peer = RemotePeer("far", run)
+    peer = RemotePeer("far", Far(), setup_program())
     assert facts.facts_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"]).now_s > 0
     with pytest.raises(RequestRefused, match="no probe"):
         peer.ask({"do": "nothing"}, 60.0)
@@ -201,11 +224,29 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         (Ran(127, "", "python3: not found"), "python3: not found"),
         (Ran(0, "Welcome!\n", ""), "Welcome!"),
         (Ran(0, "{half", ""), "no JSON"),
+        (Ran(3, '{"too_old": [3, 6, 8]}', ""), "Python 3.6.8 there, and 3.9 is needed"),
     ],
 )
 def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
     with pytest.raises(PeerLost, match=words):
-        RemotePeer("far", lambda *_: ran).ask({"do": "now"}, 1.0)
+        RemotePeer("far", Answers(ran), setup_program()).ask({"do": "now"}, 1.0)
+
+
+def test_a_connection_that_breaks_is_a_machine_that_is_lost() -> None:
+    with pytest.raises(PeerLost, match="the line is cut"):
+        RemotePeer("far", Answers(Unreachable("the line is cut")), setup_program()).ask({}, 1.0)
+
+
+class Answers:
+    """A machine that ends every program in the same way."""
+
+    def __init__(self, end: Ran | Unreachable) -> None:
+        self.end = end
+
+    def run(self, argv: Sequence[str], *, stdin: bytes, limit_s: float) -> Ran:
+        if isinstance(self.end, Unreachable):
+            raise self.end
+        return self.end
 
 
 def test_a_line_that_is_no_request_is_answered_and_removes_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dispatcher.experiment.references import resolve_reference
-from dispatcher.experiment.ssh_service import SshServiceConfig
+from dispatcher.platforms.ssh.section import SshServiceConfig
 from tests.unit.nni.files.conftest import OLD_SPACE, V1, Files
 
 

@@ -1,0 +1,1 @@
+"""Services that run attempts themselves, each in a thread of its own."""

@@ -1,0 +1,86 @@
+"""Judges the GPUs of a machine; the result is a finding that people can act on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+
+class GpuFacts(msgspec.Struct, frozen=True):
+    """Facts of one GPU. ``parts``: the memory of each of its MIG devices, if it is split (bytes);
+    ``trouble``: why the driver tells nothing of it."""
+
+    name: str
+    memory: int
+    parts: list[int] | None = None
+    trouble: str = ""
+
+
+class AllGpus(msgspec.Struct, frozen=True):
+    """The answer of the program ``gpus``. ``pynvml``: our agent can count them."""
+
+    gpus: list[GpuFacts]
+    trouble: str = ""
+    pynvml: bool = False
+
+
+class GpuFinding(NamedTuple):
+    """A finding about GPUs. ``bad``: trials that need GPUs cannot run there."""
+
+    bad: bool
+    text: str
+    hint: str = ""
+
+
+def judge_gpus(
+    facts: AllGpus, *, wanted: float, indices: tuple[int, ...], memory: int = 0
+) -> GpuFinding:
+    """Judge the answer of the program ``gpus``.
+
+    Args:
+        facts: the answer.
+        wanted: how many each trial of the experiment file needs.
+        indices: ``gpuIndices`` of the file; empty for all.
+        memory: the memory that each of a trial's GPUs must have in all (bytes).
+    """
+    gpus = facts.gpus
+    if not gpus:
+        text = f"none ({facts.trouble})" if facts.trouble else "none"
+        who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
+        bad = bool(wanted or indices)
+        hint = f"{who}: is the driver installed and loaded there?" if bad else ""
+        return GpuFinding(bad, text, hint)
+    text = in_words(gpus)
+    absent = [index for index in indices if index >= len(gpus)]
+    if absent:
+        names = ", ".join(map(str, absent))
+        hint = f"gpuIndices names {names}; GPUs there are 0 to {len(gpus) - 1}"
+        return GpuFinding(True, text, hint)
+    degraded = [index for index, gpu in enumerate(gpus) if gpu.trouble]
+    if degraded:
+        index = degraded[0]
+        return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index].trouble}")
+    offered = [gpus[index] for index in indices] or gpus
+    # One that is split is no place itself, and nobody is shown more than one of its parts.
+    whole = [gpu.memory for gpu in offered if gpu.parts is None]
+    split = [nbytes for gpu in offered for nbytes in gpu.parts or ()]
+    fitting = sum(each >= memory for each in (whole if wanted > 1 else whole + split))
+    if wanted > fitting:
+        least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""
+        hint = f"each trial needs {wanted:g}{least}, and {fitting} of these may be lent to one"
+        return GpuFinding(True, text, hint)
+    return GpuFinding(False, text)
+
+
+def in_words(gpus: Sequence[GpuFacts]) -> str:
+    """``2 × NVIDIA H100 80GB HBM3 (79.6 GiB), 1 × … (79.6 GiB, split in 7)``."""
+    kinds = Counter((gpu.name or "unknown", _size(gpu)) for gpu in gpus)
+    return ", ".join(f"{many} × {name} ({size})" for (name, size), many in kinds.items())
+
+
+def _size(gpu: GpuFacts) -> str:
+    split = f", split in {len(gpu.parts)}" if gpu.parts is not None else ""
+    return f"{gpu.memory / (1 << 30):.1f} GiB{split}"

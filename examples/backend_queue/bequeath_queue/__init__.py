@@ -1,0 +1,1 @@
+"""A platform for bequeath: trials in places that a queue gives, and takes back."""
