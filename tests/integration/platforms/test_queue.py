@@ -36,12 +36,11 @@ trainingService:
 """
 TRIAL = """\
 import os
-import time
 import trial_runtime as bq
+from tests.support import hold
 
 def main(parameters=None):
-    while not os.path.exists(os.environ["SEEN"]):
-        time.sleep(0.05)
+    hold.until(os.environ["SEEN"])
     bq.report_final(1.0)
 """
 
