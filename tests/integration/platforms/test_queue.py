@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -35,12 +36,13 @@ trainingService:
   allocations: {{min: 0, max: 2}}
 """
 TRIAL = """\
+import fcntl
 import os
 import trial_runtime as bq
-from tests.support import hold
 
 def main(parameters=None):
-    hold.until(os.environ["SEEN"])
+    with open(os.environ["SEEN"]) as seen:
+        fcntl.flock(seen, fcntl.LOCK_SH)  # held by the test until it has seen what it is about
     bq.report_final(1.0)
 """
 
@@ -81,6 +83,8 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
         )
         return (json.loads(ran.stdout).get("head") if ran.returncode == 0 else None) or {}
 
+    seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - closed when it was seen
+    fcntl.flock(seen_by_us, fcntl.LOCK_EX)
     with open(tmp_path / "out", "wb") as out:
         head = subprocess.Popen(
             [*command, "run", str(file)], cwd=tmp_path, env=environment, stdout=out, stderr=out
@@ -100,7 +104,7 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
             lambda: any("wall time" in path.read_text() for path in states("*.state")),
             "a place is taken back",
         )
-        (tmp_path / "seen").touch()  # trials may end now
+        seen_by_us.close()  # trials may end now
         assert head.wait(240) == 0, (tmp_path / "out").read_text()
     finally:
         if head.poll() is None:
