@@ -101,7 +101,7 @@ class Watcher(Protocol):
         ...
 
 
-class _Message(NamedTuple):
+class ReceivedMessage(NamedTuple):
     number: int  # of those that its peer has sent to this head
     events: list[e.Event]
 
@@ -110,10 +110,12 @@ class _Message(NamedTuple):
         return Frame(self.number, place, len(self.events))
 
 
-class _Fact(NamedTuple):
+class OwnedFact(NamedTuple):
+    """An event, with the peer that it comes from."""
+
     owner: str  # the peer that sent it; empty: ours
     event: e.Event
-    message: _Message | None = None  # that it came in
+    message: ReceivedMessage | None = None  # that it came in
 
 
 class Engine(threading.Thread):
@@ -159,7 +161,7 @@ class Engine(threading.Thread):
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: set[str] = set()  # backends whose messages are being applied
-        self._of_tuner: deque[_Fact] = deque()
+        self._of_tuner: deque[OwnedFact] = deque()
         self._messages: dict[str, int] = {}  # of each peer so far
         self._abandon = False
 
@@ -206,11 +208,11 @@ class Engine(threading.Thread):
                 self._commit([], durable=False)
             due = next_deadline(self.state)
             if due is not None and due <= self._clock():
-                facts.append(_Fact("", e.Tick()))
+                facts.append(OwnedFact("", e.Tick()))
             for start in range(0, len(facts), BATCH):
-                self._turn(facts[start : start + BATCH], last=start + BATCH >= len(facts))
+                self.turn(facts[start : start + BATCH], last=start + BATCH >= len(facts))
             if self._heard:  # repetitions only: known, and to be acknowledged all the same
-                self._turn([], last=True)
+                self.turn([], last=True)
             self._send_replies()
         while self.state.dirty and not self._abandon:
             self._commit([], durable=False)
@@ -224,16 +226,16 @@ class Engine(threading.Thread):
             timeout = min(timeout, due - self._clock())
         return max(0.0, timeout)
 
-    def _collect(self, received: list[PeerMessage]) -> list[_Fact]:
-        facts: list[_Fact] = []
+    def _collect(self, received: list[PeerMessage]) -> list[OwnedFact]:
+        facts: list[OwnedFact] = []
         for _ in range(self._inbox.qsize()):
-            facts.append(_Fact("", self._inbox.get()))
+            facts.append(OwnedFact("", self._inbox.get()))
         for owner, peer, payload in received:
             try:
                 if owner == "":
                     handled = self._control.receive(payload, self.state)
                     if handled.events:
-                        self._turn([_Fact("", event) for event in handled.events], last=False)
+                        self.turn([OwnedFact("", event) for event in handled.events], last=False)
                     self._replies.append((peer, handled))
                     continue
                 if owner == "tuner":
@@ -247,27 +249,27 @@ class Engine(threading.Thread):
                 self._watcher.peer_fault(owner, error)
         return facts
 
-    def _framed(self, owner: str, events: list[e.Event]) -> list[_Fact]:
+    def _framed(self, owner: str, events: list[e.Event]) -> list[OwnedFact]:
         """The facts of a peer's next message."""
         number = self._messages[owner] = self._messages.get(owner, 0) + 1
-        message = _Message(number, events)
-        return [_Fact(owner, event, message) for event in events]
+        message = ReceivedMessage(number, events)
+        return [OwnedFact(owner, event, message) for event in events]
 
-    def _check_peers(self) -> list[_Fact]:
+    def _check_peers(self) -> list[OwnedFact]:
         if self._compactor is not None:
             self._compactor.tidy()
         # Behind what the host sent before it died.
-        self._of_tuner.extend(_Fact("", event) for event in self._tuner.check())
-        facts: list[_Fact] = []
+        self._of_tuner.extend(OwnedFact("", event) for event in self._tuner.check())
+        facts: list[OwnedFact] = []
         for name, backend in self._backends.items():
             events = backend.check()
             owner = name if name in self._foreign else ""
-            facts.extend(_Fact(owner, event) for event in events)
+            facts.extend(OwnedFact(owner, event) for event in events)
             if events:
                 self._heard.add(name)
         return facts
 
-    def _turn(self, facts: list[_Fact], *, last: bool) -> None:
+    def turn(self, facts: list[OwnedFact], *, last: bool) -> None:
         """Apply a batch, commit it, then act. With the ``last`` one all that was received is on
         disk: acknowledgements travel with the actions."""
         state = self.state
@@ -327,7 +329,7 @@ class Engine(threading.Thread):
         failpoint("engine.batch.acknowledged")
         self._perform(actions)
 
-    def _catch_up(self, facts: list[_Fact]) -> None:
+    def _catch_up(self, facts: list[OwnedFact]) -> None:
         """Write the rows that lag behind of trials which are about to end: the core drops the
         result and the parameters of an ended trial, and only the read model keeps them."""
         state = self.state
@@ -396,13 +398,13 @@ class Engine(threading.Thread):
         self._replies.clear()
 
 
-def _with_what_judges(state: State, facts: Iterable[_Fact]) -> Iterator[_Fact]:
+def _with_what_judges(state: State, facts: Iterable[OwnedFact]) -> Iterator[OwnedFact]:
     """The facts, and before each that ends an attempt the metrics that it is judged by and that are
     in no row. Lazy: the metrics are asked for when the facts before them are applied."""
     for fact in facts:
         if type(fact.event) in ENDS_OF_ATTEMPTS:
             for metric in judged_by(state, fact.event):
-                yield _Fact("", metric)
+                yield OwnedFact("", metric)
         yield fact
 
 

@@ -1,4 +1,6 @@
-"""All errors of the dispatcher, under four bases that answer one question: whose fault is it?
+"""The errors of the dispatcher, under four bases that answer one question: whose fault is it?
+
+Those that several rooms raise or catch are here; a room's own derive from these.
 
 Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
 (a place a person can go to: ``file:line:column``, a trial, a host). The command line

@@ -1,4 +1,4 @@
-"""The read side: answers for the command line, notebooks and the web page.
+"""The read side: answers for the command line and notebooks.
 
 Every function here only reads: an experiment's folder and its store, through a read-only
 connection of its own, whether a head is writing meanwhile, has crashed, or is long gone.

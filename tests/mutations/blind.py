@@ -123,7 +123,7 @@ _CORE: tuple[Mutation, ...] = (
 # ---- dispatcher/engine, store, past, leading, head -------------------------------------------
 
 _KEEPING: tuple[Mutation, ...] = (
-    # engine, `_turn`: a base (compaction) is offered whenever a tuner's state was kept, though
+    # engine, `turn`: a base (compaction) is offered whenever a tuner's state was kept, though
     # rows after that state came in the same batch. The base then lies beyond the state, which is
     # passed over from then on (`latest_snapshot` wants one as of the base or later) while the calls
     # before the base are gone: the next tuner process is restored from nothing. Scenario: state()

@@ -104,7 +104,7 @@ _CORE: tuple[Mutation, ...] = (
 # ---- dispatcher/engine, store, past, leading, head -------------------------------------------
 
 _KEEPING: tuple[Mutation, ...] = (
-    # engine, `_turn`: rows of the read model that lag behind are not written before the core lets
+    # engine, `turn`: rows of the read model that lag behind are not written before the core lets
     # go of what an ended trial was told. Scenario: a host with 32 trials is lost, most of which had
     # reported their result; their rows lag (eight with a batch), the tuner takes result and end of
     # one in the same frame: its row is written after that, without 'told' and 'number': 'best',

@@ -266,10 +266,10 @@ DECIDING: tuple[Mutation, ...] = (
         4,
         "a user is told that a trial was stopped, and it was not",
         "dispatcher/engine.py",
-        "                    if handled.events:\n                        self._turn(",
+        "                    if handled.events:\n                        self.turn(",
         "                    self._router.send(peer, handled.reply(self.state))\n"
         "                    continue\n"
-        "                    if handled.events:\n                        self._turn(",
+        "                    if handled.events:\n                        self.turn(",
     ),
     Mutation(
         "blocked-requests-hold-slots",

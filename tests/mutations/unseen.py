@@ -162,8 +162,8 @@ UNSEEN: tuple[Mutation, ...] = (
         4,
         "a head that dies at that moment loses what an agent has forgotten by then",
         "dispatcher/engine.py",
-        'self._turn([_Fact("", event) for event in handled.events], last=False)',
-        'self._turn([_Fact("", event) for event in handled.events], last=True)',
+        'self.turn([OwnedFact("", event) for event in handled.events], last=False)',
+        'self.turn([OwnedFact("", event) for event in handled.events], last=True)',
     ),
     Mutation(
         "words-in-the-outbox-are-not-held",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 import trial_runtime
+from dispatcher.platforms.agents.named_variables import named_variables
 from dispatcher.platforms.allocations.allocation import AllocationOrder
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.safe_path import module_arguments
@@ -30,7 +29,7 @@ def order_of(name: str, config: AgentConfig, home: Path) -> AllocationOrder:
     """
     runtime = str(Path(trial_runtime.__file__).parent.parent)
     options = () if config.remote is None else config.remote.options
-    variables = _variables_of(config.trial.environment) | _variables_of(options)
+    variables = named_variables(config.trial.environment) | named_variables(options)
     return AllocationOrder(
         name,
         replace(config, experiment_folder=str(home), run_folder=""),
@@ -38,15 +37,3 @@ def order_of(name: str, config: AgentConfig, home: Path) -> AllocationOrder:
         {**variables, "PYTHONPATH": runtime},
         log=str(home / "logs" / "agent.log"),
     )
-
-
-def _variables_of(values: object) -> dict[str, str]:
-    """The variables of this process that references among these values name."""
-    if isinstance(values, Mapping):
-        values = list(values.values())
-    if isinstance(values, list | tuple):
-        return {k: v for each in values for k, v in _variables_of(each).items()}
-    if not (isinstance(values, str) and values.startswith("env:")):
-        return {}
-    name = values.removeprefix("env:")
-    return {name: os.environ[name]} if name in os.environ else {}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from dispatcher.platforms.agents.attended import Told
+from dispatcher.platforms.agents.named_variables import named_variables
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.platforms.ssh.provisioning import Fitted
 from trial_runtime import carried
@@ -53,7 +51,7 @@ def translate(
         # Of this experiment and this worker alone: an agent removes all views that it finds.
         own_part = f"{config.experiment}/{config.worker}"
         root = f"{root}/{own_part}" if root else f"{folder_there(config, fitted)}/weights"
-        environment = _variables_of(config.remote.options) | environment
+        environment = named_variables(config.remote.options) | environment
     moved = dict(zip(config.read_roots, machine.read_roots, strict=False))
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
     there = replace(
@@ -68,18 +66,6 @@ def translate(
         ),
     )
     return Told(there, environment)
-
-
-def _variables_of(options: object) -> dict[str, str]:
-    """The variables of this process that options of a remote root name."""
-    if isinstance(options, Mapping):
-        options = list(options.values())
-    if isinstance(options, list | tuple):
-        return {k: v for each in options for k, v in _variables_of(each).items()}
-    if not (isinstance(options, str) and options.startswith("env:")):
-        return {}
-    name = options.removeprefix("env:")
-    return {name: os.environ[name]} if name in os.environ else {}
 
 
 def folder_there(config: AgentConfig, fitted: Fitted) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -23,7 +24,7 @@ searchSpace: {{x: {{_type: choice, _value: [1]}}}}
 trialFunction: trial:main
 trialConcurrency: 2
 maxTrialNumber: 6
-lostRetries: 50
+lostRetries: 1000
 trialStopGrace: 1s
 experimentWorkingDirectory: {base}/experiments
 trainingService:
@@ -31,15 +32,17 @@ trainingService:
   queue: {base}/queue
   seats: 1
   slots: 1
-  wallTime: 4s
+  wallTime: 8s
   allocations: {{min: 0, max: 2}}
 """
 TRIAL = """\
-import time
+import fcntl
+import os
 import trial_runtime as bq
 
 def main(parameters=None):
-    time.sleep(1.0)
+    with open(os.environ["SEEN"]) as seen:
+        fcntl.flock(seen, fcntl.LOCK_SH)  # held by the test until it has seen what it is about
     bq.report_final(1.0)
 """
 
@@ -54,14 +57,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
     points = "[bequeath.backends]\nqueue = bequeath_queue.platform:QUEUE\n"
     (info / "entry_points.txt").write_text(points)
     shutil.copytree(ROOT / "examples/backend_queue/bequeath_queue", there / "bequeath_queue")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(there)))}
+    paths = os.pathsep.join((str(ROOT), str(there)))
+    return {**os.environ, "PYTHONPATH": paths, "SEEN": str(tmp_path / "seen")}
 
 
 def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """There is one place for two workers, and it is taken back every few seconds. Mutations: a wait
-    is a loss; a worker that loses its place is given up; the queue is not left empty."""
+    """There is one place for two workers, and it is taken back every few seconds; trials end when
+    that was seen. Mutations: a wait is a loss; a worker that loses its place is given up; the queue
+    is not left empty."""
     (tmp_path / "trial.py").write_text(TRIAL)
     file = tmp_path / "lab.yml"
     file.write_text(EXPERIMENT.format(base=tmp_path))
@@ -78,6 +83,8 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
         )
         return (json.loads(ran.stdout).get("head") if ran.returncode == 0 else None) or {}
 
+    seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - closed when it was seen
+    fcntl.flock(seen_by_us, fcntl.LOCK_EX)
     with open(tmp_path / "out", "wb") as out:
         head = subprocess.Popen(
             [*command, "run", str(file)], cwd=tmp_path, env=environment, stdout=out, stderr=out
@@ -92,6 +99,12 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
             return waits and any(each["ends_in_s"] for each in workers)
 
         wait_until(seen, "one waits for a place while another has one until its wall time")
+        states = (tmp_path / "queue").glob
+        wait_until(
+            lambda: any("wall time" in path.read_text() for path in states("*.state")),
+            "a place is taken back",
+        )
+        seen_by_us.close()  # trials may end now
         assert head.wait(240) == 0, (tmp_path / "out").read_text()
     finally:
         if head.poll() is None:

@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.engine import ROWS_BESIDE, Engine, _Fact
+from dispatcher.engine import ROWS_BESIDE, Engine, OwnedFact
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiments.creating import create
@@ -122,14 +122,14 @@ def test_rows_that_lagged_behind_when_a_head_was_killed_are_written(folder: Path
     facts: list[e.Event] = [e.SettingsUpdated(wider), e.HeadStarted(1)]
     facts += [e.WorkerJoined(WorkerId("local"), many), e.TunerHostReady()]
     for event in facts:
-        engine._turn([_Fact("", event)], last=False)
+        engine.turn([OwnedFact("", event)], last=False)
     while state.dirty:
         engine._commit([], durable=False)
     not_now = [e.RequestFailed(TrialId(n), e.RequestEnd.NOT_NOW) for n in range(many)]
-    engine._turn([_Fact("", event) for event in not_now[:-1]], last=False)
+    engine.turn([OwnedFact("", event) for event in not_now[:-1]], last=False)
     while state.dirty:
         engine._commit([], durable=False)
-    engine._turn([_Fact("", not_now[-1])], last=False)
+    engine.turn([OwnedFact("", not_now[-1])], last=False)
     journal.close()  # kill -9
     assert len(state.dirty) > ROWS_BESIDE
     assert not verify(home.journal).ok

@@ -9,7 +9,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, Phase, Trial
 from dispatcher.core.resources import Offer
-from dispatcher.engine import Engine, _Fact
+from dispatcher.engine import Engine, OwnedFact
 from dispatcher.ports import JournalEntry
 from tests.support.cluster import Cluster, gpus
 from tests.support.scene import Scene, weights
@@ -53,7 +53,7 @@ def test_an_attempt_that_begins_is_on_disk_whatever_began_it() -> None:
     )
     for count in (0, 1, 2):
         offer = Offer(gpus("a", count))
-        engine._turn([_Fact("a", e.WorkerOffers(WorkerId("a"), offer))], last=False)
+        engine.turn([OwnedFact("a", e.WorkerOffers(WorkerId("a"), offer))], last=False)
     assert journal.durable == [False, True, False]
 
 
@@ -77,7 +77,7 @@ def test_a_delivery_waits_for_the_disk_only_with_what_rests_on_it() -> None:
         e.AttemptEnded(child, 1, EndReason.FINISHED, weights=weights(child)),
         e.EndDelivered(child),
     ):
-        engine._turn([_Fact("", fact)], last=False)
+        engine.turn([OwnedFact("", fact)], last=False)
     assert lab.trial(child).attempt == 1
     assert journal.durable == [True, True, True, False]
 
@@ -92,8 +92,8 @@ def test_the_end_of_an_experiment_is_on_disk_before_anybody_hears_of_it() -> Non
     engine = Engine(
         scene.state, journal, unused, nobody, {"local": nobody}, unused, nobody, clock=lambda: 50.0
     )
-    engine._turn([_Fact("", e.ResultDelivered(TrialId(0)))], last=False)
-    engine._turn([_Fact("", e.EndDelivered(TrialId(0)))], last=False)
+    engine.turn([OwnedFact("", e.ResultDelivered(TrialId(0)))], last=False)
+    engine.turn([OwnedFact("", e.EndDelivered(TrialId(0)))], last=False)
     assert scene.state.phase is Phase.COMPLETED
     assert journal.durable == [False, True]
 
@@ -110,11 +110,11 @@ def test_a_peer_reports_only_what_may_come_from_its_like() -> None:
         scene.state, journal, unused, nobody, {"local": nobody}, unused, nobody, clock=lambda: 50.0
     )
     facts = [
-        _Fact("tuner", e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED)),
-        _Fact("local", e.StopRequested(e.StopKind.NOW, "so it pleased me")),
-        _Fact("local", e.FinalReported(TrialId(0), 1, 1, "0.5")),
+        OwnedFact("tuner", e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED)),
+        OwnedFact("local", e.StopRequested(e.StopKind.NOW, "so it pleased me")),
+        OwnedFact("local", e.FinalReported(TrialId(0), 1, 1, "0.5")),
     ]
-    engine._turn(facts, last=False)
+    engine.turn(facts, last=False)
     assert [owner for owner, _ in nobody.faults] == ["tuner", "local"]
     assert "it may not report AttemptEnded" in nobody.faults[0][1]
     assert scene.state.phase is Phase.RUNNING
@@ -139,5 +139,5 @@ def test_what_an_agent_may_forget_is_on_disk() -> None:
         e.FinalReported(TrialId(0), 1, 4, "0.5"),
         e.AttemptEnded(TrialId(0), 1, EndReason.FINISHED),
     ):
-        engine._turn([_Fact("local", fact)], last=False)
+        engine.turn([OwnedFact("local", fact)], last=False)
     assert journal.durable == [False, True, True, True, True, True]

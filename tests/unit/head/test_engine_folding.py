@@ -12,7 +12,7 @@ from dispatcher.core import State, apply
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.engine import Engine, _Fact
+from dispatcher.engine import Engine, OwnedFact
 from dispatcher.ports import JournalEntry
 from dispatcher.store import SqliteJournal
 from tests.unit.store.life import Life
@@ -69,7 +69,7 @@ def _engine(life: Life, compactor: Compactor) -> Engine:
 
 
 def _turn(engine: Engine, *events: e.Event) -> None:
-    engine._turn([_Fact("", event) for event in events], last=False)
+    engine.turn([OwnedFact("", event) for event in events], last=False)
 
 
 def test_a_state_is_offered_only_as_of_the_row_of_the_tuners_own(life: Life) -> None:

@@ -17,7 +17,7 @@ from dispatcher.cli.main import app
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, TrialState
-from dispatcher.engine import Engine, _Fact, _Message
+from dispatcher.engine import Engine, OwnedFact, ReceivedMessage
 from dispatcher.errors import BrokenInvariant, InvalidTransition
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
@@ -66,8 +66,8 @@ class Led:
             clock=lambda: life.now + 2,
         )
 
-    def turn(self, *facts: _Fact) -> None:
-        self.engine._turn(list(facts), last=False)
+    def turn(self, *facts: OwnedFact) -> None:
+        self.engine.turn(list(facts), last=False)
 
     def reports(self) -> list[Path]:
         return sorted(self.folder.reports.glob("refused-*.json"))
@@ -92,7 +92,7 @@ def test_an_event_of_our_own_that_is_refused_is_refused_again_by_the_command_it_
 ) -> None:
     batch = (e.AttemptEnded(T0, 1, EndReason.FAILED, text="hunter2 is wrong"), e.Proposed(T1, "{}"))
     with pytest.raises(InvalidTransition) as caught:
-        led.turn(*(_Fact("", event) for event in (*batch, e.ResultDelivered(T1))))
+        led.turn(*(OwnedFact("", event) for event in (*batch, e.ResultDelivered(T1))))
     story = str(caught.value)
     assert "hunter2" not in story
     head, origin, stands, last, _ = story.splitlines()
@@ -129,8 +129,8 @@ def test_a_peers_event_is_dropped_and_told_with_its_place_in_its_message(led: Le
     late = e.ResultDelivered(T0)
     batch: list[e.Event] = [e.ImportDelivered(7), e.ImportDelivered(8), late]
     led.turn(
-        _Fact("tuner", late, _Message(391, batch)),
-        _Fact("local", e.AttemptEnded(T0, 1, EndReason.FINISHED)),
+        OwnedFact("tuner", late, ReceivedMessage(391, batch)),
+        OwnedFact("local", e.AttemptEnded(T0, 1, EndReason.FINISHED)),
     )
     led.read_out()
     (notice,) = led.notices
@@ -154,7 +154,7 @@ def test_each_event_knows_its_message_and_its_place_there(led: Led) -> None:
 
 def test_a_flood_of_a_peers_events_makes_few_reports(led: Led) -> None:
     for _ in range(100):
-        led.turn(_Fact("tuner", e.ResultDelivered(T0)))
+        led.turn(OwnedFact("tuner", e.ResultDelivered(T0)))
     led.read_out()
     assert len(led.notices) == len(led.reports()) == 7, "the first, second, fourth, …"
     assert led.watcher.faults.counts == {"tuner": 100}
@@ -177,7 +177,7 @@ def test_a_state_that_contradicts_itself_is_nobodys_fault_but_ours(tmp_path: Pat
     led.state.trials[T0].parent = T1  # which has not ended, so trial 0 may not run
     event = e.WorkerSuspect(WorkerId("local"), 9.0)
     with pytest.raises(BrokenInvariant) as caught:
-        led.turn(_Fact("local", event, _Message(4, [event])))
+        led.turn(OwnedFact("local", event, ReceivedMessage(4, [event])))
     assert "from: local, frame 4, message 1 of 1" in str(caught.value)
     assert "\n  trial 0: RUNNING for " in str(caught.value), "the event names none"
     assert led.watcher.faults.counts == {}
@@ -189,7 +189,7 @@ def test_what_cannot_be_written_or_read_hides_no_error(led: Led) -> None:
     led.folder.reports.write_text("no folder")
     led.journal.raw.execute("UPDATE journal SET kind = 'Nonsense' WHERE trial = 0")
     with pytest.raises(InvalidTransition) as caught:
-        led.turn(_Fact("", e.ResultDelivered(T0)))
+        led.turn(OwnedFact("", e.ResultDelivered(T0)))
     story = str(caught.value)
     assert story.startswith("trial 0 cannot take ResultDelivered while RUNNING")
     assert "no report of it can be written" in story

@@ -14,7 +14,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, TrialState
 from dispatcher.core.settings import Settings
-from dispatcher.engine import Engine, _Fact
+from dispatcher.engine import Engine, OwnedFact
 from dispatcher.errors import InvalidTransition
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.early_stops import mended
@@ -72,7 +72,7 @@ def newer(journal: SqliteJournal) -> Callable[..., object]:
     )
 
     def say(*events: e.Event) -> None:
-        engine._turn([_Fact("", event) for event in events], last=False)
+        engine.turn([OwnedFact("", event) for event in events], last=False)
 
     say(e.ExperimentCreated(settings), e.HeadStarted(1))
     return say

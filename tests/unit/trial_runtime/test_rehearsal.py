@@ -45,7 +45,7 @@ def test_a_rehearsal_reports_a_result_like_a_trial(tmp_path):
     code = (
         "import sys\n"
         "from trial_runtime import link, trial_wire\n"
-        "from trial_runtime.agent import rehearsal\n"
+        "from trial_runtime.agent.runners import rehearsal\n"
         "post, finals = link.AgentLink.post, []\n"
         "def noted(self, messages, **how):\n"
         "    finals.extend(m.value for m in messages if isinstance(m, trial_wire.Final))\n"

@@ -16,6 +16,12 @@ from trial_runtime.agent.config import ResourcesTold
 GIB = 1 << 30
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code is not all that this repository holds."""
+    monkeypatch.chdir(tmp_path)
+
+
 def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesTold]:
     config = build_experiment(
         {
