@@ -26,7 +26,7 @@ def _nothing(value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HostServices:
-    """What an adapted tuner may do in the tuner host, from any thread.
+    """Lets an adapted tuner speak to the host, from any thread.
 
     Attributes:
         note: takes a text that a user should read.

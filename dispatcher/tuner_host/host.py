@@ -187,14 +187,9 @@ class Host:
             any_keys=calls.adapter.any_keys,
         )
         self._calls = calls
+        later = partial(calls.adapter.later_answers, self._note)
         self._requests = Requests(
-            calls,
-            self.gate,
-            self.run_token,
-            rules,
-            self._over,
-            later=partial(calls.adapter.later_answers, self._note),
-            provoke=config.provoke,
+            calls, self.gate, self.run_token, rules, self._over, later=later, provoke=config.provoke
         )
         if calls.advisor is not None:
             self._serial = True
