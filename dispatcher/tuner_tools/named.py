@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import UserError
+from dispatcher.experiment.dialects import dialects
 from dispatcher.experiment.loader import load_search_space
-from dispatcher.nni.files import imports_nni
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_assessor, builtin_tuner, fold
@@ -131,5 +131,8 @@ def _instead(text: str) -> str:
 
 
 def _surroundings(file: Path) -> dict[str, Any]:
-    """Settings for code written for NNI: it may import ``nni``, and manages weights by itself."""
-    return {"nni": True, "save_key": "", "restore_key": ""} if imports_nni(file) else {}
+    """Settings for code that is written for another framework: it manages weights by itself."""
+    for each in dialects():
+        if each.is_imported_by(file):
+            return {"adapter": each.tuner_adapter, "save_key": "", "restore_key": ""}
+    return {}
