@@ -63,7 +63,7 @@ def status(experiment: Experiment = None) -> None:
 
 def list_running(
     everything: Annotated[
-        bool, typer.Option("--all", help="Those that do not run as well.")
+        bool, typer.Option("--all", help="Include experiments that do not run.")
     ] = False,
 ) -> None:
     """List the experiments that run; with --all as `bequeath experiment list` does."""
@@ -79,7 +79,7 @@ def list_running(
 
 
 def import_data(file: File, experiment: Experiment = None) -> None:
-    """Tell the tuner results of another experiment, as `bequeath experiment import` does."""
+    """Give the tuner the results of another experiment, as `bequeath experiment import` does."""
     from dispatcher.cli.experiment.importing import import_results
 
     import_results(file, experiment)

@@ -40,7 +40,7 @@ def stdout(
 def stderr(
     experiment: Experiment = None, tail: Tail = None, head: Head = None, path: JustPath = False
 ) -> None:
-    """Print what the head, when it runs in the background, has said at its end."""
+    """Print the last output of a head that ran in the background."""
     _show(experiment, "head.stderr", tail, head, path)
 
 

@@ -19,7 +19,7 @@ def stop(
             "--port",
             "-p",
             metavar="PORT",
-            help="Refused: experiments have no ports by which they could be told apart.",
+            help="Refused: experiments have no ports by which they could be distinguished.",
             show_default=False,
         ),
     ] = None,
