@@ -42,7 +42,7 @@ EXPERIMENT: Table = {
         "cli.experiment.importing:import_results", "Tell the tuner results of another one."
     ),
     "fetch": CommandEntry(
-        "cli.experiment.fetch:fetch", "Bring here what trials elsewhere have left."
+        "cli.experiment.fetch:fetch", "Fetch the files of trials on other machines."
     ),
     "delete": CommandEntry(
         "cli.experiment.verbs:delete", "Delete an experiment with logs and weights."

@@ -60,7 +60,7 @@ def tidy(
     from dispatcher.remote_python.leftovers import why_it_stays
 
     if as_json and not (yes or dry_run):
-        raise UserError("with --json, say --yes or --dry-run")
+        raise UserError("with --json, add --yes or --dry-run")
     reports = []
     for word in targets:
         for host in _hosts(word, work_folder, python):

@@ -107,7 +107,7 @@ def _agree(text: str, shown: OfferedKeys, wanted: str, *, yes: bool, as_json: bo
             )
         return
     if as_json and not yes and not shown.known:
-        raise UserError("with --json, say --yes or --fingerprint", where=text)
+        raise UserError("with --json, add --yes or --fingerprint", where=text)
     if not shown.known:
         confirmed(f"Is this what {text} has?", yes)
 

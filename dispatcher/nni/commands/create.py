@@ -88,7 +88,7 @@ def resume(
     if debug:
         raise UserError(
             "what is logged is fixed once an experiment has begun",
-            hint="say 'debug: true' in the file, or 'bequeath nni create --debug'",
+            hint="write 'debug: true' in the file, or 'bequeath nni create --debug'",
             where="--debug",
         )
     say_no_port(port)

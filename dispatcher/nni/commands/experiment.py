@@ -17,7 +17,7 @@ EXPERIMENT: Table = {
     "show": CommandEntry("nni.commands.experiment:show", "Print an experiment's settings as JSON."),
     "status": CommandEntry(
         "nni.commands.experiment:status",
-        "One word on how an experiment stands, as JSON.",
+        "Print the state of an experiment, one word, as JSON.",
     ),
     "list": CommandEntry(
         "nni.commands.experiment:list_running", "List experiments that run, or all."
@@ -97,7 +97,7 @@ def delete(
     from dispatcher.experiments.find import all_experiments
 
     if (experiment is None) != everything:
-        raise typer.BadParameter("name one experiment, or say --all", param_hint="'EXPERIMENT'")
+        raise typer.BadParameter("name one experiment, or add --all", param_hint="'EXPERIMENT'")
     named = [one.folder for one in all_experiments(None)] if everything else [experiment or ""]
     for one in named:
         ours(str(one), yes=yes)

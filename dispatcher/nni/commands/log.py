@@ -15,7 +15,7 @@ LOG: Table = {
     "stdout": CommandEntry(
         "nni.commands.log:stdout", "The log of the process that leads the experiment."
     ),
-    "stderr": CommandEntry("nni.commands.log:stderr", "What that process has said at its end."),
+    "stderr": CommandEntry("nni.commands.log:stderr", "Print the last output of that process."),
     "trial": CommandEntry("nni.commands.log:trial", "What a trial has printed."),
 }
 

@@ -226,7 +226,7 @@ class SshServiceConfig(ServiceConfig):
                 raise Misfit(
                     f"gives the name {each.name!r} twice",
                     at=("machineList", index, "name"),
-                    hint="workers are told apart by it",
+                    hint="workers are distinguished by it",
                 )
         return self
 
