@@ -136,7 +136,8 @@ def show(
     trial: Trial,
     experiment: OfExperiment = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all-metrics", help=f"Not only the newest {_METRICS}.")
+        bool,
+        typer.Option("--all-metrics", help=f"Show all metrics, not only the newest {_METRICS}."),
     ] = False,
     folder: Folder = None,
     as_json: Json = False,

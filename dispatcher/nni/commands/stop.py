@@ -19,7 +19,7 @@ def stop(
             "--port",
             "-p",
             metavar="PORT",
-            help="Refused: experiments have no ports by which they could be told apart.",
+            help="Refused: experiments have no ports by which they could be distinguished.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +49,7 @@ def _meant(experiment: str | None, everything: bool) -> list[str | None]:
     from dispatcher.experiments.find import running_folders
 
     if experiment == "all":
-        raise UserError("'stop all' is abolished, in NNI as well", hint="say: stop --all")
+        raise UserError("'stop all' is abolished, in NNI as well", hint="run: stop --all")
     if everything and experiment is not None:
         raise UserError(
             f"says to stop {experiment} and to stop all", hint="keep one of the two", where="--all"

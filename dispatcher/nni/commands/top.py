@@ -12,7 +12,8 @@ from dispatcher.cli.arguments import Experiment
 def top(
     experiment: Experiment = None,
     every_s: Annotated[
-        float, typer.Option("--time", "-t", metavar="SECONDS", min=0.1, help="Between two looks.")
+        float,
+        typer.Option("--time", "-t", metavar="SECONDS", min=0.1, help="Time between two updates."),
     ] = 3.0,
 ) -> None:
     """Watch an experiment live, as `bequeath top` does."""

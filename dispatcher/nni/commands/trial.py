@@ -23,11 +23,19 @@ def ls(
     experiment: Experiment = None,
     head: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Only so many, of the highest results."),
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Show only this many trials, those with the highest results.",
+        ),
     ] = None,
     tail: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Only so many, of the lowest results."),
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Show only this many trials, those with the lowest results.",
+        ),
     ] = None,
 ) -> None:
     """List trials as JSON, in NNI's layout; `bequeath trial ls` is made for people.

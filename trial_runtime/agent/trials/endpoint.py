@@ -245,7 +245,7 @@ class TrialEndpoint:
         if self.refusals.count(reason):
             who = _name(connection) if connection is not None else "somebody"
             _log.warning(
-                "refused what %s said (%s, %d so far)%s",
+                "refused a message of %s (%s, %d so far)%s",
                 who,
                 reason,
                 self.refusals.counts.get(reason, 0),
