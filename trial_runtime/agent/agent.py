@@ -21,6 +21,7 @@ from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, read_config
+from trial_runtime.agent.dialects import dialect_of
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.path_mapping import PathMapping
@@ -88,7 +89,9 @@ class Agent:
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._guard = Guard(config.run_folder, self._children, self._timers)
-        self._base_environment = base_environment(config) | {AGENT_VARIABLE: self._guard.mark}
+        self._dialect = dialect_of(config)
+        self._base_environment = base_environment(config, self._dialect)
+        self._base_environment[AGENT_VARIABLE] = self._guard.mark
         self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
@@ -98,6 +101,7 @@ class Agent:
             helper=self._helper,
             timers=self._timers,
             memory=self._memory,
+            dialect=self._dialect,
             remote=self._remote,
         )
         self._mask = Mask()
@@ -299,6 +303,7 @@ class Agent:
         spec = self._config.trial
         context = RunnerContext(
             spec,
+            self._dialect,
             self._endpoint,
             self._outputs,
             self._watch,

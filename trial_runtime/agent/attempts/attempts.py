@@ -35,12 +35,12 @@ from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.resources.oom import OutOfMemoryWatch
 from trial_runtime.agent.runners.output import Outputs
 from trial_runtime.agent.runners.runner import Runner
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.facts import EndReason
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
-    from trial_runtime.agent.nni.metrics import NniMetrics
     from trial_runtime.agent.resources.allocation import Allocation
     from trial_runtime.weights.read.plain import PublishedDigest
 
@@ -64,6 +64,7 @@ class Attempts:
         helper: does work that may block.
         timers: of the agent's loop.
         memory: sees whether the kernel killed a process for lack of memory.
+        dialect: what trials expect, and how they may report beside their connection.
         remote: the weights root, if that is no folder.
     """
 
@@ -77,6 +78,7 @@ class Attempts:
         helper: Helper,
         timers: Timers,
         memory: OutOfMemoryWatch,
+        dialect: TrialDialect,
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
@@ -96,11 +98,7 @@ class Attempts:
 
             messages = self.messages
             messages.offers = RemoteOffers(remote, helper, messages.reports.offered, messages.tell)
-        self._nni_metrics: NniMetrics | None = None
-        if config.trial.nni:
-            from trial_runtime.agent.nni.metrics import NniMetrics
-
-            self._nni_metrics = NniMetrics(config.trial, self.messages.reports, timers)
+        self._overheard = dialect.overheard(self.messages.reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -188,8 +186,7 @@ class Attempts:
         self._outbox.add(
             facts.AttemptStarted(attempt.trial, attempt.number, attempt.pid), urgent=False
         )
-        if self._nni_metrics is not None:
-            self._nni_metrics.follow(attempt)
+        self._overheard.follow(attempt)
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
@@ -213,8 +210,7 @@ class Attempts:
             # The messages it had sent are with the kernel, however it died.
             for connection, messages in self._endpoint.last_messages(attempt):
                 self.messages.hear(connection, messages)
-        if self._nni_metrics is not None:
-            self._nni_metrics.last(attempt)
+        self._overheard.last(attempt)
         self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------

@@ -53,10 +53,7 @@ class ForkedRunner:
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
-        if self._context.spec.nni:
-            from trial_runtime.agent.nni import trial
-
-            trial.furnish_session(attempt)
+        self._context.dialect.furnish_session(attempt)
         write_session(attempt.session_path, attempt.session)
         if self._waiting or not self._ask_for(attempt, channel):
             self._waiting[attempt.key] = attempt

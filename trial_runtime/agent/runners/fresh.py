@@ -70,7 +70,8 @@ class FreshRunner:
         environment = self._context.environment()
         environment[SESSION_VARIABLE] = path
         environment.update(attempt.share.variables)
-        wants_checkpoints = self._context.spec.command is not None and not self._context.spec.nni
+        by_variable = self._context.dialect.names_checkpoints
+        wants_checkpoints = self._context.spec.command is not None and by_variable
         if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
@@ -78,10 +79,7 @@ class FreshRunner:
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._context.outputs.open(attempt)
         try:
-            if self._context.spec.nni:
-                from trial_runtime.agent.nni import trial
-
-                trial.furnish(attempt, environment)
+            self._context.dialect.furnish(attempt, environment)
             process = spawn(
                 [*_joining(attempt.share.cgroup), *self._command],
                 folder=self._folder_of(attempt),

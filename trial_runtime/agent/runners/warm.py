@@ -74,10 +74,7 @@ class WarmRunner:
         )
 
     def launch(self, attempt: Attempt) -> None:
-        if self._context.spec.nni:
-            from trial_runtime.agent.nni import trial
-
-            trial.furnish_session(attempt)
+        self._context.dialect.furnish_session(attempt)
         variables = attempt.share.variables
         worker = self._idle_with(variables) or self._start_worker(variables)
         worker.attempt = worker.speaker.attempt = attempt
