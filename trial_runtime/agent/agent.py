@@ -83,6 +83,11 @@ class Agent:
         self._timers = Timers()
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
+        self._mask = Mask()
+        self._mask.learn(secrets_of(config))
+        for log in (_log, logging.getLogger("bequeath.weights")):
+            log.addFilter(MaskFilter(self._mask))
+        self._paths = PathMapping(config)
         self._outbox = Outbox(config.spool_path)
         self._outbox.end_orphans()
         self._endpoint = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
@@ -102,14 +107,9 @@ class Agent:
             timers=self._timers,
             memory=self._memory,
             dialect=self._dialect,
+            clean=lambda text: self._paths.for_head(self._mask(text)),
             remote=self._remote,
         )
-        self._mask = Mask()
-        self._mask.learn(secrets_of(config))
-        self._paths = PathMapping(config)
-        self._attempts.mask = lambda text: self._paths.for_head(self._mask(text))
-        for log in (_log, logging.getLogger("bequeath.weights")):
-            log.addFilter(MaskFilter(self._mask))
         self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
         self._allocation = self._attempts.allocation = Allocation(

@@ -65,6 +65,7 @@ class Attempts:
         timers: of the agent's loop.
         memory: sees whether the kernel killed a process for lack of memory.
         dialect: what trials expect, and how they may report beside their connection.
+        clean: takes secrets, and paths of this host, out of what is kept for good.
         remote: the weights root, if that is no folder.
     """
 
@@ -79,6 +80,7 @@ class Attempts:
         timers: Timers,
         memory: OutOfMemoryWatch,
         dialect: TrialDialect,
+        clean: Callable[[str], str],
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
@@ -103,7 +105,7 @@ class Attempts:
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
         self.allocation: Allocation  # as well
-        self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
+        self._clean = clean
 
     # -- orders ----------------------------------------------------------------------------
 
@@ -364,7 +366,7 @@ class Attempts:
                 ending.reason,
                 outcome.code,
                 outcome.signal,
-                self.mask("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
+                self._clean("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
                 round(outcome.cpu_s, 6),
                 round(wall_s, 6),
                 None
@@ -387,7 +389,7 @@ class Attempts:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
             facts.AttemptEnded(
-                order.trial, order.attempt, EndReason.START_FAILED, text=self.mask(text)[-8192:]
+                order.trial, order.attempt, EndReason.START_FAILED, text=self._clean(text)[-8192:]
             ),
             urgent=True,
         )
