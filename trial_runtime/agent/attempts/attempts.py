@@ -25,11 +25,12 @@ from trial_runtime.agent.attempts.preparing import (
     session_path,
 )
 from trial_runtime.agent.attempts.readiness import Readying
-from trial_runtime.agent.attempts.trial_messages import TrialMessages
+from trial_runtime.agent.attempts.trial_messages import DirectOffers, Offers, TrialMessages
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.agent.processes import sweep
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.resources.oom import OutOfMemoryWatch
@@ -92,15 +93,20 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
-        self.messages = TrialMessages(
-            config.trial, endpoint, outbox, holds_weights=remote is not None
-        )
+        self._reports = Reports(config.trial, outbox)
+        self._offers: Offers = DirectOffers(self._reports, endpoint)
         if remote is not None:
             from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 
-            messages = self.messages
-            messages.offers = RemoteOffers(remote, helper, messages.reports.offered, messages.tell)
-        self._overheard = dialect.overheard(self.messages.reports, timers)
+            self._offers = RemoteOffers(remote, helper, self._reports, endpoint)
+        self.messages = TrialMessages(
+            config.trial,
+            endpoint,
+            self._reports,
+            self._offers,
+            holds_weights=remote is not None,
+        )
+        self._overheard = dialect.overheard(self._reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
@@ -143,7 +149,7 @@ class Attempts:
         """Pass on to an attempt the head's answer to its offer to a shared store."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
-            self.messages.answer(attempt, order.answer)
+            self._offers.answer(attempt, order.answer)
 
     def stop_all(self, reason: EndReason, grace_s: float) -> None:
         """End all attempts."""
@@ -351,11 +357,10 @@ class Attempts:
         self.runner.forget(attempt)
         self.allocation.release(attempt)
         self._live.pop(attempt.key, None)
-        if self.messages.offers is not None:
-            self.messages.offers.forget(attempt)
+        self._offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
-        self.messages.reports.last(attempt)
+        self._reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

@@ -161,10 +161,12 @@ class TrialEndpoint:
                 for peer, frame in self._listener.drain(connection.peer):
                     yield from self._take(peer, frame)
 
-    def connections_of(self, attempt: Attempt) -> list[Connection]:
-        """The connections to the processes of an attempt."""
-        speakers = [one for one in self._speakers.values() if one.attempt is attempt]
-        return [one for speaker in speakers for one in speaker.connections if not one.stale]
+    def tell(self, attempt: Attempt, messages: Sequence[wire.ToTrial]) -> None:
+        """Send messages to all processes of an attempt."""
+        for speaker in [one for one in self._speakers.values() if one.attempt is attempt]:
+            for connection in speaker.connections:
+                if not connection.stale:
+                    self.send(connection, messages)
 
     def _take(
         self, peer: Peer, frame: bytes | FrameTooLong | None
