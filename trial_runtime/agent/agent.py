@@ -110,7 +110,6 @@ class Agent:
             clean=lambda text: self._paths.for_head(self._mask(text)),
             remote=self._remote,
         )
-        self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
         self._allocation = self._attempts.allocation = Allocation(
             config,
@@ -195,13 +194,10 @@ class Agent:
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, warm = self._attempts.messages.hear, self._warm
+        hear, runner = self._attempts.messages.hear, self._attempts.runner
         for connection, messages in self._endpoint.receive():
             hear(connection, messages)
-            if warm is not None:
-                for message in messages:
-                    if isinstance(message, (wire.Done, wire.Attach)):
-                        warm.take(connection, message)
+            runner.hear(connection, messages)
 
     def _send_messages(self) -> None:
         outbox = self._outbox
@@ -313,13 +309,12 @@ class Agent:
             self._attempts.exited,
         )
         if spec.reuse == "inProcess" and spec.function is not None:
-            self._warm = WarmRunner(
+            return WarmRunner(
                 context,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
                 self._config.slots,
             )
-            return self._warm
         if spec.reuse == "forked":
             if spec.command is None or script_of(spec.command) is not None:
                 return ForkedRunner(context)

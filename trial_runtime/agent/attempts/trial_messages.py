@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Protocol
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.link.reports import Reports
-from trial_runtime.agent.trials.endpoint import Connection, TrialEndpoint
+from trial_runtime.agent.trials.endpoint import Closed, Connection, Heard, TrialEndpoint
 
 _log = logging.getLogger("bequeath.agent")
 
@@ -75,10 +76,10 @@ class TrialMessages:
         self._offers = offers
         self._holds_weights = holds_weights
 
-    def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
         """Number the messages of an attempt and pass them on."""
         attempt = connection.speaker.attempt
-        if attempt is None:
+        if attempt is None or type(messages[0]) is Closed:
             return
         at_once = False
         for message in messages:

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,7 +18,7 @@ from trial_runtime.agent.processes.children import exit_of, python_command, spaw
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners import zygote
 from trial_runtime.agent.runners.context import RunnerContext
-from trial_runtime.agent.trials.endpoint import Speaker
+from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
 from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
@@ -89,6 +90,9 @@ class ForkedRunner:
             except (CannotStart, OSError) as error:
                 self._context.on_exit(attempt, Exit(code=1, text=str(error)))
             self._waiting.pop(key, None)
+
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Do nothing: the exit of a process says all."""
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit
 from trial_runtime.agent.processes.children import python_command, spawn
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners.context import RunnerContext
 from trial_runtime.agent.runners.workplace import make_checkpoints, make_workplace
-from trial_runtime.agent.trials.endpoint import Speaker
+from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
 from trial_runtime.session_file import (
     CHECKPOINTS_VARIABLE,
     SESSION_VARIABLE,
@@ -111,6 +112,9 @@ class FreshRunner:
         except OSError as error:
             text = f"cannot make the working directory {own}: {error.strerror}"
             raise CannotStart(text) from error
+
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Do nothing: the exit of a process says all."""
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)
