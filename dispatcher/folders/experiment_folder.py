@@ -11,6 +11,7 @@ import re
 import secrets
 import stat
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.folders.names import SHARED_NAME
 from dispatcher.folders.ownership import ID_LETTERS
 from dispatcher.folders.small_file import read_small
+from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
 
@@ -77,19 +79,16 @@ class ExperimentFolder:
             text: the file; nobody else may read it, since secrets may be written out in it.
             shared: the same as others may see it; whoever may read the folder may read this.
         """
-        drafts = []
-        if shared:
-            readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-            drafts.append((_draft(self.shared_config, shared, readers), self.shared_config))
-        drafts.append((_draft(self.config, text, 0), self.config))
-        failpoint("config.drafted")
-        for draft, place in drafts:  # none before there is room for all
-            draft.replace(place)
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with ExitStack() as stack:
+            drafts = []
+            if shared:
+                mode = 0o600 | self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+                draft = Draft(self.shared_config, shared.encode(), mode=mode)
+                drafts.append(stack.enter_context(draft))
+            drafts.append(stack.enter_context(Draft(self.config, text.encode())))
+            failpoint("config.drafted")
+            for draft in drafts:  # none before there is room for all
+                draft.place()
 
     def change_config(self, text: str, shared: str = "") -> None:
         """As :meth:`write_config`, for a user who has asked for it: no head ends by that.
@@ -186,18 +185,6 @@ class ExperimentFolder:
                 where=str(folder.path),
             ) from error
         return folder
-
-
-def _draft(path: Path, text: str, readers: int) -> Path:
-    """A file beside ``path`` that is on disk and may take its place."""
-    draft = path.with_suffix(".new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600 | readers)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    return draft
 
 
 def new_id(name: str) -> str:

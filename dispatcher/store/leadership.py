@@ -28,6 +28,7 @@ from dispatcher.errors import ExperimentBusy, StoreError
 from dispatcher.folders.names import LEADER_NAME, LOCK_NAME
 from dispatcher.store.lock_file import LockFile, file_id, is_held
 from dispatcher.store.predecessor import Predecessor
+from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
 from trial_runtime.process_start import start_time
 
@@ -293,15 +294,6 @@ def _who(folder: Path) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace the file durably: an epoch that a crash takes back would not fence."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    failpoint("leadership.draft.synced")
-    draft.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with Draft(path, content, mode=None) as draft:
+        failpoint("leadership.draft.synced")
+        draft.place()
