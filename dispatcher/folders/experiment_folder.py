@@ -16,7 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
-from dispatcher.folders.names import SHARED_NAME
+from dispatcher.folders.names import (
+    CHAOS_LOG_NAME,
+    CONFIG_NAME,
+    HEAD_LOG_NAME,
+    HEAD_STDERR_NAME,
+    LEADER_NAME,
+    LOCK_NAME,
+    LOGS,
+    RUN_FILE_NAME,
+    SHARED_NAME,
+    STORE_NAME,
+    TRIALS,
+    TUNER_LOG_NAME,
+)
 from dispatcher.folders.ownership import ID_LETTERS
 from dispatcher.folders.small_file import read_small
 from trial_runtime.durable_file import Draft
@@ -43,7 +56,7 @@ class ExperimentFolder:
     @property
     def config(self) -> Path:
         """The resolved experiment file."""
-        return self.path / "experiment.json"
+        return self.path / CONFIG_NAME
 
     @property
     def shared_config(self) -> Path:
@@ -108,12 +121,55 @@ class ExperimentFolder:
     @property
     def journal(self) -> Path:
         """The journal, which is the truth."""
-        return self.path / "journal.sqlite"
+        return self.path / STORE_NAME
 
     @property
     def logs(self) -> Path:
         """Logs of head, tuner host and agent."""
-        return self.path / "logs"
+        return self.path / LOGS
+
+    @property
+    def head_log(self) -> Path:
+        """The log of the heads."""
+        return self.logs / HEAD_LOG_NAME
+
+    @property
+    def head_stderr(self) -> Path:
+        """The errors that a head in the background has printed."""
+        return self.logs / HEAD_STDERR_NAME
+
+    @property
+    def tuner_log(self) -> Path:
+        """The output of the tuner's process."""
+        return self.logs / TUNER_LOG_NAME
+
+    @property
+    def chaos_log(self) -> Path:
+        """The faults that `bequeath chaos` has planted."""
+        return self.logs / CHAOS_LOG_NAME
+
+    @property
+    def lock(self) -> Path:
+        """The file that the head which leads has locked."""
+        return self.path / LOCK_NAME
+
+    @property
+    def leader(self) -> Path:
+        """The record of the head that leads, or led last."""
+        return self.path / LEADER_NAME
+
+    @property
+    def run_file(self) -> Path:
+        """The address at which the head that runs can be asked."""
+        return self.path / RUN_FILE_NAME
+
+    def trial(self, number: int) -> Path:
+        """The folder of a trial that runs on this machine, or whose files were fetched."""
+        return self.path / TRIALS / str(number)
+
+    def attempt(self, trial: int, number: int) -> Path:
+        """The folder of one attempt to run that trial."""
+        return self.trial(trial) / str(number)
 
     @property
     def code(self) -> Path:

@@ -153,7 +153,7 @@ class Head:
             self._mask.learn(secrets_of_root(self._config))
             self._mask.learn(secrets_of_services(self._config))
             self._board.log = stack.enter_context(
-                head_log(self._folder.logs / "head.log", self._config.log_level, self._mask)
+                head_log(self._folder.head_log, self._config.log_level, self._mask)
             )
             journal = open_journal(self._folder, lead)
             stack.callback(journal.close)
@@ -383,7 +383,7 @@ class Head:
             f"{type(error).__name__}: {error}",
             hint="please report this with the head's log; 'bequeath resume' goes on from the "
             "last committed state",
-            where=str(self._folder.logs / "head.log"),
+            where=str(self._folder.head_log),
         )
         wrapped.__cause__ = error
         return wrapped

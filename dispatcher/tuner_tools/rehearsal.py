@@ -32,6 +32,8 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import STORE_NAME
 from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
@@ -234,7 +236,7 @@ class _Stage:
     def lead(self, kill_head_at: int | None) -> bool:
         """Run one head; true if it was killed and another one is to follow."""
         with ExitStack() as stack:
-            journal = SqliteJournal.open(self._folder / "journal.sqlite")
+            journal = SqliteJournal.open(self._folder / STORE_NAME)
             stack.callback(journal.close)
             if not self._epoch:
                 created = JournalEntry(time.time(), e.ExperimentCreated(self._settings))
@@ -278,7 +280,7 @@ class _Stage:
                 raise engine.error
             self.rehearsed.rows = list(journal.rows())
             self.rehearsed.keeps_state = journal.latest_snapshot() is not None
-            log = self._folder / "logs" / "tuner.log"
+            log = ExperimentFolder(self._folder).tuner_log
             self.rehearsed.log = log.read_text(errors="replace") if log.exists() else ""
             return killed
 
@@ -294,7 +296,7 @@ class _Stage:
             provoke=self._plan.provoke,
         )
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
-        shown = ShownFile(self._folder / "journal.sqlite", self._folder / "shown")
+        shown = ShownFile(self._folder / STORE_NAME, self._folder / "shown")
         notes = self.rehearsed.notes
         return _Driver(link, config, self._folder, on_note=notes.append, shown=shown)
 
