@@ -25,7 +25,7 @@ def create(
 
 def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
     """Make an experiment's folder, start a head for it in the background, and print its id."""
-    from dispatcher.background import start_in_background
+    from dispatcher.experiments.processes import start_in_background
 
     folder = make_folder(config)
     pid = start_in_background(folder)

@@ -40,8 +40,8 @@ def resume(
     else:
         located = find_resumable(experiment, folder)
     if background:
-        from dispatcher.background import start_in_background
         from dispatcher.experiment.snapshot import from_json
+        from dispatcher.experiments.processes import start_in_background
         from dispatcher.folders.experiment_folder import ExperimentFolder
         from dispatcher.maintenance.retention import gone_before_it_goes_on
 

@@ -72,8 +72,8 @@ def kill(
     For an experiment that does not answer any more. What the journal holds is kept, so
     `bequeath resume` goes on from there.
     """
-    from dispatcher.background import kill_experiment
     from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.processes import kill_experiment
 
     located = find_one(experiment, folder, change=True)
     confirmed(f"End all processes of {located.id}?", yes)
