@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from dispatcher.cli.lazy_group import CommandEntry, Table
 
 _RUN, _LOOK, _PARTS, _SETUP = "Run", "Look", "Parts", "Set up"
 
-ROOT: Table = {
+_ALL: Table = {
     "run": CommandEntry("cli.run:run", "Run an experiment file and show how it goes.", _RUN),
     "create": CommandEntry("cli.create:create", "Start an experiment in the background.", _RUN),
     "stop": CommandEntry("cli.stop:stop", "Stop an experiment; it can be resumed.", _RUN),
@@ -70,3 +72,12 @@ ROOT: Table = {
         "cli.completion:completion", "Print a shell's completion script.", _SETUP
     ),
 }
+
+
+def _is_there(entry: CommandEntry) -> bool:
+    """Whether a command's room is: some can be left out of an installation."""
+    room = entry.home.partition(".")[0]
+    return room == "cli" or find_spec(f"dispatcher.{room}") is not None
+
+
+ROOT: Table = {name: entry for name, entry in _ALL.items() if _is_there(entry)}

@@ -80,13 +80,13 @@ def run(
     what follows it is for the script.
     """
     if file.suffix == _SCRIPT:
-        from dispatcher.nni.script.script import run_script
+        from dispatcher.experiment.dialects import first_dialect
 
         if changes or name is not None or as_json or chaos is not None:
             raise typer.BadParameter(
                 "a script takes its own options only, and they follow it", param_hint="'FILE'"
             )
-        run_script(file, arguments or [])
+        first_dialect("scripts").run_script(file, arguments or [])
         return
     if arguments:
         raise typer.BadParameter(

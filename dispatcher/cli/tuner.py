@@ -138,14 +138,13 @@ def check(
     Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner, or it does
     not take these arguments.
     """
-    from dispatcher.experiment.loader import load_search_space
     from dispatcher.testing import rehearse
     from dispatcher.tuner_tools.named import class_arguments
 
     verdict = rehearse(
         tuner,
         class_args=class_arguments(class_args),
-        search_space=None if search_space is None else load_search_space(search_space),
+        search_space=search_space,
         trials=trials,
         seed=seed,
         deadline_s=deadline,

@@ -11,10 +11,11 @@ import logging
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
 from dispatcher.errors import InternalError, PermanentBackendError
+from dispatcher.experiment.entry_points import entries_of
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.platform_base import FilePlatform
 from dispatcher.experiment.service import ServiceConfig
@@ -50,9 +51,9 @@ def installed() -> Mapping[str, EntryPoint]:
     return _installed(tuple(sys.path))
 
 
-@lru_cache(maxsize=16)  # reading the entry points of all packages takes some milliseconds
+@lru_cache(maxsize=16)
 def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    entries = sorted(entry_points(group=GROUP), key=lambda each: (_is_alias(each), each.name))
+    entries = sorted(entries_of(GROUP), key=lambda each: (_is_alias(each), each.name))
     ours = {fold_word(each.name): each for each in entries if _is_ours(each)}
     if USUAL not in ours:
         raise InternalError(

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,9 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
-from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import load, parent_pipe, restore
+from dispatcher.tuner_host.adapter import HostServices
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
@@ -145,7 +146,7 @@ class Host:
 
     def _set_up(self) -> None:
         config = self._config
-        calls = load.build(config)
+        calls = load.build(config, HostServices(self._note, self._stop_early))
         load.install_gate(calls.tuner, self.gate, config.seed, self.gate.newest)
         self.assemble(calls)
         shown = bool(config.shown) and (config.assessor is not None or calls.advisor is not None)
@@ -183,18 +184,15 @@ class Host:
             config.max_parameters_bytes,
             config.needs_key,
             config.needs,
-            any_keys=config.nni,
+            any_keys=calls.adapter.any_keys,
         )
         self._calls = calls
+        later = partial(calls.adapter.later_answers, self._note)
         self._requests = Requests(
-            calls, self.gate, self.run_token, rules, self._over, provoke=config.provoke
+            calls, self.gate, self.run_token, rules, self._over, later=later, provoke=config.provoke
         )
-        if config.nni:
-            self._requests.let_answer_later(Callbacks(self._note))
         if calls.advisor is not None:
             self._serial = True
-            calls.advisor.note = self._note
-            calls.advisor.stop_trial = self._stop_early
         self._threads = RequestThreads(self._requests.run, self.run_token, self._note, self._clock)
         self._snapshots = Snapshots(
             calls,

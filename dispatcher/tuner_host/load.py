@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.nni.tuner.advisor import AdvisorTuner, is_advisor
+from dispatcher.tuner_host.adapter import HostServices, adapter_of
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
@@ -22,8 +22,12 @@ from tuners.builtin import builtin_assessor, builtin_tuner, make_assessor, make_
 from tuners.errors import TunerArgumentError
 
 
-def build(config: TunerHostConfig) -> TunerCalls:
+def build(config: TunerHostConfig, services: HostServices | None = None) -> TunerCalls:
     """Import the class and call its constructor, in this thread.
+
+    Args:
+        config: names the class and its arguments.
+        services: of the host, for tuners that need an adapter; None: nobody listens to them.
 
     Raises:
         TunerCodeError: the class is missing, or its module or constructor raised; the text
@@ -34,7 +38,9 @@ def build(config: TunerHostConfig) -> TunerCalls:
     else:
         owner = _find_class(config)
         tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
-    calls = TunerCalls(AdvisorTuner(tuner) if is_advisor(tuner) else tuner)
+    adapter = adapter_of(config)
+    advisor = adapter.advisor(tuner, services or HostServices())
+    calls = TunerCalls(tuner if advisor is None else advisor, adapter, advisor)
     missing = calls.missing()
     if missing is not None:
         raise TunerCodeError(

@@ -216,7 +216,7 @@ class _Stage:
         self._give_up_at = time.monotonic() + plan.deadline_s + _START_S
         self._has_begun = False
         self._kill_tuner_at = plan.kill_tuner_at
-        own_of_nni = tuner.nni and not tuner.builtin
+        adapted = bool(tuner.adapter) and not tuner.builtin
         self._settings = Settings(
             slots=plan.slots,
             lookahead=plan.lookahead,
@@ -224,10 +224,10 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             # As NNI asks (decision 0055), and with time to ask for more before it is a stall.
-            asks_at_most=plan.slots if own_of_nni else 0,
-            stall_timeout_s=plan.stall_timeout_s + (ASK_MORE_S if own_of_nni else 0.0),
+            asks_at_most=plan.slots if adapted else 0,
+            stall_timeout_s=plan.stall_timeout_s + (ASK_MORE_S if adapted else 0.0),
             end_dropped=True,
-            assess=tuner.assessor is not None or own_of_nni,
+            assess=tuner.assessor is not None or adapted,
         )
         self.rehearsed: Rehearsed
 

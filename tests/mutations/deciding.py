@@ -484,11 +484,11 @@ DECIDING: tuple[Mutation, ...] = (
         "        request.say(event)\n        self._gate.leave(request)\n"
         "        request.thread = request.native_thread = 0\n"
         "        self._run_token.leave(request)\n\n"
-        "    def let_answer_later",
+        "    def give_up",
         "        self._gate.leave(request)\n"
         "        request.thread = request.native_thread = 0\n"
         "        self._run_token.leave(request)\n        request.say(event)\n\n"
-        "    def let_answer_later",
+        "    def give_up",
         ("tests/unit/tuner_host/test_requests.py",),
     ),
     Mutation(

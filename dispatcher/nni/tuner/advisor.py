@@ -20,6 +20,7 @@ from typing import Any
 from dispatcher.errors import TunerCodeError
 from dispatcher.nni.tuner.advisor_metrics import decodes_values
 from dispatcher.ports import AssessorInput
+from dispatcher.tuner_host.adapter import HostServices
 from dispatcher.tuner_host.shown import BEFORE_ALL
 from trial_runtime import nni_shim
 from tuners.errors import NoMoreTrialError
@@ -56,8 +57,9 @@ class AdvisorTuner:
         TunerCodeError: the advisor was built by a real NNI, whose messages go another way.
     """
 
-    def __init__(self, advisor: Any) -> None:
+    def __init__(self, advisor: Any, services: HostServices) -> None:
         self._advisor = advisor
+        self._services = services
         nni = importlib.import_module("nni")
         if not str(getattr(nni, "__file__", "")).startswith(nni_shim.folder()):
             raise TunerCodeError(
@@ -71,10 +73,6 @@ class AdvisorTuner:
         self._decodes = decodes_values(type(advisor))
         self._initialized = False
         self._accept_customized = False  # it does not know the trials that users add
-        #: Ends a trial early; set by the host once it is ready.
-        self.stop_trial: Callable[[int], None] = lambda trial: None
-        #: Takes a text that a user should read.
-        self.note: Callable[[str], None] = lambda text: None
         self._noted = False
         self._lock = threading.Lock()  # held for a few steps, never while the advisor runs
         self._ahead: deque[_Sent] = deque()
@@ -134,7 +132,7 @@ class AdvisorTuner:
         with self._lock:
             wanted = [trial for trial, sent in self._running.items() if sent.killed]
         for trial in wanted:
-            self.stop_trial(trial)
+            self._services.stop_trial(trial)
 
     def intermediate_result(
         self, parameter_id: int, value: Any, attempt: int = 0, seq: int = 0
@@ -248,10 +246,10 @@ class AdvisorTuner:
         sent = self._running.get(trial)
         if sent is not None:
             sent.killed = True
-            self.stop_trial(trial)
+            self._services.stop_trial(trial)
         elif not self._noted:
             self._noted = True
-            self.note(
+            self._services.note(
                 f"the advisor wants to end trial {data}, and none of that trial_job_id runs. "
                 "(Said once.)"
             )

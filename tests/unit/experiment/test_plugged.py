@@ -191,7 +191,7 @@ def test_words_of_ours_are_refused_to_others_aloud(
 def test_an_installation_older_than_the_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout whose entry points were written before ours were among them. Mutation: the file
     is blamed, whose platform is not installed."""
-    monkeypatch.setattr(plugged, "entry_points", lambda group: ())
+    monkeypatch.setattr(plugged, "entries_of", lambda group: ())
     monkeypatch.syspath_prepend("/another/path")  # what was read for this one is not kept
     with pytest.raises(InternalError, match="does not name its own platforms") as refused:
         plugged.platform_named("local")
