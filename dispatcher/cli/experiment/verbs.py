@@ -125,14 +125,11 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
-    from dispatcher.experiment.snapshot import read_shown
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    record = ExperimentFolder(located.folder)
-    settings = read_shown(record.read_config(), str(record.config))
-    print_json({"experiment": located.id, "folder": str(located.folder), "settings": settings})
+    handle = ExperimentHandle.find(experiment, folder)
+    document = {"experiment": handle.id, "folder": str(handle.folder)}
+    print_json({**document, "settings": handle.settings()})
 
 
 def export(
@@ -145,10 +142,9 @@ def export(
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own."""
     from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
+    with ExperimentHandle.find(experiment, folder).reading() as reader:
         if form is Format.CSV:
             text = queries.export_csv(reader)
         else:
@@ -187,60 +183,26 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Change an experiment: at once if it runs, for its next `resume` if not."""
-    from dispatcher.control.client import HeadClient
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.status import is_led
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     new: Any = value
     if value.startswith("@"):
         from dispatcher.experiment import load_search_space
 
         new = load_search_space(value[1:])
-    located = find_one(experiment, folder, change=True)
-    running = is_led(located.folder)
-    if running:
-        with HeadClient(located.folder) as client:
-            client.ask("update", key=key, value=new)
-    else:
-        warning = _update_record(located.folder, key, new)
-        if warning:
-            note(warning)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.CHANGE)
+    done = handle.update(key, new)
+    if done.warning:
+        note(done.warning)
     if as_json:
-        print_json({"experiment": located.id, "key": key, "running": running})
-    else:
-        say(f"{located.id}: {key} is {value}{'' if running else ' from the next resume on'}")
-        if key in ("maxTrialNumber", "max_trial_number"):
-            _note_what_is_past(located.folder, new)
-
-
-def _note_what_is_past(folder: Path, limit: Any) -> None:
-    """Note that a limit below what was proposed already ends no trial and allows no new one."""
-    from dispatcher import queries
-
-    with queries.ExperimentReader.open(folder) as reader:
-        submitted = queries.experiment_summary(reader).submitted
-    if str(limit).isdecimal() and int(limit) < submitted:
-        note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
-
-
-def _update_record(folder: Path, key: str, value: Any) -> str:
-    """Change the record, and return a warning for the user; empty if there is none.
-
-    The lead is held meanwhile, so that no head can begin.
-    """
-    from dispatcher.experiment.snapshot import from_json, to_json, to_shared
-    from dispatcher.experiment.updates import apply_update
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.maintenance.retention import gone_before_it_goes_on
-    from dispatcher.store.leadership import Leadership
-
-    record = ExperimentFolder(folder)
-    with Leadership.keep_heads_out(folder):
-        config = from_json(record.read_config(), str(record.config))
-        config = apply_update(config, key, value)
-        warning = gone_before_it_goes_on(record, config)
-        record.change_config(to_json(config), to_shared(config))
-    return warning
+        print_json({"experiment": handle.id, "key": key, "running": done.running})
+        return
+    say(f"{handle.id}: {key} is {value}{'' if done.running else ' from the next resume on'}")
+    if key in ("maxTrialNumber", "max_trial_number") and str(new).isdecimal():
+        # Such a limit ends no trial.
+        submitted = handle.status().submitted
+        if int(new) < submitted:
+            note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
 
 
 def delete(
