@@ -19,6 +19,7 @@ from dispatcher.folders.status import is_led
 if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.experiments.weights import ExperimentWeights
     from dispatcher.experiments.why import Why
     from dispatcher.queries import ExperimentReader, ExperimentSummary, TrialDetail, TrialSummary
     from dispatcher.queries.front import Objectives
@@ -141,6 +142,13 @@ class ExperimentHandle:
     def running(self) -> bool:
         """Whether a head leads it now."""
         return is_led(self.folder)
+
+    @property
+    def weights(self) -> ExperimentWeights:
+        """The weights that its trials have saved."""
+        from dispatcher.experiments.weights import ExperimentWeights
+
+        return ExperimentWeights(self.place, self.config(), maximize=self.mode == "maximize")
 
     def config(self) -> ExperimentConfig:
         """Read its settings, as they are now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -222,24 +221,17 @@ def delete(
 
     Weights below a `weightsRoot` outside of the folder stay where they are.
     """
-    from dispatcher.experiments.find import find_folder
-    from dispatcher.folders.experiment_folder import run_folder
-    from dispatcher.folders.status import is_led
+    from dispatcher.experiments import care
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    path = find_folder(experiment, folder)
-    if is_led(path):
-        raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
-    confirmed(f"Delete {path} with everything in it?", yes)
-    sockets = run_folder(path)  # read first: the experiment's folder may name it
-    try:
-        shutil.rmtree(path)
-    except OSError as error:
-        raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
-    shutil.rmtree(sockets, ignore_errors=True)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    care.refuse_running(handle.place)
+    confirmed(f"Delete {handle.folder} with everything in it?", yes)
+    care.delete(handle.place)
     if as_json:
-        print_json({"experiment": path.name, "deleted": str(path)})
+        print_json({"experiment": handle.id, "deleted": str(handle.folder)})
     else:
-        say(f"{path.name} is deleted")
+        say(f"{handle.id} is deleted")
 
 
 def verify(
@@ -255,21 +247,14 @@ def verify(
     The journal is the truth; the tables can be made again from it. Exit code 1 if they
     differ.
     """
-    from dispatcher.experiments.find import find_folder
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.store.leadership import Leadership
-    from dispatcher.store.verify import rebuild as rebuild_tables
-    from dispatcher.store.verify import verify as verify_store
+    from dispatcher.experiments import care
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     # A store that is damaged cannot be asked for its experiment's name.
-    path = find_folder(experiment, folder)
-    store = ExperimentFolder(path).journal
-    with Leadership.keep_heads_out(path):
-        if rebuild:
-            rebuild_tables(store)
-        result = verify_store(store)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    result = care.verify(handle.place, rebuild=rebuild)
     if as_json:
-        print_json({"experiment": path.name, "ok": result.ok, **_report(result)})
+        print_json({"experiment": handle.id, "ok": result.ok, **result.to_json()})
     else:
         events = formatting.count(result.events, "event")
         trials = formatting.count(result.trials, "trial")
@@ -280,14 +265,3 @@ def verify(
             say(str(difference))
     if not result.ok:
         raise typer.Exit(ExitCode.GENERAL)
-
-
-def _report(result: Any) -> dict[str, Any]:
-    return {
-        "events": result.events,
-        "trials": result.trials,
-        "damage": list(result.damage),
-        "broken_at": result.broken_at,
-        "differences": [str(difference) for difference in result.differences],
-        "mended": result.mended,
-    }
