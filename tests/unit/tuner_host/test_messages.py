@@ -69,6 +69,13 @@ def test_what_a_host_may_not_say(payload: bytes) -> None:
         m.decode_from_host(payload)
 
 
+def test_a_host_cannot_report_its_own_loss() -> None:
+    """Mutation: all that comes from the tuner's side is taken from its process as well."""
+    (frame,) = m.encode([e.TunerHostLost("gone")])
+    with pytest.raises(ProtocolError):
+        m.decode_from_host(frame)
+
+
 def test_texts_of_authors_with_lone_surrogates() -> None:
     (frame,) = m.encode([e.RequestFailed(T, e.RequestEnd.ERROR, "\ud800!"), m.Note("\udfff")])
     failed, note = m.decode_from_host(frame)
