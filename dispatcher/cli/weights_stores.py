@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from dispatcher.queries.versions import StoreRow
 
 
 def versions(
@@ -35,6 +38,10 @@ def versions(
         }
         print_json({"experiment": handle.id, "stores": listed})
         return
+    _show(chosen)
+
+
+def _show(stores: list[StoreRow]) -> None:
     columns = (
         Column("store"),
         Column("version", right=True),
@@ -52,15 +59,15 @@ def versions(
             one.digest[:12],
             one.needed,
         )
-        for each in chosen
+        for each in stores
         for one in each.versions
     ]
     if rows:
         print_table(columns, rows)
-    for each in chosen:
+    for each in stores:
         there = formatting.count(len(each.versions), "version")
         say(f"{each.name}: {there} of {each.published} published")
-    if not chosen:
+    if not stores:
         note("nothing was published to a shared store")
 
 

@@ -19,6 +19,7 @@ from dispatcher.folders.status import is_led
 if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.experiments.attempts import LocatedTrial
     from dispatcher.experiments.weights import ExperimentWeights
     from dispatcher.experiments.why import Why
     from dispatcher.queries import ExperimentReader, ExperimentSummary, TrialDetail, TrialSummary
@@ -251,6 +252,15 @@ class ExperimentHandle:
         """All about one trial. Raises ``TrialNotFound``."""
         with self.reading() as reader:
             return queries.trial(reader, number)
+
+    def attempts(self, trial: int) -> LocatedTrial:
+        """One trial with its attempts, for their files and outputs; close it at the end.
+
+        Raises ``TrialNotFound``.
+        """
+        from dispatcher.experiments.attempts import LocatedTrial
+
+        return LocatedTrial(self, trial)
 
     def leaders(self, limit: int | None, few: int = 5) -> Leaders:
         """The best trials, the best first; of several objectives the front.
