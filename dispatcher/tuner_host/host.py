@@ -381,7 +381,7 @@ class Host:
             case AskStacks(trials=trials):
                 self._report_stacks(trials)
             case _:
-                raise InternalError(f"the head said {message!r}")
+                raise InternalError(f"the head sent {message!r}")
 
     def _open(self, trial: int) -> None:
         request = Request(trial, self._say)

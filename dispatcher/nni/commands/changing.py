@@ -44,7 +44,7 @@ def stop(
             "--port",
             "-p",
             metavar="PORT",
-            help="Refused: experiments have no ports by which they could be told apart.",
+            help="Refused: experiments have no ports by which they could be distinguished.",
             show_default=False,
         ),
     ] = None,
@@ -74,7 +74,7 @@ def _meant(experiment: str | None, everything: bool) -> list[str | None]:
     from dispatcher.experiments.find import running_folders
 
     if experiment == "all":
-        raise UserError("'stop all' is abolished, in NNI as well", hint="say: stop --all")
+        raise UserError("'stop all' is abolished, in NNI as well", hint="run: stop --all")
     if everything and experiment is not None:
         raise UserError(
             f"says to stop {experiment} and to stop all", hint="keep one of the two", where="--all"
@@ -93,7 +93,8 @@ def _meant(experiment: str | None, everything: bool) -> list[str | None]:
 def top(
     experiment: Experiment = None,
     every_s: Annotated[
-        float, typer.Option("--time", "-t", metavar="SECONDS", min=0.1, help="Between two looks.")
+        float,
+        typer.Option("--time", "-t", metavar="SECONDS", min=0.1, help="Time between two updates."),
     ] = 3.0,
 ) -> None:
     """Watch an experiment live, as `bequeath top` does."""
@@ -132,11 +133,19 @@ def ls(
     experiment: Experiment = None,
     head: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Only so many, of the highest results."),
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Show only this many trials, those with the highest results.",
+        ),
     ] = None,
     tail: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="Only so many, of the lowest results."),
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Show only this many trials, those with the lowest results.",
+        ),
     ] = None,
 ) -> None:
     """List trials as JSON, in NNI's layout; `bequeath trial ls` is made for people.

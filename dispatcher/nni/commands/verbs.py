@@ -17,7 +17,7 @@ NNI: Table = {
     "update": CommandEntry(
         "nni.commands.changing:UPDATE", "Change an experiment while it runs.", _RUN
     ),
-    "view": CommandEntry("nni.commands.create:view", "How an experiment stands.", _LOOK),
+    "view": CommandEntry("nni.commands.create:view", "Show the state of an experiment.", _LOOK),
     "trial": CommandEntry("nni.commands.changing:TRIAL", "List and end trials.", _LOOK),
     "experiment": CommandEntry(
         "nni.commands.experiment:EXPERIMENT", "List, show, export and delete.", _LOOK
