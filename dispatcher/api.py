@@ -379,7 +379,7 @@ class Experiment:
             raise PassingBackendError(
                 "the head ended without winding up",
                 hint="run() goes on from the last committed state",
-                where=str(ExperimentFolder(self.folder).logs / "head.stderr"),
+                where=str(ExperimentFolder(self.folder).head_stderr),
             )
         return summary
 

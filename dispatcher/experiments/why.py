@@ -8,6 +8,7 @@ from typing import Any
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import PassingBackendError
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
 
 #: The causes that only a process outside the head can see.
@@ -31,7 +32,7 @@ def explain(folder: Path) -> tuple[str, str]:
             return snapshot["why"]["cause"], snapshot["why"]["text"]
         if not is_ours(folder):
             return FOREIGN, "the experiment is somebody else's: only its owner may ask its head"
-        where = folder / "logs" / "head.log"
+        where = ExperimentFolder(folder).head_log
         return HEAD_SILENT, (
             f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "
             f"hangs; its log is {where}"

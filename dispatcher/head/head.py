@@ -85,9 +85,7 @@ class Head:
             leadership = stack.enter_context(lead)
             config = from_json(self._folder.read_config(), str(self._folder.config))
             mask = _mask_of(config)
-            log = stack.enter_context(
-                head_log(self._folder.logs / "head.log", config.log_level, mask)
-            )
+            log = stack.enter_context(head_log(self._folder.head_log, config.log_level, mask))
             return LedExperiment(
                 self._folder, config, leadership, mask, log, self._on_notice, self._inbox
             ).run()

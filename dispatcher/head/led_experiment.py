@@ -374,7 +374,7 @@ class LedExperiment:
             f"{type(error).__name__}: {error}",
             hint="please report this with the head's log; 'bequeath resume' goes on from the "
             "last committed state",
-            where=str(self._folder.logs / "head.log"),
+            where=str(self._folder.head_log),
         )
         wrapped.__cause__ = error
         return wrapped

@@ -33,6 +33,8 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import STORE_NAME
 from dispatcher.head.beginning import begin_epoch
 from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
@@ -240,7 +242,7 @@ class _Stage:
             kill_head_at: the number of ended trials after which it is killed.
         """
         with ExitStack() as stack:
-            journal = SqliteJournal.open(self._folder / "journal.sqlite")
+            journal = SqliteJournal.open(self._folder / STORE_NAME)
             stack.callback(journal.close)
             if not self._epoch:
                 created = JournalEntry(time.time(), e.ExperimentCreated(self._settings))
@@ -280,7 +282,7 @@ class _Stage:
                 raise engine.error
             seen.rows = list(journal.rows())
             seen.keeps_state = journal.latest_snapshot() is not None
-            log = self._folder / "logs" / "tuner.log"
+            log = ExperimentFolder(self._folder).tuner_log
             seen.log = log.read_text(errors="replace") if log.exists() else ""
             return seen
 
@@ -296,7 +298,7 @@ class _Stage:
             provoke=self._plan.provoke,
         )
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
-        shown = ShownFile(self._folder / "journal.sqlite", self._folder / "shown")
+        shown = ShownFile(self._folder / STORE_NAME, self._folder / "shown")
         return _Driver(link, config, self._folder, on_note=self._notes.append, shown=shown)
 
     def _until_it_is_over(

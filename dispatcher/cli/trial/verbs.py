@@ -136,7 +136,8 @@ def show(
     trial: Trial,
     experiment: OfExperiment = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all-metrics", help=f"Not only the newest {_METRICS}.")
+        bool,
+        typer.Option("--all-metrics", help=f"Show all metrics, not only the newest {_METRICS}."),
     ] = False,
     folder: Folder = None,
     as_json: Json = False,
@@ -144,6 +145,7 @@ def show(
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
     from dispatcher import queries
     from dispatcher.experiments.find import find_one
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     located = find_one(experiment, folder, others=True)
     with queries.ExperimentReader.open(located.folder) as reader:
@@ -153,7 +155,7 @@ def show(
         return
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(located.folder / "trials" / str(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(ExperimentFolder(located.folder).trial(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))
