@@ -15,15 +15,11 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
 
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
-    from dispatcher.experiments.why import asked
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        summary = queries.experiment_summary(reader)
-    running = summary.status is queries.ExperimentStatus.RUNNING
-    snapshot = asked(located.folder) if running else None
+    handle = ExperimentHandle.find(experiment, folder)
+    summary = handle.status()
+    snapshot = handle.snapshot() if summary.status == "running" else None
     if as_json:
         print_json({"experiment": summary.to_json(), "head": snapshot})
         return

@@ -39,10 +39,10 @@ def replay(
 
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.
     """
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
     from dispatcher.tuner_tools.replay import replay_tuner
 
-    located = find_one(experiment, folder)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
 
     def before(name: str, trial: int) -> None:
         if pdb and name == "generate" and trial == until:
@@ -50,11 +50,11 @@ def replay(
 
     if pdb and until is None:
         raise typer.BadParameter("says where to break: add --until TRIAL", param_hint="'--pdb'")
-    seen = replay_tuner(located.folder, until=until, debugged=pdb, watch=before)
+    seen = replay_tuner(handle.folder, until=until, debugged=pdb, watch=before)
     if as_json:
         print_json(
             {
-                "experiment": located.id,
+                "experiment": handle.id,
                 "requests": seen.requests,
                 "results": seen.results,
                 "ends": seen.ends,

@@ -153,7 +153,8 @@ class Host:
         if shown:
             self.outbox.say(ShownWanted())
         if config.assessor is not None:
-            assessor = load.build_assessor(config.assessor, config.optimize_mode)
+            mode = config.optimize_mode
+            assessor = load.build_assessor(config.assessor, mode, calls.adapter)
             past = shown_in(Path(config.shown)) if shown else ()
             self._assessing = Assessing(assessor, self.outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))

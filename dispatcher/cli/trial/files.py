@@ -19,7 +19,7 @@ from dispatcher.terminal.safe_text import safe_text
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.attempt_files.fetching import FetchResult
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.attempts import LocatedTrial
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
 #: Files shown without ``--number``.
@@ -57,9 +57,9 @@ def files(
     be reached, the files that were fetched are shown.
     """
     from dispatcher.attempt_files import fetching
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
         with _opened(located, one) as (place, listed):
             found_files = listed
@@ -159,8 +159,8 @@ def fetch(
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.attempt_at import kept_here
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial.located_trial import LocatedTrial
     from dispatcher.experiment.sizes import parse_size
+    from dispatcher.experiments.handle import ExperimentHandle
 
     most_bytes = None
     if most is not None:
@@ -168,7 +168,7 @@ def fetch(
             most_bytes = parse_size(most)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="'--max-size'") from error
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
         ended = located.over(one.number)
         into = to.expanduser() if to is not None else kept_here(located.folder, one)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dispatcher.experiment.fields import fold_word
 
-V1_MARK = "trainingServicePlatform"
-
 _RENAMED = {
     "maxExecDuration": "maxExperimentDuration",
     "maxTrialNum": "maxTrialNumber",

@@ -159,8 +159,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 | `handle_import_data` | same, by `bequeath experiment import` |
 | `handle_add_customized_trial` | not called: trials by `bequeath trial submit` run without it |
 | `multiThread` | no difference: one message after another, so that no end overtakes its result |
-| `json_tricks` | the installed one, else its `dumps` and `loads` for plain JSON |
-| `schema`, for tuners that check their arguments as NNI's own do | the installed one, else one of ours with `Schema`, `And`, `Or`, `Use`, `Optional`, `Regex`, `Const`, `Forbidden` |
+| `json_tricks`, and `schema`, by which tuners check their arguments as NNI's own do | the installed ones: `pip install 'bequeath[nni]'` brings both, as NNI did |
 | a real `nni` in bequeath's own environment | refused: its advisors speak with its own manager only |
 """
 
