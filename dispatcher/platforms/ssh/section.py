@@ -142,8 +142,8 @@ class MachineConfig(OfferedResources, LoginConfig):
     python: Annotated[
         Text,
         Field(
-            description="Python of the machine, at least 3.9, with what trials import; `python` of a "
-            "trial command is this one, too."
+            description="Python of the machine, at least 3.9, with what trials import; `python` of "
+            "a trial command is this one, too."
         ),
     ] = "python3"
     prolog: Annotated[
