@@ -11,7 +11,7 @@ from dispatcher.cli.arguments import ExperimentFile
 from dispatcher.terminal.console import note, pass_on
 
 Target = Annotated[
-    str, typer.Option("--to", metavar="FORM", help="What to convert to; there is 'native' only.")
+    str, typer.Option("--to", metavar="FORM", help="Form to convert to; there is 'native' only.")
 ]
 Output = Annotated[
     Path | None,

@@ -115,6 +115,6 @@ SHAPES: dict[str, str] = {
     "(`ok`, `note`, `problem`), text, hint.",
     "hosts list": "`{file, hosts}`; each holds name, kind, fingerprint.",
     "hosts remove": "`{removed}`; machine → how many keys.",
-    "hosts tidy": "`{machines}`; each holds machine, left (`ID/WORKER` → bytes, age_s, used, "
-    "told), stays (`ID/WORKER` → why, empty if it may go), removed.",
+    "hosts tidy": "`{machines}`; each holds machine, left (`ID/WORKER` → `bytes`, `age_s`, `used`, "
+    "`told`), stays (`ID/WORKER` → why, empty if it may go), removed.",
 }

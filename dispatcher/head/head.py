@@ -60,7 +60,7 @@ class Head:
 
     @property
     def state(self) -> State | None:
-        """The experiment's state, to look at from any thread; None before it is led."""
+        """The state of the experiment, readable from any thread; None before it is led."""
         return self._inbox.state
 
     @property

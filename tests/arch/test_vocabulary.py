@@ -1,4 +1,4 @@
-"""The product's names and docstrings keep to the vocabulary of docs/glossary.md.
+"""The product's names, docstrings and pages keep to the vocabulary of docs/glossary.md.
 
 A newcomer who meets ``told`` as a configuration here and as a message there reads the code to
 understand its names, where names should explain the code.
@@ -7,6 +7,7 @@ understand its names, where names should explain the code.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +23,14 @@ PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
 
 #: They say that somebody spoke or looked, and not what the thing is.
 NO_NAMES = {"told", "found", "said", "words"}
+
+#: They have a plain word on a page: received, logged, on other machines, anybody who.
+NO_PROSE = re.compile(
+    r"\b(told|said|elsewhere|whoever|fingers|leash|baton|luggage)\b", re.IGNORECASE
+)
+
+#: Names of code, such as keys of ``--json``, which a page must write as they are.
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 #: Promised to others: fields of ``--json``, and what other packages implement or read.
 PROMISED = {
@@ -43,6 +52,17 @@ OF_NNI = {"AlgorithmConfig", "Experiment", "ExperimentConfig"}
 ARGUMENTS = 3
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+PAGES = sorted(
+    page.relative_to(ROOT)
+    for page in (
+        *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "contributing").glob("*.md"),
+    )
+    if page.name != "glossary.md"  # it names them
+)
 
 
 @cache
@@ -126,6 +146,34 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             text = ast.get_docstring(node)
             if text:
                 yield getattr(node, "lineno", 1), text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_pages_are_written_in_plain_words(page: Path) -> None:
+    """``docs/cli.md`` is made from the help pages, so that these are read as well."""
+    wrong = [
+        f"{page}:{number}: {word.group()}"
+        for number, line in enumerate(_prose((ROOT / page).read_text()), start=1)
+        for word in NO_PROSE.finditer(line)
+    ]
+    assert not wrong, "write what it is (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def _prose(text: str) -> list[str]:
+    """The lines of a page without the code in them."""
+    return CODE.sub(lambda code: "\n" * code.group().count("\n"), text).split("\n")
+
+
+@pytest.mark.parametrize("page", ["cli.md", "configuration.md"])
+def test_a_line_of_help_begins_with_what_the_thing_does_or_is(page: str) -> None:
+    wrong = [
+        f"{page}:{number}: {meaning}"
+        for number, line in enumerate((ROOT / "docs" / page).read_text().split("\n"), start=1)
+        if line.startswith("| ") and line.endswith(" |")
+        for meaning in [line.removesuffix(" |").rpartition(" | ")[2]]
+        if meaning.split(" ")[0].strip(",.:;") in NO_BEGINNINGS
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("room", _rooms())

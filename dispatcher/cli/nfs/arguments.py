@@ -80,7 +80,7 @@ AllowEverybody = Annotated[
 #: Of `nfs client`.
 Source = Annotated[str, typer.Argument(metavar="SERVER:/DIR", help="The share.")]
 
-MountPoint = Annotated[str, typer.Argument(metavar="DIR", help="Where to mount it.")]
+MountPoint = Annotated[str, typer.Argument(metavar="DIR", help="Folder to mount it on.")]
 
 Last = Annotated[
     str,

@@ -129,7 +129,7 @@ class MachineConfig(OfferedResources, LoginConfig):
 
     name: Annotated[
         Text | None,
-        Field(description="Its name in `top` and logs; its host if not given."),
+        Field(description="Name in `top` and logs; its host if not given."),
     ] = None
     jump: Annotated[
         JumpConfig | None,
@@ -142,8 +142,8 @@ class MachineConfig(OfferedResources, LoginConfig):
     python: Annotated[
         Text,
         Field(
-            description="Its Python, at least 3.9, with what trials import; `python` of a trial "
-            "command is this one, too."
+            description="Python of the machine, at least 3.9, with what trials import; `python` of "
+            "a trial command is this one, too."
         ),
     ] = "python3"
     prolog: Annotated[
