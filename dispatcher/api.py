@@ -345,7 +345,7 @@ class Experiment:
             raise PassingBackendError(
                 "the head ended without winding up",
                 hint="run() goes on from the last committed state",
-                where=str(self._known.place.logs / "head.stderr"),
+                where=str(self._known.place.head_stderr),
             )
         return summary
 

@@ -28,7 +28,7 @@ def best(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show the best trials with their parameters, by what the tuner was told.
+    """Show the best trials with their parameters, by the results that the tuner received.
 
     Of several objectives: the trials that no other one beats in all of them (the Pareto front).
     """

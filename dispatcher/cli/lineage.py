@@ -37,7 +37,8 @@ def lineage(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show who inherited from whom: each trial below its parent, with what it changed.
+    """Show inheritance as a tree: each trial below its parent, with the parameters that it
+    changed.
 
     ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
     """

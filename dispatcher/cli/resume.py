@@ -27,8 +27,8 @@ def resume(
 ) -> None:
     """Take up an experiment that was stopped, failed, or lost its head.
 
-    What is in the journal counts: no result is lost, none is told to the tuner twice, and
-    trials that still run are taken up again. Without EXPERIMENT the newest one is meant.
+    The journal is replayed: no result is lost, the tuner receives none of them twice, and trials
+    that still run are taken up again. Without EXPERIMENT the newest one is meant.
 
     An experiment that a head leads already is refused, unless you --take-over: that head is
     asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.

@@ -11,7 +11,7 @@ from dispatcher.terminal.console import heading, print_facts, print_json, say
 
 
 def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Show how an experiment stands: phase, trials, best, rate, time left.
+    """Show the state of an experiment: phase, trials, best, rate, time left.
 
     Without EXPERIMENT the one that runs is meant, or the newest.
     """

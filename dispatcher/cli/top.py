@@ -18,7 +18,7 @@ def top(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Watch an experiment: slots, who runs, who waits for whom, the best, rate, time left.
+    """Watch an experiment: slots, running and waiting trials, the best, rate, time left.
 
     Ctrl-C ends the view, not the experiment. `--json` prints one snapshot. Where nothing runs the
     newest experiment is shown as `status` shows it.

@@ -22,7 +22,7 @@ def replay(
             "--until",
             metavar="TRIAL",
             min=0,
-            help="Stop once this trial is proposed, having told the tuner what it knew by then.",
+            help="Stop once this trial is proposed, with the results that the tuner knew by then.",
         ),
     ] = None,
     pdb: Annotated[
@@ -33,8 +33,8 @@ def replay(
 ) -> None:
     """Run an experiment's tuner once more, in this process, without training anything.
 
-    Requests, results and ends come in the order of the journal; what the tuner proposes now and did
-    not then is shown. Nothing of the experiment is changed, and a head may be leading it. The code
+    Requests, results and ends come in the order of the journal; proposals that differ from those
+    of then are shown. Nothing of the experiment is changed, and a head may be leading it. The code
     is the one that is there now: edit it, and see what it would have done.
 
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.

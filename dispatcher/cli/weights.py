@@ -129,11 +129,12 @@ def gc(
         typer.Option(
             min=0,
             metavar="N",
-            help="Of each shared store the newest N versions, at least; 0: as the file says.",
+            help="Keep at least the newest N versions of each shared store; 0: the number in the "
+            "file.",
         ),
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be removed; remove nothing.")
     ] = False,
     yes: Yes = False,
     folder: Folder = None,
@@ -196,7 +197,7 @@ def _show(plan: GcPlan) -> None:
 def pin(
     trial: Trial,
     text: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="Why, for whoever wonders later.")
+        str, typer.Option("--note", metavar="TEXT", help="The reason, kept with the pin.")
     ] = "",
     experiment: OfExperiment = None,
     folder: Folder = None,

@@ -8,9 +8,9 @@ from dispatcher.terminal.safe_text import safe_text
 
 
 def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Say in one sentence why nothing, or not more, is running.
+    """Explain in one sentence why nothing, or not more, is running.
 
-    `--json` names the cause by a word of an enumeration as well.
+    `--json` adds the cause as a value of an enumeration.
     """
     from dispatcher.experiments.handle import ExperimentHandle
 

@@ -15,7 +15,7 @@ from dispatcher.background import TAKE_OVER
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import PassingBackendError
-from dispatcher.folders.names import LOCK_NAME
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led, leader_of
 from dispatcher.wiring.nesting import refuse_nested
@@ -41,7 +41,7 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     """
     refuse_nested()
     demand_ours(folder)
-    errors = folder / "logs" / "head.stderr"
+    errors = ExperimentFolder(folder).head_stderr
     process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))
     started = time.monotonic()
     deadline = started + START_S
@@ -125,7 +125,7 @@ def kill_experiment(folder: Path) -> list[int]:
                 ended.append(one.pid)
         except psutil.NoSuchProcess:
             continue
-    (folder / "run.json").unlink(missing_ok=True)
+    ExperimentFolder(folder).run_file.unlink(missing_ok=True)
     return ended
 
 
@@ -140,7 +140,7 @@ def _kill_leader(folder: Path) -> list[int]:
         return []
     try:
         process = psutil.Process(leader)
-        lock = str((folder / LOCK_NAME).resolve())
+        lock = str(ExperimentFolder(folder).lock.resolve())
         if lock not in [file.path for file in process.open_files()]:
             return []
         process.kill()

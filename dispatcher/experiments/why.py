@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import PassingBackendError
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
 
 #: The causes that only a process outside the head can see.
@@ -39,7 +40,7 @@ def explain(folder: Path) -> Why:
         if not is_ours(folder):
             text = "the experiment is somebody else's: only its owner may ask its head"
             return Why(FOREIGN, text)
-        where = folder / "logs" / "head.log"
+        where = ExperimentFolder(folder).head_log
         return Why(
             HEAD_SILENT,
             f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "

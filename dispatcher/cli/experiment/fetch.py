@@ -11,7 +11,7 @@ from dispatcher.terminal.safe_text import safe_text
 
 
 def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Bring here what trials on other machines have left, as the key `fetch` of the file says.
+    """Fetch the files of trials on other machines, by the rules of the key `fetch`.
 
     A running experiment does so by itself; this is for one that ended while a machine was not to
     be reached. What is here already is not fetched again.

@@ -26,10 +26,10 @@ Data = Annotated[
 def import_results(
     file: Data, experiment: Experiment = None, folder: Folder = None, as_json: Json = False
 ) -> None:
-    """Tell the tuner of a running experiment results of another one.
+    """Give the tuner of a running experiment the results of another one.
 
-    They make no trials. Each is told once, in one order with results of its own, and again to a
-    tuner that is rebuilt; a tuner that has no use for them says so in the experiment's log.
+    They create no trials. The tuner receives each of them once, in one order with its own results,
+    and again when it is rebuilt; the experiment's log names a tuner that cannot use them.
     """
     from dispatcher.control.imported import results_text
     from dispatcher.experiments.handle import ExperimentHandle, Purpose

@@ -35,9 +35,9 @@ def backup(
 ) -> None:
     """Copy an experiment into another folder, also while it runs.
 
-    The copy is an experiment of its own that `bequeath resume DIR/ID` takes up; copying it
-    again restores it elsewhere. Weights become hard links where that is possible. Keys, logs
-    and the outputs of trials stay behind.
+    The copy is an experiment of its own that `bequeath resume DIR/ID` takes up; copying it again
+    restores it in another place. Weights become hard links where that is possible. Keys, logs and
+    the outputs of trials stay behind.
 
     Without --weights a copy goes on with the weights root that the file names, so do not let
     both run.
@@ -76,8 +76,8 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     """Make an experiment's journal shorter: fold what is past into one state.
 
     A running head does so itself when enough has gathered, if its tuner keeps a state. Nothing
-    is lost that a resume needs; what `verify` can still say of the trials that were folded is
-    that they have not changed since.
+    is lost that a resume needs; of the trials that were folded, `verify` can only check that they
+    have not changed since.
     """
     from dispatcher.experiments import care
     from dispatcher.experiments.handle import ExperimentHandle, Purpose

@@ -41,7 +41,7 @@ EXPERIMENT: Table = {
         "cli.experiment.importing:import_results", "Tell the tuner results of another one."
     ),
     "fetch": CommandEntry(
-        "cli.experiment.fetch:fetch", "Bring here what trials elsewhere have left."
+        "cli.experiment.fetch:fetch", "Fetch the files of trials on other machines."
     ),
     "delete": CommandEntry(
         "cli.experiment.verbs:delete", "Delete an experiment with logs and weights."
@@ -70,14 +70,15 @@ class Format(StrEnum):
 
 def list_all(
     everywhere: Annotated[
-        bool, typer.Option("--all", help="Also those outside of BEQUEATH_HOME, if that is set.")
+        bool, typer.Option("--all", help="Include those outside of BEQUEATH_HOME, if that is set.")
     ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """List all experiments that are kept, the newest first.
 
-    Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
+    These are the ones below BEQUEATH_HOME if that is set, else those of all folders that were ever
+    used.
     """
     from dispatcher.experiments.find import all_experiments, experiments_of_others
 

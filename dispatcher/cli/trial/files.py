@@ -52,9 +52,9 @@ def files(
 ) -> None:
     """List the files that a trial has left, with their sizes.
 
-    These are what it printed (`stdout`, `stderr`), what it kept (`artefacts/`), its working
-    directory if it has one of its own (`work/`), and what it would go on from (`checkpoints/`).
-    Of a machine that is not to be reached, those that were fetched are shown.
+    These are its output (`stdout`, `stderr`), its artefacts (`artefacts/`), its working directory
+    if it has one of its own (`work/`), and its checkpoints (`checkpoints/`). If its machine cannot
+    be reached, the files that were fetched are shown.
     """
     from dispatcher.attempt_files import fetching
     from dispatcher.experiments.handle import ExperimentHandle
@@ -126,8 +126,8 @@ def fetch(
         list[str] | None,
         typer.Argument(
             metavar="PATTERN",
-            help="Which files, such as 'artefacts/*.png', work, '*'. What was printed and the "
-            "artefacts if not given.",
+            help="Files to fetch, such as 'artefacts/*.png', work, '*'. Default: its output and "
+            "its artefacts.",
             show_default=False,
         ),
     ] = None,
@@ -136,14 +136,14 @@ def fetch(
         typer.Option(
             "--to",
             metavar="DIR",
-            help="Where to; the trial's folder in the experiment if not given.",
+            help="Target folder; the trial's folder in the experiment if not given.",
             show_default=False,
         ),
     ] = None,
     most: Annotated[
         str | None,
         typer.Option(
-            "--max-size", metavar="SIZE", help="Leave what is more than this in all, such as 2gb."
+            "--max-size", metavar="SIZE", help="Fetch no more than this in all, such as 2gb."
         ),
     ] = None,
     experiment: OfExperiment = None,

@@ -28,9 +28,7 @@ _LOOK_ELSEWHERE_S = 1.0
 def log(
     trial: Trial,
     experiment: OfExperiment = None,
-    stderr: Annotated[
-        bool, typer.Option("--stderr", help="What it printed to stderr, not to stdout.")
-    ] = False,
+    stderr: Annotated[bool, typer.Option("--stderr", help="Print stderr, not stdout.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the attempt is over.")
     ] = False,

@@ -18,7 +18,7 @@ def shell(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="What to run, after --; a shell if not given.",
+            help="Command to run, after --; a shell if not given.",
             show_default=False,
         ),
     ] = None,

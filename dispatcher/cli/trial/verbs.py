@@ -136,7 +136,8 @@ def show(
     trial: Trial,
     experiment: OfExperiment = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all-metrics", help=f"Not only the newest {_METRICS}.")
+        bool,
+        typer.Option("--all-metrics", help=f"Show all metrics, not only the newest {_METRICS}."),
     ] = False,
     folder: Folder = None,
     as_json: Json = False,
@@ -151,7 +152,7 @@ def show(
         return
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(handle.folder / "trials" / str(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(handle.place.trial(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))

@@ -15,6 +15,7 @@ from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders.experiment_folder import new_id
+from dispatcher.folders.names import CONFIG_NAME
 from dispatcher.nni.rows import is_job, job, standing
 from dispatcher.nni.script.handle import ScriptHandle
 from dispatcher.nni.script.records import TrialJob, TrialMetricData, TrialResult, job_of
@@ -194,7 +195,7 @@ class Experiment:
     def get_experiment_profile(self) -> dict[str, Any]:
         """Return the experiment's id, its settings under our keys, and its folder."""
         known = self._known
-        settings = json.loads((known.folder / "experiment.json").read_text(encoding="utf-8"))
+        settings = json.loads((known.folder / CONFIG_NAME).read_text(encoding="utf-8"))
         return {"id": self.id, "params": settings, "logDir": str(known.folder)}
 
     # -- changing it while it runs --------------------------------------------------------

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.folders.experiment_folder import run_folder
+from dispatcher.folders.names import TRIALS
 from dispatcher.platforms.files.here import LocalFiles
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.local.section import LocalServiceConfig
+from trial_runtime.agent.dialects import dialect_of
 from trial_runtime.agent.runners.environment import base_environment, resolve_references
 from trial_runtime.checkpoints import folder_of
 
@@ -26,7 +28,7 @@ class FilesHere:
     def of(self, trial: int, attempt: int, *, pid: int = 0) -> LocalFiles:
         """See :meth:`WorkerFiles.of`."""
         config = self._given.config
-        above = str(self._given.folder / "trials" / str(trial) / str(attempt))
+        above = str(self._given.folder / TRIALS / str(trial) / str(attempt))
         return LocalFiles(
             Whereabouts(
                 config.experiment,
@@ -46,7 +48,7 @@ class FilesHere:
         config = replace(self._given.config, run_folder=str(run_folder(self._given.folder)))
         wanted = config.trial.environment
         resolve_environment(wanted)  # says which one leads nowhere
-        return base_environment(config) | resolve_references(wanted)
+        return base_environment(config, dialect_of(config)) | resolve_references(wanted)
 
     def close(self) -> None:
         """Do nothing: nothing is open."""

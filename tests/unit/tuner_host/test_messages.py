@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.codec import encode_batch
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.errors import ProtocolError
 from dispatcher.tuner_host import messages as m
+from tests.support.batches import encode_batch
 
 T = TrialId(3)
 UP = [
