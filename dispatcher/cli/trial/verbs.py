@@ -144,7 +144,6 @@ def show(
 ) -> None:
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
     from dispatcher.experiments.handle import ExperimentHandle
-    from dispatcher.folders.experiment_folder import ExperimentFolder
 
     handle = ExperimentHandle.find(experiment, folder)
     detail = handle.trial(trial)
@@ -153,7 +152,7 @@ def show(
         return
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(ExperimentFolder(handle.folder).trial(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(handle.place.trial(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))
