@@ -9,13 +9,13 @@ from types import FrameType
 
 import typer
 
-from dispatcher.background import kill_experiment, spawn_head
 from dispatcher.chaos import Supervisor
 from dispatcher.cli.closing import print_closing
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.experiments.processes import kill_experiment, spawn_head
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
 from dispatcher.terminal.console import note

@@ -18,13 +18,13 @@ _ALL: Table = {
     "resume": CommandEntry(
         "cli.resume:resume", "Take up a stopped, failed or killed experiment.", _RUN
     ),
-    "status": CommandEntry("cli.status:status", "How an experiment stands.", _LOOK),
+    "status": CommandEntry("cli.status:status", "Show the state of an experiment.", _LOOK),
     "top": CommandEntry("cli.top:top", "Watch an experiment live.", _LOOK),
     "why": CommandEntry(
-        "cli.why:why", "Why nothing, or not more, is running: one sentence.", _LOOK
+        "cli.why:why", "Explain in one sentence why nothing, or not more, is running.", _LOOK
     ),
-    "best": CommandEntry("cli.best:best", "The best trials and their parameters.", _LOOK),
-    "lineage": CommandEntry("cli.lineage:lineage", "Who inherited from whom, as a tree.", _LOOK),
+    "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
+    "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
     "trial": CommandEntry(
         "cli.trial.verbs:TRIAL", "List, show, follow, end and submit trials.", _PARTS
@@ -39,7 +39,7 @@ _ALL: Table = {
     ),
     "nni": CommandEntry(
         "nni.commands.verbs:NNI",
-        "The words of nnictl, for fingers that know them.",
+        "Run nnictl's commands under their own names.",
         _PARTS,
     ),
     "tuner": CommandEntry(

@@ -112,7 +112,10 @@ def dialects() -> tuple[Dialect, ...]:
 
 @lru_cache(maxsize=16)
 def _loaded(path: tuple[str, ...]) -> tuple[Dialect, ...]:
-    return tuple(_load(entries_of(GROUP)))
+    entries = entries_of(GROUP)
+    if not entries:  # as in a checkout that was installed before there were any
+        _log.warning("this installation names no dialects, not even ours: install bequeath again")
+    return tuple(_load(entries))
 
 
 def _load(entries: Iterable[EntryPoint]) -> Iterable[Dialect]:

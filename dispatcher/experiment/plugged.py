@@ -65,7 +65,7 @@ def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
         if _is_ours(each):
             continue
         if fold_word(each.name) in ours:
-            _log.warning("%s brings a platform %r, which is a word of ours", each.value, each.name)
+            _log.warning("%s brings a platform %r, which is a name of ours", each.value, each.name)
         else:
             theirs[fold_word(each.name)] = each
     return ours | theirs
@@ -137,7 +137,7 @@ def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
     section = getattr(platform, "section", None)
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
-        return Unusable(text, f"tell the authors of {by!r}")
+        return Unusable(text, f"report it to the authors of {by!r}")
     if isinstance(platform, type):  # the entry point may name the class as well
         try:
             platform = _made(platform)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dispatcher.experiment.dialects import Dialect
-from dispatcher.nni.files.detection import imports_nni, version_of
+from dispatcher.nni.files.detection import V1, imports_nni, version_of
 from dispatcher.nni.files.key_hints import nni_hint
 from dispatcher.nni.files.spaces import as_now
 
@@ -27,9 +27,10 @@ class _Nni:
         return version_of(values, folder)
 
     def translate(self, values: dict[str, Any], version: str, origin: str) -> Draft:
-        from dispatcher.nni.files import translate
+        from dispatcher.nni.files.v1 import translate_v1
+        from dispatcher.nni.files.v2 import translate_v2
 
-        return translate(values, version, origin)
+        return (translate_v1 if version == V1 else translate_v2)(values, origin)
 
     def native_text(self, draft: Draft, file: str, changed: Mapping[str, Any]) -> str:
         from dispatcher.nni.files.render import native_text

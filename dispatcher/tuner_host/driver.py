@@ -247,7 +247,7 @@ class TunerHostDriver:
         else:
             how = f"exited with code {code}"
         output = self._last_output()
-        ending = f"; its last words:\n{output}" if output else "; it said nothing"
+        ending = f"; its last lines:\n{output}" if output else "; it printed nothing"
         return f"the tuner host {how}{ending}"
 
     def _last_output(self) -> str:
@@ -293,4 +293,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:
-        return "the tuner cannot be built, and could not say why"
+        return "the tuner cannot be built, and could not report why"

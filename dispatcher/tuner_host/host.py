@@ -153,7 +153,8 @@ class Host:
         if shown:
             self.outbox.say(ShownWanted())
         if config.assessor is not None:
-            assessor = load.build_assessor(config.assessor, config.optimize_mode)
+            mode = config.optimize_mode
+            assessor = load.build_assessor(config.assessor, mode, calls.adapter)
             past = shown_in(Path(config.shown)) if shown else ()
             self._assessing = Assessing(assessor, self.outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))
@@ -380,7 +381,7 @@ class Host:
             case AskStacks(trials=trials):
                 self._report_stacks(trials)
             case _:
-                raise InternalError(f"the head said {message!r}")
+                raise InternalError(f"the head sent {message!r}")
 
     def _open(self, trial: int) -> None:
         request = Request(trial, self._say)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.tuner_host.adapter import HostServices, adapter_of
+from dispatcher.tuner_host.adapter import PLAIN, HostServices, TunerAdapter, adapter_of
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
@@ -33,12 +33,12 @@ def build(config: TunerHostConfig, services: HostServices | None = None) -> Tune
         TunerCodeError: the class is missing, or its module or constructor raised; the text
             holds the author's part of the traceback.
     """
+    adapter = adapter_of(config)
     if config.builtin:
         tuner = _construct(config.builtin, lambda: make_builtin(config.builtin, _args(config)))
     else:
-        owner = _find_class(config)
+        owner = _find_class(config, adapter)
         tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
-    adapter = adapter_of(config)
     advisor = adapter.advisor(tuner, services or HostServices())
     calls = TunerCalls(tuner if advisor is None else advisor, adapter, advisor)
     missing = calls.missing()
@@ -51,19 +51,22 @@ def build(config: TunerHostConfig, services: HostServices | None = None) -> Tune
     return calls
 
 
-def build_assessor(spec: AssessorSpec, optimize_mode: str = "") -> Any:
+def build_assessor(
+    spec: AssessorSpec, optimize_mode: str = "", adapter: TunerAdapter = PLAIN
+) -> Any:
     """Import and construct the assessor as :func:`build` does the tuner.
 
     Args:
         spec: names its class and arguments.
         optimize_mode: the experiment's, for a built-in one whose arguments name none.
+        adapter: the tuner's.
 
     Raises:
         TunerCodeError: as :func:`build`.
     """
     if spec.builtin:
         return _construct(spec.builtin, lambda: _assessor_by_name(spec, optimize_mode))
-    owner = _find_class(spec)
+    owner = _find_class(spec, adapter)
     assessor = _construct(spec.class_name, lambda: _call(owner, spec.class_args))
     if not callable(getattr(assessor, "assess_trial", None)):
         raise TunerCodeError(
@@ -102,7 +105,7 @@ def _with_defaults(
     return args
 
 
-def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
+def _find_class(config: TunerHostConfig | AssessorSpec, adapter: TunerAdapter) -> type:
     folder = Path(config.file).parent if config.file else Path(config.code_directory)
     module_name, name = _split(config.class_name)
     place = config.file or module_name
@@ -120,7 +123,8 @@ def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
     except ModuleNotFoundError as error:
         if not config.file and _is_itself_missing(error, user_folder.known_as(module_name)):
             raise _no_module(module_name, folder) from None
-        raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
+        hint = adapter.missing_hint(error.name or "")
+        raise TunerCodeError(f"importing {place} failed\n{describe(error)}", hint=hint) from None
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
         raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     return _class_in(module, name, place)

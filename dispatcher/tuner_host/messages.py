@@ -121,7 +121,7 @@ def _decode(payload: bytes, legal: set[str]) -> list[Any]:
     values = []
     for name, raw in pairs:
         if name not in legal:
-            raise ProtocolError(f"{name!r} may not be said on the tuner host's channel")
+            raise ProtocolError(f"{name!r} may not be sent on the tuner host's channel")
         values.append(_decode_own(name, raw) if name in _own else codec.decode(name, bytes(raw)))
     return values
 

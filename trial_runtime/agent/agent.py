@@ -21,6 +21,7 @@ from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, read_config
+from trial_runtime.agent.dialects import dialect_of
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.path_mapping import PathMapping
@@ -82,13 +83,20 @@ class Agent:
         self._timers = Timers()
         self._helper = Helper()
         self._memory = OutOfMemoryWatch()
+        self._mask = Mask()
+        self._mask.learn(secrets_of(config))
+        for log in (_log, logging.getLogger("bequeath.weights")):
+            log.addFilter(MaskFilter(self._mask))
+        self._paths = PathMapping(config)
         self._outbox = Outbox(config.spool_path)
         self._outbox.end_orphans()
         self._endpoint = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
         self._children = ChildWatch(self._watch)
         self._outputs = Outputs(config.trial, self._watch)
         self._guard = Guard(config.run_folder, self._children, self._timers)
-        self._base_environment = base_environment(config) | {AGENT_VARIABLE: self._guard.mark}
+        self._dialect = dialect_of(config)
+        self._base_environment = base_environment(config, self._dialect)
+        self._base_environment[AGENT_VARIABLE] = self._guard.mark
         self._remote = remote_weights(config)
         self._attempts = Attempts(
             config,
@@ -98,15 +106,10 @@ class Agent:
             helper=self._helper,
             timers=self._timers,
             memory=self._memory,
+            dialect=self._dialect,
+            clean=lambda text: self._paths.for_head(self._mask(text)),
             remote=self._remote,
         )
-        self._mask = Mask()
-        self._mask.learn(secrets_of(config))
-        self._paths = PathMapping(config)
-        self._attempts.mask = lambda text: self._paths.for_head(self._mask(text))
-        for log in (_log, logging.getLogger("bequeath.weights")):
-            log.addFilter(MaskFilter(self._mask))
-        self._warm: WarmRunner | None = None
         self._attempts.runner = self._make_runner()
         self._allocation = self._attempts.allocation = Allocation(
             config,
@@ -191,13 +194,10 @@ class Agent:
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, warm = self._attempts.messages.hear, self._warm
+        hear, runner = self._attempts.messages.hear, self._attempts.runner
         for connection, messages in self._endpoint.receive():
             hear(connection, messages)
-            if warm is not None:
-                for message in messages:
-                    if isinstance(message, (wire.Done, wire.Attach)):
-                        warm.take(connection, message)
+            runner.hear(connection, messages)
 
     def _send_messages(self) -> None:
         outbox = self._outbox
@@ -266,7 +266,7 @@ class Agent:
         try:
             self._outbox.spool()
         except OSError as error:  # a full disk: messages stay in memory, and bounded there
-            _log.error("cannot spool words for the next head: %s", error)
+            _log.error("cannot spool messages for the next head: %s", error)
 
     def _shut_down(self, why: str, grace_s: float) -> None:
         if self._leave_at is None:
@@ -299,6 +299,7 @@ class Agent:
         spec = self._config.trial
         context = RunnerContext(
             spec,
+            self._dialect,
             self._endpoint,
             self._outputs,
             self._watch,
@@ -308,13 +309,12 @@ class Agent:
             self._attempts.exited,
         )
         if spec.reuse == "inProcess" and spec.function is not None:
-            self._warm = WarmRunner(
+            return WarmRunner(
                 context,
                 self._config.run_folder,
                 f"{self._config.experiment_folder}/logs/workers.log",
                 self._config.slots,
             )
-            return self._warm
         if spec.reuse == "forked":
             if spec.command is None or script_of(spec.command) is not None:
                 return ForkedRunner(context)

@@ -16,7 +16,7 @@ LOG: Table = {
     "stdout": CommandEntry(
         "nni.commands.log:stdout", "The log of the process that leads the experiment."
     ),
-    "stderr": CommandEntry("nni.commands.log:stderr", "What that process has said at its end."),
+    "stderr": CommandEntry("nni.commands.log:stderr", "Print the last output of that process."),
     "trial": CommandEntry("nni.commands.log:trial", "What a trial has printed."),
 }
 
@@ -41,7 +41,7 @@ def stdout(
 def stderr(
     experiment: Experiment = None, tail: Tail = None, head: Head = None, path: JustPath = False
 ) -> None:
-    """Print what the head, when it runs in the background, has said at its end."""
+    """Print the last output of a head that ran in the background."""
     _show(experiment, HEAD_STDERR_NAME, tail, head, path)
 
 

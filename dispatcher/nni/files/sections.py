@@ -64,7 +64,11 @@ def add_nni_defaults(draft: Draft) -> None:
     if not values.get("trialGpuNumber"):
         draft.withdraw("gpuIndices", "no trial asks for GPUs")
     draft.add(("compatibility",), "nni", "tuner, assessor and trials import NNI's modules")
-    draft.add(("multiThread",), False, "NNI calls a tuner one call at a time unless told otherwise")
+    draft.add(
+        ("multiThread",),
+        False,
+        "NNI calls a tuner one call at a time unless the file says otherwise",
+    )
     if "trialRetries" not in values:
         draft.add(("trialRetries",), 0, "NNI never tries a failed trial again")
     if "limits" not in values:

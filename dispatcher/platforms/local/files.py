@@ -14,6 +14,7 @@ from dispatcher.platforms.files.here import LocalFiles
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.local.section import LocalServiceConfig
+from trial_runtime.agent.dialects import dialect_of
 from trial_runtime.agent.runners.environment import base_environment, resolve_references
 from trial_runtime.checkpoints import folder_of
 
@@ -47,7 +48,7 @@ class FilesHere:
         config = replace(self._given.config, run_folder=str(run_folder(self._given.folder)))
         wanted = config.trial.environment
         resolve_environment(wanted)  # says which one leads nowhere
-        return base_environment(config) | resolve_references(wanted)
+        return base_environment(config, dialect_of(config)) | resolve_references(wanted)
 
     def close(self) -> None:
         """Do nothing: nothing is open."""

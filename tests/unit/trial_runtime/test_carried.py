@@ -12,6 +12,7 @@ import pytest
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.runners.environment import base_environment
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
 from trial_runtime.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[3]
@@ -92,7 +93,7 @@ def test_a_program_finds_them_before_it_imports_ours(
     for name, value in carried.variables([str(last)], []).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", "")
-    environment = base_environment(config(tmp_path))
+    environment = base_environment(config(tmp_path), TrialDialect(config(tmp_path)))
     environment["PYTHONPATH"] += f"{os.pathsep}{own}"
     code = "import alone, sys, sitecustomize as s; print(alone.said, *sys.ran_as, s.__file__)"
     ran = subprocess.run(
@@ -114,5 +115,7 @@ def test_where_none_were_brought_no_python_imports_more(
     monkeypatch.delenv(carried.LAST, raising=False)
     monkeypatch.delenv(carried.FIRST, raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    paths = base_environment(config(tmp_path))["PYTHONPATH"].split(os.pathsep)
+    paths = base_environment(config(tmp_path), TrialDialect(config(tmp_path)))["PYTHONPATH"].split(
+        os.pathsep
+    )
     assert not [path for path in paths if Path(path, "sitecustomize.py").exists()]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from trial_runtime import wire
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.trials.endpoint import TrialEndpoint
+from trial_runtime.agent.trials.endpoint import Closed, TrialEndpoint
 from trial_runtime.local_channel import LocalChannel
 
 
@@ -34,4 +34,20 @@ def test_others_are_heard_in_a_turn_of_their_own() -> None:
         assert [type(m[0]) for m in later] == [wire.Attach, wire.Done]
         assert not door.has_put_by
         channels["alive"].close()
+        door.close()
+
+
+def test_who_is_hung_up_on_for_a_fault_is_named_once() -> None:
+    """A warm worker is ended for that: nobody would hear of the end of its function."""
+    with tempfile.TemporaryDirectory() as folder:
+        door = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
+        speaker = door.admit("own", SimpleNamespace(key=(1, 1)))  # type: ignore[arg-type]
+        channel = LocalChannel(door.address, "own", patience_s=120)
+        channel.send(wire.frame([wire.Attach(7)]))
+        channel.send(b"no frame of ours")
+        heard = [(each.speaker, type(m[0])) for each, m in [*door.receive(), *door.receive()]]
+        assert heard == [(speaker, wire.Attach), (speaker, Closed)]
+        assert speaker.connections == []
+        channel.close()
+        assert list(door.receive()) == []
         door.close()

@@ -20,9 +20,10 @@ from tests.support.workers import LOCAL
 from trial_runtime import link as links
 from trial_runtime import trial_wire as wire
 from trial_runtime.agent.attempt import Attempt
-from trial_runtime.agent.attempts.trial_messages import TrialMessages
+from trial_runtime.agent.attempts.trial_messages import DirectOffers, TrialMessages
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import TrialSpec
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.agent.trials import endpoint as doors
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.facts import StartAttempt
@@ -132,7 +133,9 @@ class Agent:
         self.attempt = Attempt(StartAttempt(LOCAL, 3, 1, "{}"), session, "")
         self.door = TrialEndpoint(folder, "w", spec, self._timers)
         self._speaker = self.door.admit(SECRET, self.attempt)
-        self._words = TrialMessages(spec, self.door, self, holds_weights=False)  # type: ignore[arg-type]
+        reports = Reports(spec, self)  # type: ignore[arg-type]
+        offers = DirectOffers(reports, self.door)
+        self._words = TrialMessages(spec, self.door, reports, offers, holds_weights=False)
 
     def add(self, word: Any, *, urgent: bool) -> None:
         """In place of the outbox."""

@@ -27,12 +27,20 @@ class Bench:
         self.offers = RemoteOffers(
             None,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
-            lambda attempt, word: self.relayed.append(word),
-            lambda attempt, answer: self.told.append(answer),
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
         )
 
     def submit(self, job: Callable[[], Any], done: Done) -> None:
         self.jobs.append(done)
+
+    def offered(self, attempt: Attempt, offer: wire.Offered) -> None:
+        """In place of the reports to the head."""
+        self.relayed.append(offer)
+
+    def tell(self, attempt: Attempt, messages: list[wire.OfferAnswered]) -> None:
+        """In place of the trials' endpoint."""
+        self.told.extend(messages)
 
 
 def test_what_is_offered_again_while_it_is_copied_is_copied_once() -> None:

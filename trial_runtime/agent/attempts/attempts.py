@@ -25,22 +25,23 @@ from trial_runtime.agent.attempts.preparing import (
     session_path,
 )
 from trial_runtime.agent.attempts.readiness import Readying
-from trial_runtime.agent.attempts.trial_messages import TrialMessages
+from trial_runtime.agent.attempts.trial_messages import DirectOffers, Offers, TrialMessages
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.agent.processes import sweep
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.resources.oom import OutOfMemoryWatch
 from trial_runtime.agent.runners.output import Outputs
 from trial_runtime.agent.runners.runner import Runner
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.facts import EndReason
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
-    from trial_runtime.agent.nni.metrics import NniMetrics
     from trial_runtime.agent.resources.allocation import Allocation
     from trial_runtime.weights.read.plain import PublishedDigest
 
@@ -64,6 +65,8 @@ class Attempts:
         helper: does work that may block.
         timers: of the agent's loop.
         memory: sees whether the kernel killed a process for lack of memory.
+        dialect: what trials expect, and how they may report beside their connection.
+        clean: takes secrets, and paths of this host, out of what is kept for good.
         remote: the weights root, if that is no folder.
     """
 
@@ -77,6 +80,8 @@ class Attempts:
         helper: Helper,
         timers: Timers,
         memory: OutOfMemoryWatch,
+        dialect: TrialDialect,
+        clean: Callable[[str], str],
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
@@ -88,24 +93,25 @@ class Attempts:
         self._memory = memory
         self._remote = remote
         self._readying = Readying(config, helper, remote)
-        self.messages = TrialMessages(
-            config.trial, endpoint, outbox, holds_weights=remote is not None
-        )
+        self._reports = Reports(config.trial, outbox)
+        self._offers: Offers = DirectOffers(self._reports, endpoint)
         if remote is not None:
             from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 
-            messages = self.messages
-            messages.offers = RemoteOffers(remote, helper, messages.reports.offered, messages.tell)
-        self._nni_metrics: NniMetrics | None = None
-        if config.trial.nni:
-            from trial_runtime.agent.nni.metrics import NniMetrics
-
-            self._nni_metrics = NniMetrics(config.trial, self.messages.reports, timers)
+            self._offers = RemoteOffers(remote, helper, self._reports, endpoint)
+        self.messages = TrialMessages(
+            config.trial,
+            endpoint,
+            self._reports,
+            self._offers,
+            holds_weights=remote is not None,
+        )
+        self._overheard = dialect.overheard(self._reports, timers)
         self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self.runner: Runner  # set by the agent: runners call back into this
         self.allocation: Allocation  # as well
-        self.mask: Callable[[str], str] = str  # takes secrets out of what is kept for good
+        self._clean = clean
 
     # -- orders ----------------------------------------------------------------------------
 
@@ -143,7 +149,7 @@ class Attempts:
         """Pass on to an attempt the head's answer to its offer to a shared store."""
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
-            self.messages.answer(attempt, order.answer)
+            self._offers.answer(attempt, order.answer)
 
     def stop_all(self, reason: EndReason, grace_s: float) -> None:
         """End all attempts."""
@@ -188,8 +194,7 @@ class Attempts:
         self._outbox.add(
             facts.AttemptStarted(attempt.trial, attempt.number, attempt.pid), urgent=False
         )
-        if self._nni_metrics is not None:
-            self._nni_metrics.follow(attempt)
+        self._overheard.follow(attempt)
         timeout_s = self._config.trial.timeout_s
         if timeout_s is not None:
             grace_s = self._config.trial.stop_grace_s
@@ -213,8 +218,7 @@ class Attempts:
             # The messages it had sent are with the kernel, however it died.
             for connection, messages in self._endpoint.last_messages(attempt):
                 self.messages.hear(connection, messages)
-        if self._nni_metrics is not None:
-            self._nni_metrics.last(attempt)
+        self._overheard.last(attempt)
         self._finish(attempt)
 
     # -- inside --------------------------------------------------------------------------------
@@ -353,11 +357,10 @@ class Attempts:
         self.runner.forget(attempt)
         self.allocation.release(attempt)
         self._live.pop(attempt.key, None)
-        if self.messages.offers is not None:
-            self.messages.offers.forget(attempt)
+        self._offers.forget(attempt)
         if (remote := self._remote) is not None:
             self._helper.submit(lambda: remote.discard(attempt.key), lambda _gone, _error: None)
-        self.messages.reports.last(attempt)
+        self._reports.last(attempt)
         self._ended[attempt.key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
@@ -368,7 +371,7 @@ class Attempts:
                 ending.reason,
                 outcome.code,
                 outcome.signal,
-                self.mask("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
+                self._clean("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
                 round(outcome.cpu_s, 6),
                 round(wall_s, 6),
                 None
@@ -391,7 +394,7 @@ class Attempts:
         self._ended[(order.trial, order.attempt)] = None
         self._outbox.add(
             facts.AttemptEnded(
-                order.trial, order.attempt, EndReason.START_FAILED, text=self.mask(text)[-8192:]
+                order.trial, order.attempt, EndReason.START_FAILED, text=self._clean(text)[-8192:]
             ),
             urgent=True,
         )

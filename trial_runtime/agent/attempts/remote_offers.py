@@ -8,13 +8,14 @@ agent copies the newest one into the view.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Optional
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Phase
 from trial_runtime.agent.base.helper import Helper
+from trial_runtime.agent.link.reports import Reports
 from trial_runtime.agent.remote_weights import RemoteWeights
+from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
 from trial_runtime.weights.remote.faults import RemoteUnavailable
@@ -31,21 +32,21 @@ class RemoteOffers:
     Args:
         remote: the weights root.
         helper: does the copying.
-        relay: passes an offer on to the head.
-        tell: passes an answer on to the attempt.
+        reports: passes an offer on to the head.
+        endpoint: passes an answer on to the attempt.
     """
 
     def __init__(
         self,
         remote: RemoteWeights,
         helper: Helper,
-        relay: Callable[[Attempt, wire.Offered], None],
-        tell: Callable[[Attempt, wire.OfferAnswered], None],
+        reports: Reports,
+        endpoint: TrialEndpoint,
     ) -> None:
         self._remote = remote
         self._helper = helper
-        self._relay = relay
-        self._tell = tell
+        self._reports = reports
+        self._endpoint = endpoint
         # By attempt and digest: what is being copied, and what is there.
         self._under_way: set[tuple[tuple[int, int], str]] = set()
         self._there: dict[tuple[tuple[int, int], str], wire.Offered] = {}
@@ -54,7 +55,7 @@ class RemoteOffers:
         """Copy the version, then relay the offer. A trial repeats it until it is answered."""
         mark = (attempt.key, offer.digest)
         if mark in self._there:
-            self._relay(attempt, offer)
+            self._reports.offered(attempt, offer)
             return
         of_it = sum(key == attempt.key for key, _digest in self._under_way)
         if mark in self._under_way or of_it >= MOST_AT_ONCE:
@@ -68,7 +69,7 @@ class RemoteOffers:
                 return
             if error is None:
                 self._there[mark] = offer
-                self._relay(attempt, offer)
+                self._reports.offered(attempt, offer)
                 return
             _log.warning("a version of %r by %r was not stored: %s", offer.store, attempt, error)
             if isinstance(error, WeightsError) and not isinstance(error, RemoteUnavailable):
@@ -95,13 +96,16 @@ class RemoteOffers:
                 self._there.pop(mark, None)
                 self._tell(attempt, answer)
             else:  # the trial asks again, is answered again, and this is tried again
-                _log.warning("%r cannot be told of a version: %s", attempt, error)
+                _log.warning("%r cannot be notified of a version: %s", attempt, error)
 
         def bring() -> None:
             self._remote.pull_version(attempt.key, newest.path, newest.digest)
             self._remote.drop_version(attempt.key, offered.path)
 
         self._helper.submit(bring, done)
+
+    def _tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        self._endpoint.tell(attempt, [answer])  # to all its processes: any may have offered
 
     def forget(self, attempt: Attempt) -> None:
         """Drop the offers of an attempt that is over."""

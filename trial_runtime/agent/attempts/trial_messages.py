@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.reports import Reports
-from trial_runtime.agent.trials.endpoint import Connection, TrialEndpoint
-
-if TYPE_CHECKING:
-    from trial_runtime.agent.attempts.remote_offers import RemoteOffers
+from trial_runtime.agent.trials.endpoint import Closed, Connection, Heard, TrialEndpoint
 
 _log = logging.getLogger("bequeath.agent")
+
+
+class Offers(Protocol):
+    """The way of offers to shared stores to the head, and of its answers back."""
+
+    def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
+        """Pass an offer on. A trial repeats it until it is answered."""
+        ...
+
+    def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        """Pass an answer on to an attempt, once it can read the version that the answer names."""
+        ...
+
+    def forget(self, attempt: Attempt) -> None:
+        """Drop the offers of an attempt that is over."""
+        ...
+
+
+class DirectOffers:
+    """Offers on a weights root that is a folder: versions lie where each reader finds them."""
+
+    def __init__(self, reports: Reports, endpoint: TrialEndpoint) -> None:
+        self._reports = reports
+        self._endpoint = endpoint
+
+    def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
+        """See :class:`Offers`."""
+        self._reports.offered(attempt, offer)
+
+    def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
+        """See :class:`Offers`."""
+        self._endpoint.tell(attempt, [answer])
+
+    def forget(self, attempt: Attempt) -> None:
+        """See :class:`Offers`."""
 
 
 class TrialMessages:
@@ -24,38 +56,45 @@ class TrialMessages:
     Args:
         spec: the caps on messages.
         endpoint: of the trials.
-        outbox: for the head.
+        reports: takes what is for the head.
+        offers: takes offers to shared stores.
         holds_weights: do not report weights before they are where a child finds them.
     """
 
     def __init__(
-        self, spec: TrialSpec, endpoint: TrialEndpoint, outbox: Outbox, *, holds_weights: bool
+        self,
+        spec: TrialSpec,
+        endpoint: TrialEndpoint,
+        reports: Reports,
+        offers: Offers,
+        *,
+        holds_weights: bool,
     ) -> None:
         self._spec = spec
         self._endpoint = endpoint
-        self.reports = Reports(spec, outbox)
+        self._reports = reports
+        self._offers = offers
         self._holds_weights = holds_weights
-        self.offers: RemoteOffers | None = None  # set where weights lie on no folder
 
-    def hear(self, connection: Connection, messages: list[wire.FromTrial]) -> None:
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
         """Number the messages of an attempt and pass them on."""
         attempt = connection.speaker.attempt
-        if attempt is None:
+        if attempt is None or type(messages[0]) is Closed:
             return
         at_once = False
         for message in messages:
             kind = type(message)
             if kind is wire.Metric:
-                if not self.reports.metric(attempt, message.value):  # type: ignore[union-attr]
+                if not self._reports.metric(attempt, message.value):  # type: ignore[union-attr]
                     self._refuse(connection, attempt)
             elif isinstance(message, wire.Final):
                 at_once = True
-                if not self.reports.final(attempt, message.value):
+                if not self._reports.final(attempt, message.value):
                     self._refuse(connection, attempt)
             elif isinstance(message, wire.PublishedMessage):
                 attempt.published, at_once = message, True
                 if not self._holds_weights:
-                    self.reports.published(attempt, message)
+                    self._reports.published(attempt, message)
             elif isinstance(message, wire.Offered):
                 at_once = True
                 self._offer(connection, attempt, message)
@@ -70,25 +109,10 @@ class TrialMessages:
         self._endpoint.receipt(connection, now=at_once)
 
     def _offer(self, connection: Connection, attempt: Attempt, offer: wire.Offered) -> None:
-        if not self.reports.has_room(attempt):
+        if not self._reports.has_room(attempt):
             self._refuse(connection, attempt)
             return
-        if self.offers is not None:
-            self.offers.offer(attempt, offer)
-        else:
-            self.reports.offered(attempt, offer)
-
-    def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Pass an answer on to an attempt, once it can read the version that the answer names."""
-        if self.offers is not None:
-            self.offers.answer(attempt, answer)
-        else:
-            self.tell(attempt, answer)
-
-    def tell(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """Send the answer to an offer to all processes of an attempt: any may have offered."""
-        for connection in self._endpoint.connections_of(attempt):
-            self._endpoint.send(connection, [answer])
+        self._offers.offer(attempt, offer)
 
     def _refuse(self, connection: Connection, attempt: Attempt) -> None:
         self._endpoint.refusals.count("metric count")

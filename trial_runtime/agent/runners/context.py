@@ -10,6 +10,7 @@ from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.processes.children import ChildWatch
 from trial_runtime.agent.runners.output import Outputs
 from trial_runtime.agent.runners.runner import OnExit, OnStart
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 
 
@@ -21,6 +22,7 @@ class RunnerContext:
     """
 
     spec: TrialSpec
+    dialect: TrialDialect
     endpoint: TrialEndpoint
     outputs: Outputs
     watch: Watch

@@ -8,6 +8,7 @@ import sys
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.resources.devices.variables import THREAD_VARIABLES
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
 from trial_runtime.nesting import mark_inside
 
 _AGENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -33,7 +34,7 @@ def expose_package(run_folder: str) -> str:
     return folder
 
 
-def base_environment(config: AgentConfig) -> dict[str, str]:
+def base_environment(config: AgentConfig, dialect: TrialDialect) -> dict[str, str]:
     """The variables that all trials share: ours, then the file's, references not resolved."""
     environment = dict(os.environ)
     folder = expose_package(config.run_folder)
@@ -43,12 +44,8 @@ def base_environment(config: AgentConfig) -> dict[str, str]:
         environment.update(dict.fromkeys(THREAD_VARIABLES, str(spec.cpus_per_trial)))
     plain = {k: v for k, v in spec.environment.items() if not is_reference(v)}
     environment.update({k: v.removeprefix("literal:") for k, v in plain.items()})
-    ours = [folder]
-    if spec.nni:
-        from trial_runtime.agent.nni import trial
-
-        environment.update(trial.shared_variables(config))
-        ours.append(trial.module_path())
+    environment.update(dialect.shared_variables())
+    ours = [folder, *dialect.module_folders()]
     if carried.are_there():
         ours.append(_EVERY_PYTHON)
     environment["PYTHONPATH"] = os.pathsep.join(part for part in (paths, *ours) if part)

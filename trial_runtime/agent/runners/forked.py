@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,7 +18,7 @@ from trial_runtime.agent.processes.children import exit_of, python_command, spaw
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners import zygote
 from trial_runtime.agent.runners.context import RunnerContext
-from trial_runtime.agent.trials.endpoint import Speaker
+from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
 from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
 from trial_runtime.wire import StopAsked
 
@@ -53,10 +54,7 @@ class ForkedRunner:
 
     def launch(self, attempt: Attempt) -> None:
         channel = self._channel or self._start_server()
-        if self._context.spec.nni:
-            from trial_runtime.agent.nni import trial
-
-            trial.furnish_session(attempt)
+        self._context.dialect.furnish_session(attempt)
         write_session(attempt.session_path, attempt.session)
         if self._waiting or not self._ask_for(attempt, channel):
             self._waiting[attempt.key] = attempt
@@ -92,6 +90,9 @@ class ForkedRunner:
             except (CannotStart, OSError) as error:
                 self._context.on_exit(attempt, Exit(code=1, text=str(error)))
             self._waiting.pop(key, None)
+
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Do nothing: the exit of a process says all."""
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)

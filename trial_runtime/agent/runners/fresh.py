@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit
 from trial_runtime.agent.processes.children import python_command, spawn
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners.context import RunnerContext
 from trial_runtime.agent.runners.workplace import make_checkpoints, make_workplace
-from trial_runtime.agent.trials.endpoint import Speaker
+from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
 from trial_runtime.session_file import (
     CHECKPOINTS_VARIABLE,
     SESSION_VARIABLE,
@@ -70,7 +71,8 @@ class FreshRunner:
         environment = self._context.environment()
         environment[SESSION_VARIABLE] = path
         environment.update(attempt.share.variables)
-        wants_checkpoints = self._context.spec.command is not None and not self._context.spec.nni
+        by_variable = self._context.dialect.names_checkpoints
+        wants_checkpoints = self._context.spec.command is not None and by_variable
         if attempt.session.checkpoints is not None and wants_checkpoints:
             # A program that does not ask us for it cannot ask us to make it either.
             if not attempt.has_room:  # else it was made beside the loop
@@ -78,10 +80,7 @@ class FreshRunner:
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
         ends = self._context.outputs.open(attempt)
         try:
-            if self._context.spec.nni:
-                from trial_runtime.agent.nni import trial
-
-                trial.furnish(attempt, environment)
+            self._context.dialect.furnish(attempt, environment)
             process = spawn(
                 [*_joining(attempt.share.cgroup), *self._command],
                 folder=self._folder_of(attempt),
@@ -113,6 +112,9 @@ class FreshRunner:
         except OSError as error:
             text = f"cannot make the working directory {own}: {error.strerror}"
             raise CannotStart(text) from error
+
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Do nothing: the exit of a process says all."""
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
         speaker = self._speakers.get(attempt.key)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from trial_runtime.agent.attempt import Attempt, Exit
+from trial_runtime.agent.trials.endpoint import Connection, Heard
 
 #: Called in the agent's loop when the process (or function) of an attempt is over.
 OnExit = Callable[[Attempt, Exit], None]
@@ -24,6 +25,10 @@ class Runner(Protocol):
 
     def launch(self, attempt: Attempt) -> None:
         """Begin an attempt; callbacks report its start and its exit. Raises CannotStart."""
+        ...
+
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Take note of what a process of this runner has sent; metrics are others' business."""
         ...
 
     def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import signal
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,7 +18,7 @@ from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners.context import RunnerContext
 from trial_runtime.agent.runners.output import STREAMS
 from trial_runtime.agent.runners.worker import WORKER_VARIABLE, WorkerFile
-from trial_runtime.agent.trials.endpoint import Connection, Speaker
+from trial_runtime.agent.trials.endpoint import Closed, Connection, Heard, Speaker
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import create_private
 from trial_runtime.session_file import remove_session
@@ -67,17 +68,13 @@ class WarmRunner:
         self._workers: dict[Speaker, _Worker] = {}
         self._of_attempt: dict[tuple[int, int], _Worker] = {}
         self._started = 0
-        context.endpoint.on_closed = self._unheard
         # Output of workers while no trial runs: imports that warn, threads that go on.
         self._strays = LogFile(
             strays_path, max_bytes=context.spec.max_log_bytes, max_files=context.spec.max_log_files
         )
 
     def launch(self, attempt: Attempt) -> None:
-        if self._context.spec.nni:
-            from trial_runtime.agent.nni import trial
-
-            trial.furnish_session(attempt)
+        self._context.dialect.furnish_session(attempt)
         variables = attempt.share.variables
         worker = self._idle_with(variables) or self._start_worker(variables)
         worker.attempt = worker.speaker.attempt = attempt
@@ -88,19 +85,27 @@ class WarmRunner:
         if worker.connection is not None:
             self._push(worker, worker.connection)
 
-    def take(self, connection: Connection, message: wire.Attach | wire.Done) -> None:
-        """Handle a worker's own message: it has started, or its function is over."""
-        worker = self._workers.get(connection.speaker)
-        if worker is None:
-            return
-        if type(message) is wire.Attach:
-            if worker.connection is None and message.pid == worker.pid:
-                worker.connection = connection
-                remove_session(self._file_path(worker.number))  # read, and secret
-                if worker.attempt is not None:
-                    self._push(worker, connection)
-            return
-        assert type(message) is wire.Done
+    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
+        """Handle a worker's own messages: it has started, or its function is over."""
+        for message in messages:
+            worker = self._workers.get(connection.speaker)
+            if worker is None:
+                return
+            if isinstance(message, wire.Done):
+                self._take_end(worker, message)
+            elif isinstance(message, wire.Attach):
+                self._meet(worker, connection, message)
+            elif isinstance(message, Closed) and worker.connection is connection:
+                kill_group(worker.pid)  # it could never report the end of a function
+
+    def _meet(self, worker: _Worker, connection: Connection, message: wire.Attach) -> None:
+        if worker.connection is None and message.pid == worker.pid:
+            worker.connection = connection
+            remove_session(self._file_path(worker.number))  # read, and secret
+            if worker.attempt is not None:
+                self._push(worker, connection)
+
+    def _take_end(self, worker: _Worker, message: wire.Done) -> None:
         attempt = worker.attempt
         if attempt is None or attempt.key != tuple(message.attempt):
             return
@@ -252,12 +257,6 @@ class WarmRunner:
     def _retire(self, worker: _Worker) -> None:
         if worker.connection is not None:
             self._context.endpoint.send(worker.connection, [wire.Leave()])
-
-    def _unheard(self, connection: Connection) -> None:
-        """Kill a worker whose connection is closed: it could never report the end of a function."""
-        worker = self._workers.get(connection.speaker)
-        if worker is not None and worker.connection is connection:
-            kill_group(worker.pid)
 
     def _died(self, worker: _Worker, outcome: Exit) -> None:
         self._pump(worker)

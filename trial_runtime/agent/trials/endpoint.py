@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Union
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
@@ -92,6 +93,14 @@ class Connection:
         return attempt is None or attempt.key != self.claims
 
 
+class Closed:
+    """In place of messages: the connection was closed for a fault of its process."""
+
+
+#: What comes of a connection.
+Heard = Union[wire.FromTrial, Closed]
+
+
 class TrialEndpoint:
     """The socket of the agent, and the speakers that may use it. Owned by the agent's loop.
 
@@ -112,10 +121,8 @@ class TrialEndpoint:
         self._any_metric = spec.nni
         self._rate = float(spec.max_message_rate)
         self._timers = timers
-        #: Called with each connection that is closed for a fault.
-        self.on_closed: Callable[[Connection], None] | None = None
         self._speakers: dict[bytes, Speaker] = {}
-        self._put_by: list[tuple[Connection, list[wire.FromTrial]]] = []
+        self._put_by: list[tuple[Connection, Sequence[Heard]]] = []
 
     @property
     def has_put_by(self) -> bool:
@@ -139,14 +146,17 @@ class TrialEndpoint:
             connection.peer.close()
         speaker.connections.clear()
 
-    def receive(self) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
-        """A bounded part of the messages that have arrived, each connection's in order."""
+    def receive(self) -> Iterator[tuple[Connection, Sequence[Heard]]]:
+        """A bounded part of the messages that have arrived, each connection's in order.
+
+        The last of a connection that is closed for a fault is :class:`Closed`, alone.
+        """
         put_by, self._put_by = self._put_by, []
         yield from put_by
         for peer, frame in self._listener.receive():
             yield from self._take(peer, frame)
 
-    def last_messages(self, attempt: Attempt) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
+    def last_messages(self, attempt: Attempt) -> Iterator[tuple[Connection, Sequence[Heard]]]:
         """All unread messages of an attempt whose process is gone."""
         others = []
         for connection, messages in self.receive():  # it may have been waiting to be accepted
@@ -160,14 +170,16 @@ class TrialEndpoint:
                 for peer, frame in self._listener.drain(connection.peer):
                     yield from self._take(peer, frame)
 
-    def connections_of(self, attempt: Attempt) -> list[Connection]:
-        """The connections to the processes of an attempt."""
-        speakers = [one for one in self._speakers.values() if one.attempt is attempt]
-        return [one for speaker in speakers for one in speaker.connections if not one.stale]
+    def tell(self, attempt: Attempt, messages: Sequence[wire.ToTrial]) -> None:
+        """Send messages to all processes of an attempt."""
+        for speaker in [one for one in self._speakers.values() if one.attempt is attempt]:
+            for connection in speaker.connections:
+                if not connection.stale:
+                    self.send(connection, messages)
 
     def _take(
         self, peer: Peer, frame: bytes | FrameTooLong | None
-    ) -> Iterator[tuple[Connection, list[wire.FromTrial]]]:
+    ) -> Iterator[tuple[Connection, Sequence[Heard]]]:
         connection: Connection | None = peer.owner
         if connection is None:
             if isinstance(frame, bytes):
@@ -177,18 +189,11 @@ class TrialEndpoint:
         elif frame is None:
             self._forget(connection)
         elif isinstance(frame, FrameTooLong):
-            self._close(connection, "oversize", str(frame))
+            yield self._close(connection, "oversize", str(frame))
         elif connection.stale:
-            self._close(connection, "superseded", OVER)
+            yield self._close(connection, "superseded", OVER)
         else:
-            messages = self._understood(connection, frame)
-            if messages is None:
-                return
-            if isinstance(messages[0], wire.Attach) and not connection.claim(messages[0].attempt):
-                self._close(connection, "superseded", OVER)
-                return
-            connection.count += len(messages)
-            yield connection, messages
+            yield self._understood(connection, frame)
 
     def _greet(self, peer: Peer, secret: bytes) -> None:
         # A lookup by hash tells nobody how much of a guess was right.
@@ -204,13 +209,18 @@ class TrialEndpoint:
         if connection in connection.speaker.connections:
             connection.speaker.connections.remove(connection)
 
-    def _understood(self, connection: Connection, payload: bytes) -> list[wire.FromTrial] | None:
-        """The messages of a frame; None, and the connection closed, if it is refused."""
+    def _understood(
+        self, connection: Connection, payload: bytes
+    ) -> tuple[Connection, Sequence[Heard]]:
+        """The messages of a frame; the connection is closed if it is refused."""
         try:
-            return self._checked(connection.speaker.allowance, payload)
+            messages = self._checked(connection.speaker.allowance, payload)
         except _Unacceptable as error:
-            self._close(connection, error.reason, str(error))
-            return None
+            return self._close(connection, error.reason, str(error))
+        if isinstance(messages[0], wire.Attach) and not connection.claim(messages[0].attempt):
+            return self._close(connection, "superseded", OVER)
+        connection.count += len(messages)
+        return connection, messages
 
     def _checked(self, allowance: Allowance, payload: bytes) -> list[wire.FromTrial]:
         size = len(payload)
@@ -231,20 +241,21 @@ class TrialEndpoint:
                     raise _Unacceptable("metric", fault)
         return messages
 
-    def _close(self, connection: Connection, reason: str, text: str) -> None:
+    def _close(
+        self, connection: Connection, reason: str, text: str
+    ) -> tuple[Connection, Sequence[Heard]]:
         """Close this connection, and send it the reason."""
         self._refuse(connection, reason, text)
         self.send(connection, [wire.Refused(text)])
         connection.peer.close()
         self._forget(connection)
-        if self.on_closed is not None:
-            self.on_closed(connection)
+        return connection, [Closed()]
 
     def _refuse(self, connection: Connection | None, reason: str, text: str) -> None:
         if self.refusals.count(reason):
             who = _name(connection) if connection is not None else "somebody"
             _log.warning(
-                "refused what %s said (%s, %d so far)%s",
+                "refused a message of %s (%s, %d so far)%s",
                 who,
                 reason,
                 self.refusals.counts.get(reason, 0),

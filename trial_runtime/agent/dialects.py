@@ -1,0 +1,15 @@
+"""The dialect of an experiment's trials, picked by the agent's configuration."""
+
+from __future__ import annotations
+
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.runners.trial_dialect import TrialDialect
+
+
+def dialect_of(config: AgentConfig) -> TrialDialect:
+    """The dialect of the trials that an agent runs."""
+    if config.trial.nni:
+        from trial_runtime.agent.nni.trial import NniDialect
+
+        return NniDialect(config)
+    return TrialDialect(config)

@@ -1,0 +1,79 @@
+"""The dialect of trials: what their code expects around it, beyond a session of ours.
+
+A dialect of another product derives from :class:`TrialDialect`. Runners know no other by name:
+:mod:`trial_runtime.agent.dialects` picks one for an experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Protocol
+
+from trial_runtime.agent.attempt import Attempt
+from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.config import AgentConfig
+
+if TYPE_CHECKING:
+    from trial_runtime.agent.link.reports import Reports
+
+
+class Overheard(Protocol):
+    """The reports of trials that come by another way than their connection to the agent."""
+
+    def follow(self, attempt: Attempt) -> None:
+        """Begin with an attempt, whose process has just started."""
+        ...
+
+    def last(self, attempt: Attempt) -> None:
+        """Take the rest of an attempt whose process is gone."""
+        ...
+
+
+class NothingOverheard:
+    """No such reports: all of them come through the agent's socket."""
+
+    def follow(self, attempt: Attempt) -> None:
+        """Do nothing."""
+
+    def last(self, attempt: Attempt) -> None:
+        """Do nothing."""
+
+
+class TrialDialect:
+    """Our own dialect: a session says all, so there is nothing to add.
+
+    Args:
+        config: of the agent.
+    """
+
+    #: Whether a command finds the folder of its checkpoints in a variable.
+    names_checkpoints = True
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._config = config
+
+    def shared_variables(self) -> dict[str, str]:
+        """The variables that all trials of the experiment have in common."""
+        return {}
+
+    def module_folders(self) -> tuple[str, ...]:
+        """Folders of modules that trials can import, after those on their own path."""
+        return ()
+
+    def furnish(self, attempt: Attempt, environment: MutableMapping[str, str]) -> None:
+        """Lay an attempt's files down, and set the variables of its process.
+
+        Raises:
+            CannotStart: the attempt's folder cannot be written to.
+        """
+
+    def furnish_session(self, attempt: Attempt) -> None:
+        """The same for a process that is there before its trial: its session brings the variables.
+
+        Raises:
+            CannotStart: the attempt's folder cannot be written to.
+        """
+
+    def overheard(self, reports: Reports, timers: Timers) -> Overheard:
+        """The reports that trials leave elsewhere, to be passed on to ``reports``."""
+        return NothingOverheard()
