@@ -10,22 +10,13 @@ prints these three and exits with the base's ``exit_code``; a traceback is shown
 
 from __future__ import annotations
 
+from trial_runtime.errors import SentenceError
 
-class BequeathError(Exception):
+
+class BequeathError(SentenceError):
     """Base of everything bequeath raises on purpose."""
 
     exit_code: int = 1
-
-    def __init__(self, message: str, *, hint: str = "", where: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.where = where
-
-    def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        advice = f"\n  {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{advice}"
 
 
 class UserError(BequeathError):

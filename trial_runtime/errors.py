@@ -7,8 +7,8 @@ Every error carries a sentence (its text), ``hint`` (what to do about it) and ``
 from __future__ import annotations
 
 
-class TrialRuntimeError(Exception):
-    """Base of everything the trial runtime raises on purpose.
+class SentenceError(Exception):
+    """An error for a person to read: the base of all that bequeath's packages raise on purpose.
 
     Args:
         message: a sentence.
@@ -26,6 +26,10 @@ class TrialRuntimeError(Exception):
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.hint}" if self.hint else ""
         return f"{place}{self.message}{advice}"
+
+
+class TrialRuntimeError(SentenceError):
+    """Base of everything the trial runtime raises on purpose."""
 
 
 class WeightsError(TrialRuntimeError):

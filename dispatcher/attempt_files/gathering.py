@@ -26,6 +26,7 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries import ExperimentReader
 from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.watermark import Watermark
+from trial_runtime.retry import growing_pause
 
 #: Seconds between looks at the store, and until the record of what was fetched is written again.
 EVERY_S = 2.0
@@ -42,7 +43,7 @@ _log = logging.getLogger("bequeath.files")
 
 def _pause_s(failures: int) -> float:
     """Seconds until the next try after so many failures in a row."""
-    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10))
+    return growing_pause(failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
 
 def _of_the_machine(error: BequeathError) -> bool:

@@ -15,7 +15,7 @@ from dispatcher.errors import BackendError, BequeathError, PassingBackendError
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.agents.visit import AgentEnded, HeadGone, Visit
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 
 #: Silence of an agent after which its process is looked at, and seconds between two looks.
 DOUBT_S = 3.0

@@ -23,7 +23,7 @@ from dispatcher.platforms.allocations.incarnation import (
     read_incarnation,
     write_incarnation,
 )
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 
 #: What was ordered may be missing from the scheduler's list for so long (seconds): lists lag.
 UNSEEN_S = 60.0

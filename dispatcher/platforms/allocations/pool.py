@@ -20,7 +20,7 @@ from dispatcher.platforms.allocations.allocation import (
 from dispatcher.platforms.allocations.decide import decide
 from dispatcher.platforms.allocations.held import CANCEL_AGAIN_S
 from dispatcher.platforms.allocations.process import AllocationProcess, Load, always_enough
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 
 #: Pauses after a question that the scheduler did not answer (seconds). Where somebody has to change
 #: something first, asking often helps nobody.

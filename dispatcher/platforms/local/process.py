@@ -24,7 +24,7 @@ from trial_runtime.agent.processes.record import (
     write_private,
 )
 from trial_runtime.agent.processes.sweep import kill_sessions_below
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0

@@ -35,6 +35,7 @@ from dispatcher.platforms.services.protocol import ServiceBackend
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.refusals import Refusals
+from trial_runtime.retry import growing_pause
 
 #: Seconds between two looks of the thread at its backend.
 LOOK_S = 0.25
@@ -233,8 +234,9 @@ class ThreadedBackend:
     def perform(self, action: WorkerAction) -> None:
         """Queue an action for the thread."""
         if isinstance(action, LaunchWorker) and self._incarnation is None and self._leads():
-            pause_s = FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 10) if self._failures else 0.0
-            pause_s = min(LONGEST_PAUSE_S, pause_s)
+            pause_s = 0.0
+            if self._failures:
+                pause_s = growing_pause(self._failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)
             self._incarnation = _Incarnation(
                 self._worker, self._make, pause_s, self._clock, self._trial
             )

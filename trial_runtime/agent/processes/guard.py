@@ -13,7 +13,7 @@ from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.processes import warden
 from trial_runtime.agent.processes.children import ChildWatch
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 from trial_runtime.session_file import AGENT_VARIABLE
 
 #: A warden that was killed is followed by another one after the first of these pauses, which

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 
 #: A server that is away for a minute only delays.

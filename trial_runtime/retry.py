@@ -1,4 +1,7 @@
-"""Growing pauses between tries: the one rule for everything that is retried here."""
+"""Growing pauses between tries: one rule for connections, visits, machines and files of others.
+
+The core's own pauses are arithmetic of its state, and a share's follow the table of its errors.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trial_runtime.pauses import growing_pause
+from trial_runtime.retry import growing_pause
 
 
 @pytest.mark.parametrize(
