@@ -48,11 +48,12 @@ test: $(VENV)/.dev  ## the whole test suite, folder by folder; its last line say
 test-quick: lint  ## for the daily round, minutes: lint, unit tests, simulation, one real run
 	$(BIN)/python tests/run.py --quick
 
-lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts
+lint: $(VENV)/.dev  ## ruff, mypy --strict, import contracts, dead code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
 bench: $(VENV)/.dev  ## the benchmarks, with peers in environments of their own
 	$(BIN)/python -m benchmarks $(BENCH)

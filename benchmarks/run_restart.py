@@ -119,9 +119,8 @@ def main() -> None:
 
         def watch() -> None:
             while not ready:
-                engine = head._engine
-                if engine is not None:
-                    state = engine.state
+                state = head.state
+                if state is not None:
                     worker = state.workers.get(WorkerId("local"))
                     alive = worker is not None and worker.alive
                     if state.host_ready and alive:

@@ -6,37 +6,23 @@ when a notebook's kernel is restarted, and nothing it does can stop the notebook
 
 from __future__ import annotations
 
-import contextlib
-import math
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
-
 from dispatcher import queries
-from dispatcher.background import kill_experiment, start_in_background
-from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
-from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiments import known_folders
-from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.status import is_led
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.notebook.code import NotebookCode
 from dispatcher.notebook.plotting import PlotFile, PlotKind, draw
-from dispatcher.wiring.submitted import looked_up
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
 
 __all__ = ["Experiment", "PlotFile"]
-
-#: Seconds between looks at which head leads, while one runs and while there seems to be none.
-_LOOK_EVERY_S = 1.0
-_BETWEEN_HEADS_S = 0.05
 
 
 class Experiment:
@@ -78,8 +64,8 @@ class Experiment:
         {'x': 0.2987}
 
     Methods may be called from any thread, one at a time. Those that look need no running head;
-    they raise ``UserError`` before the experiment was started. Those that change something while
-    it runs raise ``PassingBackendError`` if it does not.
+    they raise ``UserError`` before the experiment was started. ``stop``, ``submit`` and
+    ``stop_trial`` raise ``PassingBackendError`` if it does not run.
     """
 
     def __init__(
@@ -91,7 +77,7 @@ class Experiment:
         tuner_args: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        self._folder: Path | None = None
+        self._handle: ExperimentHandle | None = None
         self._code = NotebookCode()
         given = {"trial": trial, "tuner": tuner, "tuner_args": tuner_args, **settings}
         if isinstance(config, ExperimentConfig | str | Path):
@@ -124,12 +110,9 @@ class Experiment:
             ExperimentNotFound: there is none.
             UserError: there are several.
         """
-        from dispatcher.experiments.find import find_one
-
-        folder = find_one(str(experiment), None, others=True).folder
-        record = ExperimentFolder(folder)
-        opened = cls(from_json(record.read_config(), str(record.config)))
-        opened._folder = folder
+        handle = ExperimentHandle.find(str(experiment))
+        opened = cls(handle.config())
+        opened._handle = handle
         return opened
 
     # -- running it -----------------------------------------------------------------------
@@ -137,11 +120,15 @@ class Experiment:
     @property
     def folder(self) -> Path:
         """The experiment's folder. Raises ``UserError`` before it was started."""
-        if self._folder is None:
+        return self._known.folder
+
+    @property
+    def _known(self) -> ExperimentHandle:
+        if self._handle is None:
             raise UserError(
                 "the experiment has not been started", hint="call run() or start() first"
             )
-        return self._folder
+        return self._handle
 
     @property
     def id(self) -> str:
@@ -151,7 +138,7 @@ class Experiment:
     @property
     def running(self) -> bool:
         """Whether a head leads it now."""
-        return self._folder is not None and is_led(self._folder)
+        return self._handle is not None and self._handle.running
 
     def start(self, *, take_over: bool = False) -> Experiment:
         """Start it in the background, or take it up again where it stopped; returns itself.
@@ -166,10 +153,11 @@ class Experiment:
             ExperimentBusy: it runs already, or somebody else is just taking over.
             BequeathError: the head ended before it answered; its own message.
         """
-        if self._folder is None:
-            self._folder, self.config = self._code.create(self.config)
-            known_folders.remember(self._folder.parent)
-        start_in_background(self._folder, take_over=take_over)
+        if self._handle is None:
+            folder, self.config = self._code.create(self.config)
+            known_folders.remember(folder.parent)
+            self._handle = ExperimentHandle(folder)
+        self._handle.start(take_over=take_over)
         return self
 
     def run(self, *, quiet: bool = False) -> ExperimentSummary:
@@ -215,19 +203,7 @@ class Experiment:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Block until no head leads it any more; false if the time was over before."""
-        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
-        while self.running:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return False
-            run = RunFile.read(self.folder)
-            if run is not None and psutil.pid_exists(run.pid):
-                # In slices, since another head may take over from one that never ends.
-                with contextlib.suppress(psutil.Error):
-                    psutil.Process(run.pid).wait(timeout=min(left_s, _LOOK_EVERY_S))
-            else:  # it has ended, or another one has just begun
-                time.sleep(_BETWEEN_HEADS_S)
-        return True
+        return self._handle is None or self._handle.wait(timeout_s)
 
     def stop(self, *, now: bool = True, wait: bool = True) -> None:
         """Stop it, so that :meth:`start` or :meth:`run` can go on with it.
@@ -239,26 +215,23 @@ class Experiment:
         Raises:
             PassingBackendError: it does not run.
         """
-        self._ask("stop", kind="now" if now else "drain", reason="stopped from Python")
+        self._known.stop(now=now, reason="stopped from Python")
         if wait:
             self.wait()
 
     def kill(self) -> None:
         """End all its processes at once (SIGKILL); it can be started again."""
-        kill_experiment(self.folder)
+        self._known.kill()
 
     # -- looking at it --------------------------------------------------------------------
 
     def status(self) -> ExperimentSummary:
         """How it stands: status, counts, the best, rate, time left."""
-        with queries.ExperimentReader.open(self.folder) as reader:
-            return queries.experiment_summary(reader)
+        return self._known.status()
 
     def why(self) -> str:
         """The reason why nothing, or not more, is running, in one sentence."""
-        from dispatcher.experiments.why import explain
-
-        return explain(self.folder)[1]
+        return self._known.why().text
 
     def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
         """The trials, in the order of their numbers.
@@ -267,13 +240,11 @@ class Experiment:
             wanted: which; a :class:`dispatcher.queries.TrialFilter`, such as
                 ``TrialFilter(live=True)``. All if not given.
         """
-        with queries.ExperimentReader.open(self.folder) as reader:
-            return queries.list_trials(reader, wanted or queries.TrialFilter())
+        return self._known.trials(wanted)
 
     def trial(self, number: int) -> TrialDetail:
         """All about one trial. Raises ``TrialNotFound``."""
-        with queries.ExperimentReader.open(self.folder) as reader:
-            return queries.trial(reader, number)
+        return self._known.trial(number)
 
     def best(self) -> TrialSummary | None:
         """The best trial by ``optimize_mode``; None while there is no result."""
@@ -282,13 +253,13 @@ class Experiment:
 
     def leaders(self, many: int = 5) -> list[TrialSummary]:
         """The best trials, the best first."""
-        with queries.ExperimentReader.open(self.folder) as reader:
+        with self._known.reading() as reader:
             return queries.best(reader, many)
 
     def front(self) -> list[TrialSummary]:
         """The trials that no other one beats in all of several objectives (the Pareto front), by
         the first objective; empty with one."""
-        with queries.ExperimentReader.open(self.folder) as reader:
+        with self._known.reading() as reader:
             return queries.front(reader)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -298,12 +269,12 @@ class Experiment:
         ``parameters.<name>``, what a final result holds beside ``default`` under
         ``metrics.<name>``.
         """
-        with queries.ExperimentReader.open(self.folder) as reader:
+        with self._known.reading() as reader:
             return queries.export_rows(reader)
 
     def lineage(self) -> Lineage:
         """The inheritance tree, as records; :meth:`lineage_text` shows it as text."""
-        with queries.ExperimentReader.open(self.folder) as reader:
+        with self._known.reading() as reader:
             return queries.lineage(reader)
 
     def lineage_text(self) -> str:
@@ -335,7 +306,7 @@ class Experiment:
             UserError: they are no JSON, or their paths are taken or lead nowhere.
             PassingBackendError: the experiment does not run.
         """
-        return int(self._ask("submit", parameters=looked_up(self.folder, parameters))["trial"])
+        return self._known.submit(parameters)
 
     def stop_trial(self, number: int) -> None:
         """End one trial; it counts as failed and is not retried.
@@ -346,10 +317,10 @@ class Experiment:
             UserError: there is no such trial.
             PassingBackendError: the experiment does not run.
         """
-        self._ask("stop_trial", trial=number)
+        list(self._known.stop_trials([number]))
 
     def update(self, key: str, value: Any) -> None:
-        """Change a limit or the search space of the running experiment.
+        """Change a limit or the search space: at once if it runs, for its next start if not.
 
         Args:
             key: ``trial_concurrency``, ``max_trial_number``, ``max_experiment_duration``,
@@ -358,13 +329,8 @@ class Experiment:
 
         Raises:
             UserError: another key, or a value that the file could not have either.
-            PassingBackendError: the experiment does not run.
         """
-        self._ask("update", key=key, value=value)
-
-    def _ask(self, verb: str, **arguments: Any) -> Any:
-        with HeadClient(self.folder) as client:
-            return client.ask(verb, **arguments)
+        self._known.update(key, value)
 
     def _outcome(self) -> ExperimentSummary:
         summary = self.status()
@@ -379,12 +345,12 @@ class Experiment:
             raise PassingBackendError(
                 "the head ended without winding up",
                 hint="run() goes on from the last committed state",
-                where=str(ExperimentFolder(self.folder).logs / "head.stderr"),
+                where=str(self._known.place.head_stderr),
             )
         return summary
 
     def __repr__(self) -> str:
-        if self._folder is None:
+        if self._handle is None:
             return f"<Experiment {self.config.experiment_name!r}, not started>"
         summary = self.status()
         best = f", best {summary.best.value:.6g}" if summary.best is not None else ""

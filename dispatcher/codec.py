@@ -46,20 +46,3 @@ def decode(name: str, payload: bytes) -> Any:
         return decoder.decode(payload)
     except UNREADABLE as error:
         raise ProtocolError(f"malformed {name}: {error}") from error
-
-
-def encode_batch(values: list[object]) -> bytes:
-    """Several values as one message: a list of [name, fields]."""
-    return _encoder.encode([(type(v).__name__, v) for v in values])
-
-
-_batch_decoder = msgspec.msgpack.Decoder(list[tuple[str, msgspec.Raw]])
-
-
-def decode_batch(payload: bytes) -> list[Any]:
-    """The inverse of :func:`encode_batch`; raises ``ProtocolError`` as :func:`decode` does."""
-    try:
-        pairs = _batch_decoder.decode(payload)
-    except UNREADABLE as error:
-        raise ProtocolError(f"malformed message: {error}") from error
-    return [decode(name, bytes(raw)) for name, raw in pairs]

@@ -1,4 +1,4 @@
-"""The Protocols at which the rooms meet; :mod:`dispatcher.head.head` joins them.
+"""The Protocols at which the rooms meet; :mod:`dispatcher.head.led_experiment` joins them.
 
 All methods are called by the engine's one thread, which must never wait: what cannot be
 done at once is queued by the port, or reported as an event later.

@@ -7,6 +7,7 @@ processes, are in :mod:`tuners.testing`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dispatcher.tuner_tools.check import CheckReport, Fault, check_tuner
@@ -23,7 +24,7 @@ def rehearse(
     tuner: type | str,
     *,
     class_args: Mapping[str, Any] | None = None,
-    search_space: Mapping[str, Any] | None = None,
+    search_space: Mapping[str, Any] | Path | None = None,
     trials: int = 96,
     seed: int = 0,
     deadline_s: float = 60.0,
@@ -37,7 +38,8 @@ def rehearse(
         tuner: its class, at the top of a module; or ``MODULE:CLASS``, ``FILE.py:CLASS``, or the
             name of a built-in one.
         class_args: arguments of its constructor.
-        search_space: as an experiment file writes it; numbers and choices of every type if None.
+        search_space: as an experiment file writes it, or a file of it; None: numbers and choices
+            of every type.
         trials: how many there are.
         seed: draws the fate of each trial.
         deadline_s: seconds that each of the two runs may take.
@@ -61,7 +63,7 @@ def assert_sound(
     tuner: type | str,
     *,
     class_args: Mapping[str, Any] | None = None,
-    search_space: Mapping[str, Any] | None = None,
+    search_space: Mapping[str, Any] | Path | None = None,
     trials: int = 96,
     seed: int = 0,
     deadline_s: float = 60.0,
@@ -73,7 +75,7 @@ def assert_sound(
     Args:
         tuner: as of :func:`rehearse`, and so are all others.
         class_args: arguments of its constructor.
-        search_space: as an experiment file writes it.
+        search_space: as an experiment file writes it, or a file of it.
         trials: how many there are.
         seed: draws the fate of each trial.
         deadline_s: seconds that each of the two runs may take.

@@ -169,16 +169,16 @@ _VERSIONS = ("4", "4.0", "4.1", "4.2")
 
 #: What each option is for, by its name; ``bequeath nfs client`` prints those that it uses.
 WHY: dict[str, str] = {
-    "vers": "4.2 has server-side copy and sparse files, and needs one port; said so that no "
-    "older one is agreed on silently",
+    "vers": "4.2 has server-side copy and sparse files, and needs one port; written down so that "
+    "no older one is agreed on silently",
     "proto": "TCP, also where something in between would prefer otherwise",
     "hard": "while the server is away programs wait; 'soft' would hand them errors, and half "
     "a file",
     "sec": "how users are known to the server; 'sys' believes their numbers, 'krb5p' proves "
     "and encrypts",
     "nosuid": "no program on the share runs as somebody else than who starts it",
-    "nodev": "no file on the share is a door to a device of this machine",
-    "noexec": "no program on the share can be started (trial code must lie elsewhere)",
+    "nodev": "no file on the share gives access to a device of this machine",
+    "noexec": "no program on the share can be started (trial code must lie on another file system)",
     "noatime": "reading does not write",
     "nconnect": "several connections, so that one big file does not hold up all others; the "
     "first mount from a server decides for all of them",

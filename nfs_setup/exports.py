@@ -59,11 +59,11 @@ def client(text: str, *, wildcards: bool = False, everybody: bool = False) -> Cl
             raise RequestRefused("is no pattern of host names", where=where)
         if not wildcards:
             raise RequestRefused(
-                "is a pattern; whoever controls the reverse DNS of an address can match it",
+                "is a pattern; anybody who controls the reverse DNS of an address can match it",
                 where=where,
-                hint="name the hosts or their network, or say --allow-wildcards",
+                hint="name the hosts or their network, or add --allow-wildcards",
             )
-        return Client(text, warning=f"{text} trusts whoever controls reverse DNS")
+        return Client(text, warning=f"{text} trusts anybody who controls reverse DNS")
     if not is_host_name(text):
         raise RequestRefused(
             "is neither a host name nor an address nor a network",
@@ -78,7 +78,7 @@ def _everybody(text: str, where: str, allowed: bool) -> Client:
         raise RequestRefused(
             f"means {_EVERYBODY}",
             where=where,
-            hint="name the hosts or their network (10.0.0.0/24), or say --allow-everybody",
+            hint="name the hosts or their network (10.0.0.0/24), or add --allow-everybody",
         )
     return Client(text, warning=f"{text} lets in {_EVERYBODY}; a firewall is all that is left")
 

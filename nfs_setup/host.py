@@ -35,7 +35,7 @@ class Ran:
     def message(self) -> str:
         """The last line of its output that is not empty, errors first: for the text of an error."""
         lines = (self.err.strip() or self.out.strip()).splitlines()
-        return lines[-1].strip() if lines else f"it ended with {self.code} and said nothing"
+        return lines[-1].strip() if lines else f"it ended with {self.code} and printed nothing"
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ def _options(host: Host, request: ServerRequest, path: str, report: Report) -> e
     sec = exports.flavours(request.sec)
     if "sys" in sec:
         report.note(
-            "sec=sys believes the user numbers that clients send: whoever is root on a client, or "
-            "takes its address, can read and forge files here; see docs/nfs-admin.md"
+            "sec=sys believes the user numbers that clients send: root of a client, or somebody "
+            "with its address, can read and forge files here; see docs/nfs-admin.md"
         )
     return exports.Options(
         read_only=request.read_only,
@@ -144,10 +144,10 @@ def _judge_reach(mount: Mount | None, request: ServerRequest, path: str, report:
     reach = f"the file system of {mount.point} ({mount.device}) holds more than {path}"
     if not request.shares_its_file_system:
         raise MachineRefuses(
-            f"is no file system of its own: {reach}, and whoever is root on a client can read and "
+            f"is no file system of its own: {reach}, and root of a client can read and "
             "change all of it, by handles of files that it makes up",
             where=f"folder {path!r}",
-            hint="mount a disk or a volume of its own there; or say --shares-its-file-system, "
+            hint="mount a disk or a volume of its own there; or add --shares-its-file-system, "
             "where root of each client may see everything on it",
         )
     report.note(f"{reach}: root of a client may reach all of it", "warning")
@@ -166,7 +166,7 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
         raise RequestRefused(
             "is not there, and nobody is named to own it",
             where=f"folder {path!r}",
-            hint="say --owner USER: the user that trials run as; root is nobody over NFS",
+            hint="add --owner USER: the user that trials run as; root is nobody over NFS",
         )
     mode = request.mode or (_MODE if there is None else f"{there.mode & MODE_BITS:o}")
     if not mode.isdigit() or set(mode) - set("01234567") or int(mode, 8) > 0o7777:

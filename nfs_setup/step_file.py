@@ -124,7 +124,7 @@ def undo_file(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
             raise MachineRefuses(
                 "was changed by somebody since we wrote it",
                 where=path,
-                hint="save that change elsewhere and remove the file, then undo again",
+                hint="save that change in another file and remove this one, then undo again",
             )
     # The file is back. A reload that stumbles does so over files of others, as it did before.
     try:

@@ -62,7 +62,7 @@ class MountShare(KnownBefore):
             raise _failed(ran, self)
         there = mount_at(host, self.point)
         if there is None or not there.is_nfs:
-            raise MachineRefuses("mount said yes and nothing is mounted", where=self.point)
+            raise MachineRefuses("mount succeeded and nothing is mounted", where=self.point)
 
 
 def refuse_other(there: Mount, source: str, options: tuple[str, ...]) -> None:

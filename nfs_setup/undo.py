@@ -99,7 +99,7 @@ def _refuse_used(host: Host, chosen: list[Run], request: UndoRequest) -> None:
     if clients:
         raise MachineRefuses(
             f"clients use this server: {', '.join(clients)}",
-            hint="undo them first; or say --while-clients-use-it, and their programs get errors",
+            hint="undo them first; or add --while-clients-use-it, and their programs get errors",
         )
 
 

@@ -171,7 +171,7 @@ def decode_fact(raw: msgspec.Raw | bytes) -> AttemptFact:
     try:
         row = _fact.decode(raw)
     except UNREADABLE as error:
-        raise WireError(f"malformed word: {brief(error)}") from error
+        raise WireError(f"malformed message: {brief(error)}") from error
     fact: AttemptFact = _READERS[type(row)](row)
     return fact
 

@@ -31,8 +31,8 @@ def open_regular(path: str, flags: int, mode: int = 0o644, *, dir_fd: Optional[i
     return descriptor
 
 
-def create_private(path: str) -> int:
-    """A descriptor of a new file that only its owner can read, in place of what was there.
+def create_private(path: str, mode: int = 0o600) -> int:
+    """A descriptor of a new file in place of what was there; ``mode``: who may use it.
 
     Raises:
         OSError: it cannot be made, or somebody makes one of that name meanwhile.
@@ -42,4 +42,4 @@ def create_private(path: str) -> int:
     except FileNotFoundError:
         pass
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags, mode)

@@ -22,7 +22,7 @@ MOST_CACHED = 4096
 Amount = Annotated[float, Meta(ge=0, le=1e12)]
 
 
-class DeviceTold(msgspec.Struct, frozen=True, array_like=True):
+class DeviceMessage(msgspec.Struct, frozen=True, array_like=True):
     """One GPU, or one MIG device of the GPU ``parent``.
 
     ``trouble``: the reason why no new trial may use it; empty if one may.
@@ -36,13 +36,13 @@ class DeviceTold(msgspec.Struct, frozen=True, array_like=True):
     trouble: Name = ""
 
 
-class OfferTold(msgspec.Struct, frozen=True, array_like=True):
+class OfferMessage(msgspec.Struct, frozen=True, array_like=True):
     """The resources of a host for trials beside slots.
 
     None: not counted there. ``cached``: digests of weights that lie on its disk.
     """
 
-    devices: Annotated[tuple[DeviceTold, ...], Meta(max_length=MOST_DEVICES)] = ()
+    devices: Annotated[tuple[DeviceMessage, ...], Meta(max_length=MOST_DEVICES)] = ()
     cpus: Optional[Amount] = None
     memory_bytes: Optional[Count] = None
     custom: Annotated[tuple[tuple[Name, Amount], ...], Meta(max_length=MOST_CUSTOM)] = ()

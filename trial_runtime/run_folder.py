@@ -8,6 +8,8 @@ import tempfile
 from hashlib import blake2s
 from pathlib import Path
 
+from trial_runtime import durable_file
+
 
 class NotOurs(PermissionError):
     """Raised when the folder's place is taken by somebody else's folder, or by no folder."""
@@ -45,12 +47,8 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
         if not experiment.is_dir():
             raise
     made = tempfile.mkdtemp(prefix="bequeath-", dir=base)
-    draft = experiment / f".{RECORD}.{os.getpid()}"
-    draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(draft, flags, 0o600), "wb") as file:
-        file.write(os.fsencode(f"{made}\0{experiment.resolve()}"))
-    draft.replace(experiment / RECORD)
+    content = os.fsencode(f"{made}\0{experiment.resolve()}")
+    durable_file.replace(experiment / RECORD, content, durable=False)
     noted = _noted(experiment)  # another process of ours may just have noted its own
     if noted is None or noted == Path(made):
         return Path(made)

@@ -16,9 +16,9 @@ from trial_runtime.fact_wire import ORDER_LAYOUTS, array_of, order_of
 from trial_runtime.facts import AttemptOrder, StartAttempt, StopAttempt
 from trial_runtime.resource_wire import (
     AttemptSample,
+    DeviceMessage,
     DeviceSample,
-    DeviceTold,
-    OfferTold,
+    OfferMessage,
     Samples,
 )
 from trial_runtime.session_file import PinnedVersion
@@ -63,8 +63,8 @@ __all__ = [
     "AgentHello",
     "Attach",
     "AttemptSample",
+    "DeviceMessage",
     "DeviceSample",
-    "DeviceTold",
     "Done",
     "Fenced",
     "Final",
@@ -76,7 +76,7 @@ __all__ = [
     "Leave",
     "Metric",
     "OfferAnswered",
-    "OfferTold",
+    "OfferMessage",
     "Offered",
     "Offers",
     "Ping",
@@ -156,7 +156,7 @@ class AgentHello(Message, frozen=True, tag="H"):
     first: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)]
     orders: Count = 0
     trouble: Text = ""
-    offer: Optional[OfferTold] = None
+    offer: Optional[OfferMessage] = None
     hopeless: bool = False
     share: Text = ""
     hands_in: bool = False
@@ -168,7 +168,7 @@ class Offers(Message, frozen=True, tag="O"):
     """The agent's offer for trials has changed. ``life`` as in its hello."""
 
     life: Name
-    offer: OfferTold
+    offer: OfferMessage
 
 
 class Heartbeat(Message, frozen=True, tag="B"):

@@ -110,7 +110,7 @@ class BOHBTuner(HyperbandTuner):
         with self.lock:
             left_out = sum(not self._import(row["parameter"], row["value"]) for row in data)
         return (
-            f"{left_out} of {len(data)} imported results say no {self.budget_key!r}, are no "
+            f"{left_out} of {len(data)} imported results have no {self.budget_key!r}, are no "
             "numbers, or lie outside of the search space: the model does not see them"
             if left_out
             else None

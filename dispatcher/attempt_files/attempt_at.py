@@ -34,4 +34,4 @@ class AttemptAt:
 def kept_here(folder: ExperimentFolder, attempt: AttemptAt) -> Path:
     """Return the folder of an attempt in the experiment's: written by trials of this machine, and
     filled with files that are fetched from others."""
-    return folder.path / "trials" / str(attempt.trial) / str(attempt.number)
+    return folder.attempt(attempt.trial, attempt.number)

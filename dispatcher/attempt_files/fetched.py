@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from trial_runtime import durable_file
 
 #: Its name; no file of an attempt may be called so.
 NAME = ".fetched.json"
@@ -46,10 +47,5 @@ class Fetched:
 
     def write(self, folder: Path) -> None:
         """Replace the record, all at once. Raises ``OSError``."""
-        draft = folder / f"{NAME}.{os.getpid()}"
-        try:
-            draft.write_text(json.dumps(asdict(self)))
-            draft.replace(folder / NAME)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        text = json.dumps(asdict(self))
+        durable_file.replace(folder / NAME, text.encode(), mode=None, durable=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from trial_runtime import durable_file
 
 _MOST_BYTES = 64 << 20
 
@@ -51,14 +52,8 @@ class Gathered:
 
     def write(self, folder: Path, worker: str) -> None:
         """Replace the record, all at once. Raises ``OSError``."""
-        path = path_of(folder, worker)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        try:
-            draft.write_text(json.dumps({**asdict(self), "done": sorted(self.done)}))
-            draft.replace(path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        text = json.dumps({**asdict(self), "done": sorted(self.done)})
+        durable_file.replace(path_of(folder, worker), text.encode(), mode=None, durable=False)
 
 
 def path_of(folder: Path, worker: str) -> Path:

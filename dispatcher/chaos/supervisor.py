@@ -14,6 +14,7 @@ from typing import Final
 
 from dispatcher.chaos.schedule import Act, Deed, Kind, schedule
 from dispatcher.chaos.victims import Victim, find
+from dispatcher.folders.experiment_folder import ExperimentFolder
 
 #: At most so many seconds between looks at the head's process.
 LOOK_S: Final = 0.25
@@ -58,7 +59,7 @@ class Supervisor:
         self._over_at_last_kill = -1
         self._signal = 0  # that was passed on to the head: no act follows it
         self._head: subprocess.Popen[bytes] | None = None
-        self._log = folder / "logs" / "chaos.log"
+        self._log = ExperimentFolder(folder).chaos_log
 
     def run(self) -> int:
         """Run heads until one ends by itself; return its exit code. Blocks."""

@@ -19,8 +19,8 @@ def _complete_experiment(incomplete: str) -> list[str]:
 
 
 _EXPERIMENT_HELP = (
-    "Id, the beginning of one, a name or a folder. Not needed when one experiment runs; "
-    "otherwise the newest is meant where nothing is changed."
+    "Id, the beginning of one, a name or a folder. Default: the one that runs; commands that "
+    "change nothing take the newest if none runs."
 )
 
 Experiment = Annotated[

@@ -28,24 +28,21 @@ def best(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show the best trials with their parameters, by what the tuner was told.
+    """Show the best trials with their parameters, by the results that the tuner received.
 
     Of several objectives: the trials that no other one beats in all of them (the Pareto front).
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.terminal.leaderboard import print_front, print_leaders
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        objectives = queries.objectives(reader)
-        leaders = queries.front(reader)[:many] if objectives else queries.best(reader, many or _FEW)
+    handle = ExperimentHandle.find(experiment, folder)
+    leaders, objectives = handle.leaders(many, few=_FEW)
     if as_json:
-        document = {"experiment": located.id, "mode": located.mode, "objectives": objectives}
+        document = {"experiment": handle.id, "mode": handle.mode, "objectives": objectives}
         print_json({**document, "trials": [one.to_json() for one in leaders]})
     elif leaders and objectives:
         print_front(leaders, list(objectives))
     elif leaders:
         print_leaders(leaders)
     else:
-        note(f"no trial of {located.id} has a result yet")
+        note(f"no trial of {handle.id} has a result yet")

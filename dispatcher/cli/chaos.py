@@ -9,13 +9,14 @@ from types import FrameType
 
 import typer
 
-from dispatcher.background import kill_experiment, spawn_head
 from dispatcher.chaos import Supervisor
 from dispatcher.cli.closing import print_closing
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.experiments.processes import kill_experiment, spawn_head
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
 from dispatcher.terminal.console import note
 
@@ -39,7 +40,7 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
         typer.Exit: unless the experiment is completed.
         PassingBackendError: the head ended early, and not by a fault of ours; with its stderr.
     """
-    errors = folder / "logs" / "head.stderr"
+    errors = ExperimentFolder(folder).head_stderr
     supervisor = Supervisor(
         folder,
         seed,
@@ -54,7 +55,7 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     began = time.monotonic()
-    note(f"chaos of seed {seed}: what was done to whom is in {folder / 'logs' / 'chaos.log'}")
+    note(f"chaos of seed {seed}: what was done to whom is in {ExperimentFolder(folder).chaos_log}")
     try:
         code = supervisor.run()
     finally:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from dispatcher.cli.lazy_group import CommandEntry, Table
 
 _RUN, _LOOK, _PARTS, _SETUP = "Run", "Look", "Parts", "Set up"
 
-ROOT: Table = {
+_ALL: Table = {
     "run": CommandEntry("cli.run:run", "Run an experiment file and show how it goes.", _RUN),
     "create": CommandEntry("cli.create:create", "Start an experiment in the background.", _RUN),
     "stop": CommandEntry("cli.stop:stop", "Stop an experiment; it can be resumed.", _RUN),
@@ -16,13 +18,13 @@ ROOT: Table = {
     "resume": CommandEntry(
         "cli.resume:resume", "Take up a stopped, failed or killed experiment.", _RUN
     ),
-    "status": CommandEntry("cli.status:status", "How an experiment stands.", _LOOK),
+    "status": CommandEntry("cli.status:status", "Show the state of an experiment.", _LOOK),
     "top": CommandEntry("cli.top:top", "Watch an experiment live.", _LOOK),
     "why": CommandEntry(
-        "cli.why:why", "Why nothing, or not more, is running: one sentence.", _LOOK
+        "cli.why:why", "Explain in one sentence why nothing, or not more, is running.", _LOOK
     ),
-    "best": CommandEntry("cli.best:best", "The best trials and their parameters.", _LOOK),
-    "lineage": CommandEntry("cli.lineage:lineage", "Who inherited from whom, as a tree.", _LOOK),
+    "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
+    "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
     "trial": CommandEntry(
         "cli.trial.verbs:TRIAL", "List, show, follow, end and submit trials.", _PARTS
@@ -37,7 +39,7 @@ ROOT: Table = {
     ),
     "nni": CommandEntry(
         "nni.commands.verbs:NNI",
-        "The words of nnictl, for fingers that know them.",
+        "Run nnictl's commands under their own names.",
         _PARTS,
     ),
     "tuner": CommandEntry(
@@ -70,3 +72,12 @@ ROOT: Table = {
         "cli.completion:completion", "Print a shell's completion script.", _SETUP
     ),
 }
+
+
+def _is_there(entry: CommandEntry) -> bool:
+    """Whether a command's room is: some can be left out of an installation."""
+    room = entry.home.partition(".")[0]
+    return room == "cli" or find_spec(f"dispatcher.{room}") is not None
+
+
+ROOT: Table = {name: entry for name, entry in _ALL.items() if _is_there(entry)}

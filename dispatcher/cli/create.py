@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dispatcher.cli.arguments import ExperimentFile, Json
-from dispatcher.cli.run import Changes, Name, configured, make_folder
+from dispatcher.cli.run import Changes, Name, configured
 from dispatcher.terminal.console import note, print_json, say
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def create(
 
 def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
     """Make an experiment's folder, start a head for it in the background, and print its id."""
-    from dispatcher.background import start_in_background
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    folder = make_folder(config)
-    pid = start_in_background(folder)
+    handle = ExperimentHandle.create(config)
+    pid = handle.start()
     if as_json:
-        print_json({"experiment": folder.name, "folder": str(folder), "pid": pid})
+        print_json({"experiment": handle.id, "folder": str(handle.folder), "pid": pid})
         return
-    say(folder.name)
-    note(f"runs in {folder}; watch it with: bequeath top {folder.name}")
+    say(handle.id)
+    note(f"runs in {handle.folder}; watch it with: bequeath top {handle.id}")

@@ -33,7 +33,7 @@ _OURS = {"dispatcher.tuner_host", "trial_runtime.agent"}
 def doctor(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Look at the folders of this experiment file, too."),
+        typer.Argument(metavar="FILE", help="Check the folders of this experiment file, too."),
     ] = None,
     folder: Folder = None,
     as_json: Json = False,

@@ -31,9 +31,9 @@ MEANINGS: dict[ExitCode, str] = {
     "refused by the head",
     ExitCode.ENVIRONMENT: "the world outside: a disk, a socket, a head that does not run or "
     "does not answer, a missing package",
-    ExitCode.PROTOCOL: "another process said what it may not say",
-    ExitCode.EXPERIMENT_STOPPED: "`run` and `resume`: the experiment was stopped from elsewhere "
-    "(`bequeath stop`); can be resumed",
+    ExitCode.PROTOCOL: "another process broke the protocol",
+    ExitCode.EXPERIMENT_STOPPED: "`run` and `resume`: the experiment was stopped by another "
+    "process (`bequeath stop`); can be resumed",
     ExitCode.SUPERSEDED: "`run` and `resume`: another head has taken over the experiment "
     "(`bequeath resume --take-over`); its trials go on there",
     ExitCode.INTERNAL: "a fault of bequeath itself; please report it with the traceback",

@@ -39,19 +39,19 @@ SHAPES: dict[str, str] = {
     "create": _STARTED,
     "stop": "`{experiment, kind, stopped}`; `kind` is `drain` or `now`.",
     "kill": "`{experiment, processes}`, the ids of the processes that were ended.",
-    "status": f"`{{experiment, head}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is what the "
-    "running head says of itself (as `top --json`), or null.",
+    "status": f"`{{experiment, head}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is the "
+    "snapshot of the running head (as `top --json`), or null.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
     "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
     "workers, why, troubles, refused, devices; a device holds worker, id, index, name, "
     "memory_bytes, used_bytes, utilization, watts, celsius, trouble, old_s, trials; one of running "
     "has cpu, rss_bytes, devices, gpu_bytes once it was measured.",
-    "why": "`{experiment, cause, text}`; `cause` is a word of an enumeration.",
+    "why": "`{experiment, cause, text}`; `cause` is a value of an enumeration.",
     "best": f"`{{experiment, mode, objectives, trials}}`; `objectives` is empty unless there are "
     f"several; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
-    "by_hand, changed, changes (in words).",
+    "by_hand, changed, changes (as text).",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
     "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "
@@ -65,11 +65,12 @@ SHAPES: dict[str, str] = {
     "experiment list": "`{experiments}`; each holds id, name, folder, status, created_at, "
     "last_event_at, trials, best_trial, best_value, mode, problem.",
     "experiment update": "`{experiment, key, running}`.",
-    "experiment import": "`{experiment, rows}`; `rows` is how many results were told.",
+    "experiment import": "`{experiment, rows}`; `rows` is the number of results that were "
+    "delivered.",
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
     "experiment delete": "`{experiment, deleted}`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
-    "mended}`; `mended` says what an older bequeath could not have read.",
+    "mended}`; `mended` lists what an older bequeath could not have read.",
     "experiment replay": "`{experiment, first, until, newest, trial, kinds, events, state, "
     "refused}`; `first`, `until` and `newest` are rows; `kinds` counts events; an event of the "
     "trial holds row (null: of `--then`), at, kind, fields, counted, moves (from, to, by); `state` "

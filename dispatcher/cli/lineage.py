@@ -37,15 +37,16 @@ def lineage(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show who inherited from whom: each trial below its parent, with what it changed.
+    """Show inheritance as a tree: each trial below its parent, with the parameters that it
+    changed.
 
     ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
     """
     from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
+    handle = ExperimentHandle.find(experiment, folder)
+    with handle.reading() as reader:
         tree = queries.lineage(reader, root=root)
         if png is not None:
             from dispatcher.queries.pictures import draw_lineage
@@ -53,7 +54,7 @@ def lineage(
             draw_lineage(reader, png, root=root)
             note(f"wrote {png}")
     if as_json:
-        print_json({"experiment": located.id, **tree.to_json()})
+        print_json({"experiment": handle.id, **tree.to_json()})
     elif png is None:
         terminal = is_terminal()
         width = shutil.get_terminal_size().columns if terminal else None

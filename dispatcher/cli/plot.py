@@ -54,17 +54,16 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
         UserError: matplotlib is missing, there is nothing to draw, or the file cannot be
             written.
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import pictures
 
-    located = find_one(experiment, folder, others=True)
-    path = out or Path(f"{located.id}-{kind}.png")
+    handle = ExperimentHandle.find(experiment, folder)
+    path = out or Path(f"{handle.id}-{kind}.png")
     painters = {
         "progress": pictures.draw_progress,
         "parallel": pictures.draw_parallel,
         "lineage": pictures.draw_lineage,
     }
-    with queries.ExperimentReader.open(located.folder) as reader:
+    with handle.reading() as reader:
         painters[kind](reader, path)
     note(f"wrote {path}")

@@ -27,35 +27,27 @@ def resume(
 ) -> None:
     """Take up an experiment that was stopped, failed, or lost its head.
 
-    What is in the journal counts: no result is lost, none is told to the tuner twice, and
-    trials that still run are taken up again. Without EXPERIMENT the newest one is meant.
+    The journal is replayed: no result is lost, the tuner receives none of them twice, and trials
+    that still run are taken up again. Without EXPERIMENT the newest one is meant.
 
     An experiment that a head leads already is refused, unless you --take-over: that head is
     asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.
     """
-    from dispatcher.experiments.find import find_one, find_resumable
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    if take_over:
-        located = find_one(experiment, folder, change=True)
-    else:
-        located = find_resumable(experiment, folder)
+    purpose = Purpose.CHANGE if take_over else Purpose.RESUME
+    handle = ExperimentHandle.find(experiment, folder, purpose)
     if background:
-        from dispatcher.background import start_in_background
-        from dispatcher.experiment.snapshot import from_json
-        from dispatcher.folders.experiment_folder import ExperimentFolder
-        from dispatcher.maintenance.retention import gone_before_it_goes_on
-
-        home = ExperimentFolder(located.folder)
-        warning = gone_before_it_goes_on(home, from_json(home.read_config(), str(home.config)))
+        warning = handle.going_on_warning()
         if warning:
             note(warning)  # the head writes it to its log only
-        pid = start_in_background(located.folder, take_over=take_over)
+        pid = handle.start(take_over=take_over)
         if as_json:
-            print_json({"experiment": located.id, "folder": str(located.folder), "pid": pid})
+            print_json({"experiment": handle.id, "folder": str(handle.folder), "pid": pid})
         else:
-            say(located.id)
+            say(handle.id)
         return
     from dispatcher.cli.foreground import lead
 
-    note(f"experiment {located.id} in {located.folder}")
-    lead(located.folder, located.name, as_json=as_json, take_over=take_over)
+    note(f"experiment {handle.id} in {handle.folder}")
+    lead(handle.folder, handle.name, as_json=as_json, take_over=take_over)

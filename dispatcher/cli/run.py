@@ -80,13 +80,13 @@ def run(
     what follows it is for the script.
     """
     if file.suffix == _SCRIPT:
-        from dispatcher.nni.script.script import run_script
+        from dispatcher.experiment.dialects import first_dialect
 
         if changes or name is not None or as_json or chaos is not None:
             raise typer.BadParameter(
                 "a script takes its own options only, and they follow it", param_hint="'FILE'"
             )
-        run_script(file, arguments or [])
+        first_dialect("scripts").run_script(file, arguments or [])
         return
     if arguments:
         raise typer.BadParameter(
@@ -122,7 +122,9 @@ def begin_here(
         chaos: seed of the schedule of faults; None: no faults.
         chaos_every: mean time between two faults, in seconds.
     """
-    folder = make_folder(config)
+    from dispatcher.experiments.handle import ExperimentHandle
+
+    folder = ExperimentHandle.create(config).folder
     note(f"experiment {folder.name} in {folder}")
     if chaos is not None:
         from dispatcher.cli.chaos import lead_under_chaos
@@ -161,13 +163,3 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     if name is not None:
         config = renamed(config, name)
     return config
-
-
-def make_folder(config: ExperimentConfig) -> Path:
-    """Make the experiment's folder, and remember its place."""
-    from dispatcher.experiments import known_folders
-    from dispatcher.experiments.creating import create
-
-    folder = create(config)
-    known_folders.remember(folder.parent)
-    return folder

@@ -11,19 +11,15 @@ from dispatcher.terminal.console import heading, print_facts, print_json, say
 
 
 def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Show how an experiment stands: phase, trials, best, rate, time left.
+    """Show the state of an experiment: phase, trials, best, rate, time left.
 
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
-    from dispatcher.experiments.why import asked
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        summary = queries.experiment_summary(reader)
-    running = summary.status is queries.ExperimentStatus.RUNNING
-    snapshot = asked(located.folder) if running else None
+    handle = ExperimentHandle.find(experiment, folder)
+    summary = handle.status()
+    snapshot = handle.snapshot() if summary.status == "running" else None
     if as_json:
         print_json({"experiment": summary.to_json(), "head": snapshot})
         return

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, confirmed
 from dispatcher.terminal.console import note, print_json, say
-
-#: Seconds between checks whether the head is gone.
-_LOOK_EVERY_S = 0.1
 
 
 def stop(
@@ -38,30 +33,18 @@ def stop(
 
     Trials that are stopped run again after `bequeath resume`.
     """
-    from dispatcher.control.client import HeadClient
-    from dispatcher.experiments.find import find_running
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_running(experiment, folder)
-    kind = "drain" if drain else "now"
-    with HeadClient(located.folder) as client:
-        client.ask("stop", kind=kind, reason="bequeath stop", grace_s=grace)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
+    handle.stop(now=not drain, reason="bequeath stop", grace_s=grace)
     if wait:
         if drain:
             note("waiting for running trials; Ctrl-C only ends this wait")
-        _wait_until_gone(located.folder)
+        handle.wait()
     if as_json:
-        print_json({"experiment": located.id, "kind": kind, "stopped": wait})
+        print_json({"experiment": handle.id, "kind": "drain" if drain else "now", "stopped": wait})
     else:
-        say(f"{located.id} {'has stopped' if wait else 'is stopping'}")
-
-
-def _wait_until_gone(folder: Path) -> None:
-    from dispatcher.folders.status import is_led
-
-    while is_led(folder):
-        time.sleep(
-            _LOOK_EVERY_S
-        )  # the end of another process, which is no child, can only be polled
+        say(f"{handle.id} {'has stopped' if wait else 'is stopping'}")
 
 
 def kill(
@@ -72,14 +55,13 @@ def kill(
     For an experiment that does not answer any more. What the journal holds is kept, so
     `bequeath resume` goes on from there.
     """
-    from dispatcher.background import kill_experiment
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder, change=True)
-    confirmed(f"End all processes of {located.id}?", yes)
-    ended = kill_experiment(located.folder)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.CHANGE)
+    confirmed(f"End all processes of {handle.id}?", yes)
+    ended = handle.kill()
     if as_json:
-        print_json({"experiment": located.id, "processes": ended})
+        print_json({"experiment": handle.id, "processes": ended})
     else:
         noun = "process" if len(ended) == 1 else "processes"
-        say(f"{located.id}: {len(ended)} {noun} ended")
+        say(f"{handle.id}: {len(ended)} {noun} ended")

@@ -20,16 +20,13 @@ def systemd_unit(
     head. Trials go on while the head is away. docs/service.md says how to install it.
     """
     from dispatcher.cli.unit_text import UnitValues, unit_text
-    from dispatcher.experiment.snapshot import from_json
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    files = ExperimentFolder(located.folder.resolve())
-    config = from_json(files.config.read_text(encoding="utf-8"), str(files.config))
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
+    config = handle.config()
     values = UnitValues(
-        files.path,
-        located.name,
+        handle.folder.resolve(),
+        handle.name,
         sys.executable,
         stop_grace_s=config.trial_stop_grace,
         head_grace_s=config.head_grace,

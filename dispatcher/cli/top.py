@@ -18,7 +18,7 @@ def top(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Watch an experiment: slots, who runs, who waits for whom, the best, rate, time left.
+    """Watch an experiment: slots, running and waiting trials, the best, rate, time left.
 
     Ctrl-C ends the view, not the experiment. `--json` prints one snapshot. Where nothing runs the
     newest experiment is shown as `status` shows it.
@@ -43,32 +43,32 @@ def watch(
         as_json: print one snapshot and return.
         every_s: seconds between two pictures; None: the usual time.
     """
-    from dispatcher.experiments.find import find_one, find_running
-    from dispatcher.folders.status import is_led
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
     from dispatcher.live_view.scene import Observer
     from dispatcher.live_view.watching import Watching
     from dispatcher.terminal.console import console, is_terminal, note, print_json
 
     named = experiment is not None
-    located = find_running(experiment, folder) if named else find_one(None, folder)
-    if not (named or is_led(located.folder)):
+    purpose = Purpose.RUNNING if named else Purpose.USE
+    handle = ExperimentHandle.find(experiment, folder, purpose)
+    if not (named or handle.running):
         # The newest, as for all commands that only read; no head answers with a picture.
         from dispatcher.cli.status import status
 
-        note(f"no experiment is running; the newest is {located.id}")
+        note(f"no experiment is running; the newest is {handle.id}")
         if as_json:
-            print_json({"experiment": located.id, "snapshot": None})
+            print_json({"experiment": handle.id, "snapshot": None})
         else:
-            status(str(located.folder))
+            status(str(handle.folder))
         return
-    observer = Observer(located.folder, located.name)
+    observer = Observer(handle.folder, handle.name)
     if as_json or once or not is_terminal():
         try:
             scene = observer.look()
         finally:
             observer.close()
         if as_json:
-            print_json({"experiment": located.id, "snapshot": scene.snapshot})
+            print_json({"experiment": handle.id, "snapshot": scene.snapshot})
             return
         from dispatcher.live_view.picture import picture
 
@@ -79,4 +79,4 @@ def watch(
         Watching(observer, lambda scene: scene.snapshot is None, every_s=every_s).show()
     except KeyboardInterrupt:
         return  # Ctrl-C is the way to leave a view
-    note(f"no head of {located.id} answers any more; see: bequeath status {located.id}")
+    note(f"no head of {handle.id} answers any more; see: bequeath status {handle.id}")

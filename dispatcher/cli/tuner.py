@@ -118,7 +118,7 @@ def check(
         int, typer.Option("--trials", metavar="N", min=8, help="How many trials to play.")
     ] = 96,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Of the trials' fates.")
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the trials' outcomes.")
     ] = 0,
     deadline: Annotated[
         float,
@@ -128,7 +128,8 @@ def check(
     ] = 60.0,
     as_json: Json = False,
 ) -> None:
-    """Play an experiment without trials around a tuner, and say what breaks the threading contract.
+    """Play an experiment without trials around a tuner, and report breaches of the threading
+    contract.
 
     Requests overlap, and their threads lose the interpreter in the middle of lines; a tenth of the
     trials fails, some of them after their result, or without the weights that they promised;
@@ -138,14 +139,13 @@ def check(
     Exit code 0 if nothing was found, 1 if something was, 3 if there is no such tuner, or it does
     not take these arguments.
     """
-    from dispatcher.experiment.loader import load_search_space
     from dispatcher.testing import rehearse
     from dispatcher.tuner_tools.named import class_arguments
 
     verdict = rehearse(
         tuner,
         class_args=class_arguments(class_args),
-        search_space=None if search_space is None else load_search_space(search_space),
+        search_space=search_space,
         trials=trials,
         seed=seed,
         deadline_s=deadline,

@@ -22,7 +22,7 @@ def replay(
             "--until",
             metavar="TRIAL",
             min=0,
-            help="Stop once this trial is proposed, having told the tuner what it knew by then.",
+            help="Stop once this trial is proposed, with the results that the tuner knew by then.",
         ),
     ] = None,
     pdb: Annotated[
@@ -33,16 +33,16 @@ def replay(
 ) -> None:
     """Run an experiment's tuner once more, in this process, without training anything.
 
-    Requests, results and ends come in the order of the journal; what the tuner proposes now and did
-    not then is shown. Nothing of the experiment is changed, and a head may be leading it. The code
+    Requests, results and ends come in the order of the journal; proposals that differ from those
+    of then are shown. Nothing of the experiment is changed, and a head may be leading it. The code
     is the one that is there now: edit it, and see what it would have done.
 
     `breakpoint()` in the tuner works. Exit code 1 if answers differ.
     """
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
     from dispatcher.tuner_tools.replay import replay_tuner
 
-    located = find_one(experiment, folder)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
 
     def before(name: str, trial: int) -> None:
         if pdb and name == "generate" and trial == until:
@@ -50,11 +50,11 @@ def replay(
 
     if pdb and until is None:
         raise typer.BadParameter("says where to break: add --until TRIAL", param_hint="'--pdb'")
-    seen = replay_tuner(located.folder, until=until, debugged=pdb, watch=before)
+    seen = replay_tuner(handle.folder, until=until, debugged=pdb, watch=before)
     if as_json:
         print_json(
             {
-                "experiment": located.id,
+                "experiment": handle.id,
                 "requests": seen.requests,
                 "results": seen.results,
                 "ends": seen.ends,

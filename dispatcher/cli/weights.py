@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,14 +17,11 @@ from dispatcher.cli.arguments import (
     confirmed,
 )
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.errors import BackendError, UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from dispatcher.experiment import ExperimentConfig
-    from dispatcher.experiments.find import LocatedExperiment
-    from dispatcher.weight_keeper import GcPlan, Policy, WeightKeeper
+    from dispatcher.weight_keeper import DiskUse, GcPlan, Policy
 
 WEIGHTS: Table = {
     "export": CommandEntry(
@@ -60,46 +55,13 @@ def export(
 
     Every digest is checked. For weights that bequeath saved (`save_weights`).
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
-    from trial_runtime.errors import TrialRuntimeError
-    from trial_runtime.weights.loading.exporting import export as export_weights
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        one = queries.trial(reader, trial).trial
-    if one.save_path is None or one.weights_digest is None:
-        raise UserError(f"trial {trial} has committed no weights", where=located.id)
-    if one.weights_kind != "bequeath":
-        raise UserError(
-            f"trial {trial} wrote its weights by its own means",
-            hint=f"they lie in {_root(located)}/{one.save_path}",
-            where=located.id,
-        )
-    with _keeper(located) as keeper:
-        if trial in keeper.removed_trials():
-            raise UserError(f"the weights of trial {trial} were removed", where=located.id)
-    unseen = _unseen(located, trial)
-    if unseen:
-        raise UserError(unseen, hint="export them on a machine that sees them", where=located.id)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
     target = out or Path(f"trial-{trial}.safetensors")
-    config = _config(located)
-    try:
-        with _readable_root(located, one.save_path, one.weights_digest) as root:
-            written = export_weights(
-                one.save_path,
-                target,
-                key=key,
-                digest=one.weights_digest,
-                root=root,
-                read_roots=tuple(str(path) for path in config.weights_read_roots),
-            )
-    except TrialRuntimeError as error:
-        raise _translated(error) from error
-    except OSError as error:
-        raise BackendError(f"cannot be written: {error.strerror}", where=str(target)) from error
+    written = handle.weights.export(trial, target, key=key)
     if as_json:
-        print_json({"experiment": located.id, "trial": trial, "file": written.path,
+        print_json({"experiment": handle.id, "trial": trial, "file": written.path,
                     "tensors": written.tensors, "bytes": written.nbytes})  # fmt: skip
     else:
         tensors = formatting.count(written.tensors, "tensor")
@@ -109,17 +71,24 @@ def export(
 def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
     """Show what each trial's weights take: files of its own, and tensors in ancestors' files; and
     what versions of shared stores take."""
-    from dispatcher.cli.weights_stores import show_stores_use, stores_use
-    from dispatcher.experiments.find import find_one
+    from dispatcher.cli.weights_stores import show_stores_use
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    with _keeper(located) as keeper:
-        use = keeper.disk_use()
-    stores = stores_use(located, _config(located))
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
+    weights = handle.weights
+    use, stores = weights.use()
+    unseen = weights.unseen()
     if as_json:
-        beside = {"stores": stores, "unseen": _unseen(located)}
-        print_json({"experiment": located.id, **use.to_json(), **beside})
+        beside = {"stores": stores, "unseen": unseen}
+        print_json({"experiment": handle.id, **use.to_json(), **beside})
         return
+    _show_use(use)
+    show_stores_use(stores)
+    if unseen:
+        note(f"{unseen}: they are not counted")
+
+
+def _show_use(use: DiskUse) -> None:
     columns = (
         Column("trial", right=True),
         Column("own", right=True),
@@ -128,26 +97,21 @@ def du(experiment: Experiment = None, folder: Folder = None, as_json: Json = Fal
         Column(""),
         Column("path", shrink=True),
     )
-    if use.trials:
-        print_table(
-            columns,
-            [
-                (
-                    str(one.trial),
-                    formatting.size(one.own_bytes),
-                    formatting.size(one.inherited_bytes),
-                    str(one.files),
-                    one.problem or ("pinned" if one.pinned else ""),
-                    one.path,
-                )
-                for one in use.trials
-            ],
+    rows = [
+        (
+            str(one.trial),
+            formatting.size(one.own_bytes),
+            formatting.size(one.inherited_bytes),
+            str(one.files),
+            one.problem or ("pinned" if one.pinned else ""),
+            one.path,
         )
+        for one in use.trials
+    ]
+    if rows:
+        print_table(columns, rows)
     freed = f"; {formatting.size(use.removed_bytes)} removed so far" if use.removed_bytes else ""
     say(f"{formatting.size(use.total_bytes)} below {use.root}{freed}")
-    show_stores_use(stores)
-    if unseen := _unseen(located):
-        note(f"{unseen}: they are not counted")
 
 
 def gc(
@@ -165,11 +129,12 @@ def gc(
         typer.Option(
             min=0,
             metavar="N",
-            help="Of each shared store the newest N versions, at least; 0: as the file says.",
+            help="Keep at least the newest N versions of each shared store; 0: the number in the "
+            "file.",
         ),
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be removed; remove nothing.")
     ] = False,
     yes: Yes = False,
     folder: Folder = None,
@@ -181,36 +146,30 @@ def gc(
     Files that kept weights inherit tensors from stay. While an experiment runs its head keeps
     to the file's policy, and only --dry-run is possible.
     """
-    from dispatcher.cli.weights_stores import removable_versions, show_swept, sweep_stores
-    from dispatcher.experiments.find import find_one
-    from dispatcher.store.leadership import Leadership
+    from dispatcher.cli.weights_stores import show_swept
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder, change=not dry_run)
+    def confirm(plan: GcPlan) -> None:
+        many = formatting.count(len(plan.doomed), "trial")
+        confirmed(f"Remove the weights of {many}, {formatting.size(plan.nbytes)}?", yes)
+
+    purpose = Purpose.USE if dry_run else Purpose.CHANGE
+    handle = ExperimentHandle.find(experiment, folder, purpose)
+    weights = handle.weights
     policy = _policy(keep) if keep is not None else None
-    versions: dict[str, Any]
     if dry_run:
-        with _keeper(located, policy) as keeper:
-            plan = keeper.plan()
-        going = removable_versions(located, _config(located), keep_versions)
-        versions = {"versions": len(going)}
+        plan, versions = weights.plan(policy, keep_versions)
     else:
-        # While this process holds the lead no head can propose a child of removed weights.
-        with Leadership.keep_heads_out(located.folder), _keeper(located, policy) as keeper:
-            plan = keeper.plan()
-            if plan.doomed:
-                many = formatting.count(len(plan.doomed), "trial")
-                confirmed(f"Remove the weights of {many}, {formatting.size(plan.nbytes)}?", yes)
-            plan = keeper.sweep(lambda trials: trials)
-            swept = sweep_stores(located, _config(located), keep_versions)
-        versions = {} if swept is None else swept.to_json()
+        plan, versions = weights.remove(confirm, policy, keep_versions)
+    unseen = weights.unseen()
     if as_json:
-        beside = {"stores": versions, "unseen": _unseen(located)}
-        print_json({"experiment": located.id, **plan.to_json(), **beside})
+        beside = {"stores": versions, "unseen": unseen}
+        print_json({"experiment": handle.id, **plan.to_json(), **beside})
         return
     _show(plan)
     if versions.get("versions") or versions.get("leftovers"):
         show_swept(versions, done=plan.done)
-    if unseen := _unseen(located):
+    if unseen:
         note(f"{unseen}: all of them stay")
 
 
@@ -238,28 +197,26 @@ def _show(plan: GcPlan) -> None:
 def pin(
     trial: Trial,
     text: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="Why, for whoever wonders later.")
+        str, typer.Option("--note", metavar="TEXT", help="The reason, kept with the pin.")
     ] = "",
     experiment: OfExperiment = None,
     folder: Folder = None,
 ) -> None:
     """Keep a trial's weights whatever retention says."""
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    with _keeper(located) as keeper:
-        keeper.pin(trial, text)
-    say(f"the weights of trial {trial} of {located.id} are pinned")
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
+    handle.weights.pin(trial, text)
+    say(f"the weights of trial {trial} of {handle.id} are pinned")
 
 
 def unpin(trial: Trial, experiment: OfExperiment = None, folder: Folder = None) -> None:
     """Let retention decide on a trial's weights again."""
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    with _keeper(located) as keeper:
-        keeper.unpin(trial)
-    say(f"the weights of trial {trial} of {located.id} are no longer pinned")
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
+    handle.weights.unpin(trial)
+    say(f"the weights of trial {trial} of {handle.id} are no longer pinned")
 
 
 def _policy(text: str) -> Policy:
@@ -269,78 +226,3 @@ def _policy(text: str) -> Policy:
     if count and not count.isdigit():
         raise typer.BadParameter(f"{text!r} is not POLICY:NUMBER", param_hint="'--keep'")
     return Policy.of(word, int(count) if count else None)
-
-
-@contextmanager
-def _keeper(located: LocatedExperiment, policy: Policy | None = None) -> Iterator[WeightKeeper]:
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.store import SqliteWeightsLedger
-    from dispatcher.weight_keeper import Policy, WeightKeeper
-    from dispatcher.wiring.remote_roots import storage_of
-    from dispatcher.wiring.storage_domains import unseen_domains
-
-    config = _config(located)
-    if policy is None:
-        policy = Policy.of(config.retention.keep, config.retention.count)
-    journal = ExperimentFolder(located.folder).journal
-    ledger = SqliteWeightsLedger.open(journal, unseen_domains(config))
-    try:
-        maximize = located.mode == "maximize"
-        storage = storage_of(config, ExperimentFolder(located.folder))
-        yield WeightKeeper(located.folder, storage, ledger, policy, maximize=maximize)
-    finally:
-        ledger.close()
-
-
-def _unseen(located: LocatedExperiment, trial: int | None = None) -> str:
-    """Return a sentence on weights that this machine does not see; empty if it sees all.
-
-    With a trial, only on the weights of that trial.
-    """
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.store import SqliteWeightsLedger
-    from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
-
-    config = _config(located)
-    domains = unseen_domains(config)
-    if not domains:
-        return ""
-    ledger = SqliteWeightsLedger.open(ExperimentFolder(located.folder).journal, domains)
-    try:
-        workers = ledger.unseen()
-    finally:
-        ledger.close()
-    return unseen_weights(config, {t: w for t, w in workers.items() if trial in (None, t)})
-
-
-def _config(located: LocatedExperiment) -> ExperimentConfig:
-    from dispatcher.experiment.snapshot import from_json
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-
-    path = ExperimentFolder(located.folder).config
-    return from_json(path.read_text(encoding="utf-8"), str(path))
-
-
-def _root(located: LocatedExperiment) -> Path | str:
-    """Return the weights root for messages: a folder, or a URL."""
-    return _config(located).weights_root or located.folder / "weights"
-
-
-@contextmanager
-def _readable_root(located: LocatedExperiment, save_path: str, digest: str) -> Iterator[str]:
-    """Give a folder that holds these weights; a temporary one if the root is no folder."""
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.wiring.remote_roots import local_copy, remote_root
-    from dispatcher.wiring.weights import weights_root
-
-    config, folder = _config(located), ExperimentFolder(located.folder)
-    if remote_root(config, folder.id) is None:
-        yield str(weights_root(config, folder))
-    else:
-        with local_copy(config, folder, save_path, digest) as here:
-            yield here
-
-
-def _translated(error: Exception) -> UserError:
-    hint, where = getattr(error, "hint", ""), getattr(error, "where", "")
-    return UserError(getattr(error, "message", str(error)), hint=hint, where=where)

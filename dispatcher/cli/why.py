@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.terminal.console import print_json, say
 from dispatcher.terminal.safe_text import safe_text
 
 
 def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Say in one sentence why nothing, or not more, is running.
+    """Explain in one sentence why nothing, or not more, is running.
 
-    `--json` names the cause by a word of an enumeration as well.
+    `--json` adds the cause as a value of an enumeration.
     """
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    cause, text = explain(located.folder)
+    handle = ExperimentHandle.find(experiment, folder)
+    cause, text = handle.why()
     if as_json:
-        print_json({"experiment": located.id, "cause": cause, "text": text})
+        print_json({"experiment": handle.id, "cause": cause, "text": text})
     else:
         say(safe_text(text))
-
-
-def explain(folder: Path) -> tuple[str, str]:
-    """See :func:`dispatcher.experiments.why.explain`, which this loads when it is wanted."""
-    from dispatcher.experiments import why
-
-    return why.explain(folder)

@@ -40,7 +40,7 @@ def service(request: pytest.FixtureRequest) -> Any:
     """The training service to try, or a list of several."""
     path = request.config.getoption("--service", None)
     if path is None:
-        pytest.skip("say which service to try: --service FILE")
+        pytest.skip("name the service to try: --service FILE")
     return read_source(Path(path).read_text(encoding="utf-8"), str(path)).value
 
 

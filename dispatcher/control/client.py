@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from pathlib import Path
@@ -13,7 +12,9 @@ import zmq
 
 from dispatcher.control.messages import ControlRequest, encoder, reply_decoder
 from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.folders.names import RUN_FILE_NAME
 from dispatcher.folders.ownership import demand_ours
+from trial_runtime import durable_file
 from trial_runtime.endpoint import Endpoint, connect
 
 
@@ -32,25 +33,19 @@ class RunFile(msgspec.Struct):
 
     def write(self, folder: Path) -> None:
         """Publish the file by rename, so that readers see all of it or the one before."""
-        path = folder / "run.json"
-        temporary = path.with_suffix(".new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            os.fchmod(file.fileno(), 0o600)  # whatever a head before us left there
-            file.write(msgspec.json.encode(self))
-        temporary.replace(path)
+        durable_file.replace(folder / RUN_FILE_NAME, msgspec.json.encode(self), durable=False)
 
     def remove(self, folder: Path) -> None:
         """Remove the file, unless another head has written its own since."""
         published = RunFile.read(folder)
         if published is not None and published.token == self.token:
-            (folder / "run.json").unlink(missing_ok=True)
+            (folder / RUN_FILE_NAME).unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> RunFile | None:
         """Read the file of an experiment's folder; None if no head has left one."""
         try:
-            return msgspec.json.decode((folder / "run.json").read_bytes(), type=cls)
+            return msgspec.json.decode((folder / RUN_FILE_NAME).read_bytes(), type=cls)
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 

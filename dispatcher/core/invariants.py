@@ -74,7 +74,7 @@ def _collections(state: State) -> None:
     }
     for name, ids in kept.items():
         recounted = sorted(t.id for t in state.trials.values() if t.state is name)
-        _must(sorted(ids) == recounted, f"{name} holds {ids}, the trials say {recounted}")
+        _must(sorted(ids) == recounted, f"{name} holds {ids}, by the trials it is {recounted}")
     grouped = state.queue_classes
     _must(grouped == group_queue(state), f"classes {grouped}, queue {list(state.queued)}")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
-from dispatcher.core.ids import AttemptId, TrialId, WorkerId
+from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.resources import Needs, Offer, Used
 from dispatcher.core.settings import Settings
 from trial_runtime.facts import EndReason as EndReason
@@ -187,11 +187,6 @@ class Trial:
     heard: tuple[tuple[str, int], ...] = ()  # versions that its newest attempt knows of
     published: tuple[tuple[str, int], ...] = ()  # the newest version of its own in each store
     asked_serial: int = 0  # of the newest version there was when the tuner was asked for it
-
-    @property
-    def attempt_id(self) -> AttemptId:
-        """The newest attempt."""
-        return AttemptId(self.id, self.attempt)
 
     def __repr__(self) -> str:
         parts = [f"Trial {self.id} {self.state.name}"]

@@ -97,7 +97,7 @@ def _lack(state: State, needs: Needs, worker: Worker) -> tuple[Short, str]:
     if len(worker.running) >= worker.slots:
         return Short.SLOTS, "all slots taken"
     if worker.offer is None and (needs.gpus or needs.custom):
-        return Short.DEVICES if needs.gpus else Short.ROOM, "has not said what it has"
+        return Short.DEVICES if needs.gpus else Short.ROOM, "has not reported its resources"
     offer, used = worker.offer or Offer(), worker.used
     if needs.gpus:
         fitting = suited(needs, offer)

@@ -150,7 +150,8 @@ def _idle(state: State, now: float) -> Explanation:
             text += f" (the last one: {state.abandoned_text})"
         return _because(Cause.ABANDONED, text + "; the tuner is asked again after the next result")
     if state.parked:
-        text = f"the tuner said 'not now' to request {next(iter(state.parked))}; it is asked again"
+        request = next(iter(state.parked))
+        text = f"the tuner answered 'not now' to request {request}; it is asked again"
         return _because(Cause.NOT_NOW, text + " after the next result")
     if waiting:
         return _because(Cause.BLOCKED, waits_text(state, now))

@@ -88,7 +88,7 @@ def _needs_are_said_once(config: AllKeys) -> None:
 
 def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
-    parse_search_space(config.search_space, strict=strict, repeats=config.compatibility == "nni")
+    parse_search_space(config.search_space, strict=strict, repeats=config.for_nni)
 
 
 _RULES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -104,11 +103,6 @@ class AlgorithmConfig(Section):
         if self.class_name is None:
             return None
         return split_class_name(self.class_name, alone=self.file is not None)[1]
-
-    @property
-    def search_folder(self) -> Path | None:
-        """The folder from which the class's module and its neighbours import."""
-        return self.file.parent if self.file is not None else self.code_directory
 
 
 class TunerConfig(AlgorithmConfig):

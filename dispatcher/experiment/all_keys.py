@@ -90,19 +90,22 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     ] = "experiment"
     search_space: Annotated[
         Annotated[dict[str, Any], AfterValidator(plain)],
-        Field(description="What may be chosen, in NNI's JSON types. Excludes `searchSpaceFile`."),
+        Field(
+            description="Values to choose from, in NNI's JSON types. Excludes `searchSpaceFile`."
+        ),
     ] = Field(default_factory=dict)
     search_space_file: Annotated[
         ResolvedPath | None, Field(description="YAML or JSON file that holds the search space.")
     ] = None
-    tuner: Annotated[TunerConfig, Field(description="What proposes the trials.")]
+    tuner: Annotated[TunerConfig, Field(description="The tuner, which proposes the trials.")]
     assessor: Annotated[
-        AssessorConfig | None, Field(description="What may stop trials early; none if not given.")
+        AssessorConfig | None,
+        Field(description="The assessor, which may stop trials early; none if not given."),
     ] = None
     optimize_mode: Annotated[
         Annotated[OptimizeMode, BeforeValidator(choice_reader("maximize", "minimize"))] | None,
         Field(
-            description="Which results are best; the tuner's `optimize_mode` if it has one, "
+            description="Direction of the search; the tuner's `optimize_mode` if it has one, "
             "else `maximize`."
         ),
     ] = None
@@ -113,12 +116,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
 
     trial_command: Annotated[
         Text | None,
-        Field(description="What a trial runs, by `bash -c`. Excludes `trialFunction`."),
+        Field(description="Command of a trial, run by `bash -c`. Excludes `trialFunction`."),
     ] = None
     trial_function: Annotated[
         FunctionName | None,
         Field(
-            description="What a trial calls, as `module:function`. Excludes `trialCommand`.",
+            description="Function that a trial calls, as `module:function`. Excludes "
+            "`trialCommand`.",
             json_schema_extra={"examples": ["train:main"]},
         ),
     ] = None
@@ -208,8 +212,8 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     on_stall: Annotated[
         Annotated[OnStall, BeforeValidator(choice_reader("fail", "grow", "wait"))],
         Field(
-            description="When nothing can go on: `fail` with a report of who waits for whom, "
-            "`grow` the lookahead step by step, or `wait`."
+            description="When nothing can go on: `fail` with a report of which trial waits for "
+            "which, `grow` the lookahead step by step, or `wait`."
         ),
     ] = "fail"
     stall_timeout: Annotated[
@@ -225,8 +229,8 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     training_service: Annotated[
         TrainingService,
         Field(
-            description="Where and how trials run; a list of services runs them on all of these "
-            "together."
+            description="Places where trials run, and how; a list of services runs them on all of "
+            "these together."
         ),
     ] = Field(default_factory=default_service)
     head_grace: Annotated[
@@ -234,10 +238,10 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
         Field(description="Time that trials go on without a head, so that `resume` finds them."),
     ] = 120.0
     channel: Annotated[
-        ChannelConfig, Field(description="How the processes of an experiment talk.")
+        ChannelConfig, Field(description="Connection between the processes of an experiment.")
     ] = Field(default_factory=ChannelConfig)
     leases: Annotated[
-        LeasesConfig, Field(description="When a silent peer is suspect, and when it is lost.")
+        LeasesConfig, Field(description="Times after which a silent peer is suspect, and lost.")
     ] = Field(default_factory=LeasesConfig)
     limits: Annotated[
         LimitsConfig, Field(description="Bounds at which bequeath refuses with a reason.")
@@ -252,9 +256,9 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
             BeforeValidator(choice_reader("nobody", "group", "all")),
         ],
         Field(
-            description="Who else may look at the experiment: `nobody`, the folder's `group`, or "
-            "`all` users. They see its folder and store, and its settings with secrets masked; "
-            "other files have the modes that your umask gives them."
+            description="Other users who may look at the experiment: `nobody`, the folder's "
+            "`group`, or `all` users. They see its folder and store, and its settings with "
+            "secrets masked; other files have the modes that your umask gives them."
         ),
     ] = "nobody"
     log_level: Annotated[

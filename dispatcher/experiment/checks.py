@@ -132,7 +132,10 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
     limits = config.limits
     text = too_large(folder, measured, limits.max_code_files, limits.max_code_size)
     if text:
-        hint = "name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
+        hint = (
+            "name in .bequeathignore what is no code, keep data in another folder, or raise "
+            "'limits'"
+        )
         yield KeyProblem(("trialCodeDirectory",), text, hint)
     elif any(file_platform_of(each).sends_code for each in config.services):
         yield from _check_sending(config, [path for path in ours if path is not None])

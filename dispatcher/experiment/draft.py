@@ -1,14 +1,12 @@
-"""The native file in the making: values, where each came from, and why it is what it is."""
+"""A native file in the making: values, where each came from, and why it is what it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from dispatcher.experiment.plain_json import JsonPath, written_path
-from dispatcher.nni.files.tables import Does, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Draft:
         self.decisions.append(KeyDecision(source, native, text))
 
     def add(self, native: JsonPath, value: Any, text: str) -> None:
-        """Set a value that no key of the file gives, but NNI's defaults do.
+        """Set a value that no key of the file gives, but its framework's defaults do.
 
         Args:
             native: path under our keys.
@@ -132,38 +130,3 @@ class Draft:
             if known[: len(native)] == native:
                 return source
         return ()
-
-    # -- by the tables --------------------------------------------------------------------------
-
-    def carry(self, row: Row, value: Any, source: JsonPath, base: JsonPath = ()) -> None:
-        """Treat one key as its row says; special rows are left to the caller.
-
-        Args:
-            row: the row of the key in the tables.
-            value: the key's value.
-            source: path in the user's file.
-            base: native path of the section that holds the key.
-        """
-        match row.does:
-            case Does.KEEP:
-                self.put((*base, row.native), value, source, row.note)
-            case Does.DROP:
-                self.drop(source, row.note)
-            case Does.FALSE_ONLY | Does.WHEN_ON if value in (False, "false", "no", "off"):
-                self.drop(source, "it is off")
-            case Does.WHEN_ON:
-                self.put((*base, row.native), value, source, row.note)
-            case Does.NOTHING:
-                self.drop(source, row.note)
-                self.remark(f"'{written_path(source)}' has no effect here: {row.note}")
-            case Does.REFUSE | Does.FALSE_ONLY:
-                self.refuse(source, "cannot be honoured", row.note)
-            case Does.SPECIAL:
-                raise AssertionError(f"{source} needs an answer of its own")
-
-
-def given(section: object) -> list[tuple[str, Any]]:
-    """The keys of a section that are set: in NNI's files an empty value is none."""
-    if not isinstance(section, Mapping):
-        return []
-    return [(str(key), value) for key, value in section.items() if value is not None]

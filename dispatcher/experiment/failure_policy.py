@@ -33,7 +33,7 @@ class RetriesConfig(Section):
         CountOrZero | None, Field(description="After a signal that nobody here had sent.")
     ] = None
     out_of_memory: Annotated[
-        CountOrZero | None, Field(description="After the kernel or Python said so.")
+        CountOrZero | None, Field(description="After the kernel or Python reported it.")
     ] = None
     could_not_start: Annotated[
         CountOrZero | None, Field(description="When a command or its folder was not there.")

@@ -28,9 +28,9 @@ class FetchConfig(Section):
     """Files of trials on other machines, brought into the experiment's folder in the background
     when an attempt has ended; `bequeath trial fetch` brings any at any time."""
 
-    logs: Annotated[When, Field(description="What it printed: `onEnd` or `never`.")] = "onEnd"
+    logs: Annotated[When, Field(description="Output of the trial: `onEnd` or `never`.")] = "onEnd"
     artefacts: Annotated[
-        When, Field(description="What it kept with `save_artefact`: `onEnd` or `never`.")
+        When, Field(description="Files that it kept with `save_artefact`: `onEnd` or `never`.")
     ] = "onEnd"
     work: Annotated[
         When,
@@ -61,7 +61,7 @@ class FetchPolicy(Section):
     fetch: Annotated[
         FetchConfig,
         Field(
-            description="What of trials on other machines is brought here when they end; `never` "
-            "may be written in place of the section."
+            description="Files of trials on other machines that are fetched when the trials end; "
+            "`never` may be written in place of the section."
         ),
     ] = Field(default_factory=FetchConfig)

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from dispatcher.experiment.dialects import dialects
 from dispatcher.experiment.fields import ChosenSection, Section, fold_word
 from dispatcher.experiment.plain_json import JsonPath
-from dispatcher.nni.files.key_hints import nni_hint
 
 COMMENT = "x-"
 """Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""
@@ -139,7 +139,8 @@ class KeySettler:
     ) -> None:
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         known = keys_of(section)
-        hint = nni_hint(name, key) or self._belongs(key, name)
+        hints = (dialect.hint(name, key) for dialect in dialects())
+        hint = next(filter(None, hints), "") or self._belongs(key, name)
         near = difflib.get_close_matches(fold_word(key), known, 1, 0.6)
         text = f"unknown key {key!r}" + (f" in {name!r}" if name else "")
         if near and not hint:

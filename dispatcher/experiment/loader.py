@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from dispatcher.errors import BequeathError, ExperimentFileError
 from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.dialects import Dialect, dialect_named, dialects, first_dialect
+from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
@@ -24,10 +26,6 @@ from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
-from dispatcher.nni.annotated import annotated_space
-from dispatcher.nni.files import Dialect, Draft, dialect_of, translate
-from dispatcher.nni.files.render import native_text
-from dispatcher.nni.files.spaces import as_now
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
 _STAND_INS: dict[str, Any] = {
@@ -41,11 +39,11 @@ _STAND_INS: dict[str, Any] = {
 def load_experiment(
     path: str | Path, on_remark: Callable[[str], None] | None = None
 ) -> ExperimentConfig:
-    """Read and check an experiment file, ours or one of NNI's.
+    """Read and check an experiment file, ours or one in a dialect.
 
     Args:
         path: a YAML file; relative paths in it count from its folder.
-        on_remark: called with each remark on how a file of NNI's was translated.
+        on_remark: called with each remark on how a file was translated.
 
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
@@ -61,8 +59,8 @@ def load_experiment(
     return config
 
 
-def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
-    """Read and check a file, and say how it was turned into our keys; None if it has them.
+def converted(path: str | Path) -> str | None:
+    """Return a file in a dialect under our keys, as text; None if it has them already.
 
     Raises:
         ExperimentFileErrors: as :func:`load_experiment`.
@@ -70,24 +68,15 @@ def drafted(path: str | Path) -> tuple[ExperimentConfig, Draft | None]:
     file = Path(os.path.expanduser(path))
     source = read_source(_read_text(file, str(path)), str(path), doubles=True)
     loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
-    return loading.finish(), loading.draft
-
-
-def converted(path: str | Path) -> str | None:
-    """Return a file of NNI's under our keys, as text; None if it has them already.
-
-    Raises:
-        ExperimentFileErrors: as :func:`load_experiment`.
-    """
-    config, draft = drafted(path)
-    if draft is None:
+    config = loading.finish()
+    if loading.dialect is None or loading.draft is None:
         return None
     changed: dict[str, Any] = {"experimentName": config.experiment_name}
     if config.search_space_file is not None and config.search_space != load_search_space(
         config.search_space_file
     ):
         changed |= {"searchSpaceFile": None, "searchSpace": config.search_space}
-    return native_text(draft, os.path.basename(path), changed)
+    return loading.dialect.native_text(loading.draft, os.path.basename(path), changed)
 
 
 def parse_experiment(
@@ -143,7 +132,8 @@ class _Loading:
         self.base_folder = base_folder
         self.default_name = default_name
         self.file = file
-        self.draft: Draft | None = None  # of a file of NNI's
+        self.dialect: Dialect | None = None  # of the file, which it translates to the draft
+        self.draft: Draft | None = None
         self.errors: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
         self.settler = KeySettler(ExperimentConfig, self._refuse_key)
 
@@ -156,6 +146,7 @@ class _Loading:
         settled.setdefault("experimentName", self.default_name)
         config, wrong = self._validate(settled)
         if config is not None:
+            self._look_for_dialect(config)
             for finding in check_on_disk(config):
                 if finding.path[0] not in wrong:
                     text = f"'{written_path(finding.path)}' {finding.text}"
@@ -166,27 +157,33 @@ class _Loading:
         return config
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values under our keys, translated if the file is NNI's."""
-        dialect = dialect_of(values, self.base_folder if self.file else None)
-        if dialect is Dialect.NATIVE:
+        """Return the values under our keys, translated if the file is in a dialect."""
+        version = ""
+        for dialect in dialects():
+            version = dialect.version_of(values, self.base_folder if self.file else None)
+            if version:
+                break
+        else:
             if self.source.doubles:
                 raise ExperimentFileErrors(self.source.doubles)
             return values
-        draft = translate(values, dialect, self.file or self.source.origin)
+        draft = dialect.translate(values, version, self.file or self.source.origin)
         for each in draft.refusals:
             where = self.source.where(each.source, key=each.is_key)
             self._record(each.source, where, each.text, each.hint, key=each.is_key)
-        self.draft = draft
+        self.dialect, self.draft = dialect, draft
         self._say_doubles(self.source)
         return {**draft.values, **{top: _STAND_INS[top] for top in draft.broken}}
 
     def _say_doubles(self, source: Source) -> None:
-        """Remark that of several equal keys the last one counts, as in NNI's own reader."""
+        """Remark that of several equal keys the last one counts, as in the dialect's own reader."""
+        assert self.dialect is not None
         assert self.draft is not None
         for each in source.doubles:
             where = each.where.removeprefix(f"{self.source.origin}:")
             place = f"line {where.partition(':')[0]}" if where != each.where else each.where
-            self.draft.remark(f"{place}: {each.message}; this one counts, as with NNI")
+            framework = self.dialect.title
+            self.draft.remark(f"{place}: {each.message}; this one counts, as with {framework}")
 
     def _refuse_key(self, path: JsonPath, message: str, hint: str) -> None:
         """Refuse a key, given by its path as the file spells it."""
@@ -249,7 +246,7 @@ class _Loading:
         file = self.base_folder / os.path.expanduser(name)
         beside = os.path.join(os.path.dirname(self.source.origin), name)
         try:
-            space = _read_file(file, os.path.normpath(beside), nnis=self.draft is not None)
+            space = _read_file(file, os.path.normpath(beside), lax=self.draft is not None)
             if self.draft is not None:
                 self._say_doubles(space)
             settled["searchSpace"] = _mapping(space, "a search space")
@@ -265,8 +262,8 @@ class _Loading:
             settled["searchSpace"] = _STAND_INS["searchSpace"]
             return
         self.source.grafts[("searchSpace",)] = space
-        if self.draft is not None:
-            settled["searchSpace"] = as_now(settled["searchSpace"])
+        if self.dialect is not None:
+            settled["searchSpace"] = self.dialect.current_space(settled["searchSpace"])
 
     def _take_annotations(self, settled: dict[str, Any]) -> None:
         """Read the search space from annotated code, if the file sets ``useAnnotation``."""
@@ -285,7 +282,8 @@ class _Loading:
         ours = isinstance(tuner, Mapping) and tuner.get("name") is not None
         at = self._written(("useAnnotation",))
         try:
-            space = annotated_space(folder, () if kept is None else (kept,), flat=ours)
+            dialect = self.dialect or first_dialect("annotated code")
+            space = dialect.annotated_space(folder, () if kept is None else (kept,), flat=ours)
         except BequeathError as error:
             self._record(at, error.where or str(folder), error.message, error.hint)
             return
@@ -295,9 +293,18 @@ class _Loading:
             return
         if not space:
             text = f"'useAnnotation' is on, and no annotation of a parameter is in {folder}"
-            self._refuse(("useAnnotation",), text, "write '@nni.variable(…)' into the code")
+            self._refuse(("useAnnotation",), text, dialect.annotation_hint)
             return
-        settled["searchSpace"] = as_now(space)
+        settled["searchSpace"] = dialect.current_space(space)
+
+    def _look_for_dialect(self, config: ExperimentConfig) -> None:
+        """Refuse code that is written for a framework which nothing installed serves."""
+        if config.compatibility == "none":
+            return
+        try:
+            dialect_named(config.compatibility)
+        except BequeathError as error:
+            self._refuse(("compatibility",), error.message, error.hint)
 
     def _folder_of(self, settled: dict[str, Any], key: str, usual: str) -> Path | None:
         name = settled.get(key, usual)
@@ -343,15 +350,15 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
     raise ExperimentFileErrors([error])
 
 
-def _read_file(file: Path, origin: str, *, nnis: bool = False) -> Source:
-    """Read a file; one of NNI's (``nnis``) is always read as YAML, which takes more than JSON."""
+def _read_file(file: Path, origin: str, *, lax: bool = False) -> Source:
+    """Read a file; with ``lax``, for dialects, JSON is tried as YAML, too, which takes more."""
     text = _read_text(file, origin)
     if file.suffix.lower() != ".json":
-        return read_source(text, origin, doubles=nnis)
+        return read_source(text, origin, doubles=lax)
     try:
-        return read_json_source(text, origin, doubles=nnis)
+        return read_json_source(text, origin, doubles=lax)
     except ExperimentFileErrors as not_json:
-        if not nnis:
+        if not lax:
             raise
         try:
             return read_source(text.replace("\t", " "), origin, doubles=True)

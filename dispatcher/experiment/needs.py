@@ -128,8 +128,8 @@ class TrialNeeds(Section):
     trial_resources: Annotated[
         Amounts,
         Field(
-            description="What else one trial takes, by names of your own: `{licence: 1}`. It runs "
-            "where `resources` has as much left."
+            description="Further resources of one trial, by names of your own: `{licence: 1}`. It "
+            "runs where `resources` has as much left."
         ),
     ] = Field(default_factory=dict)
 
@@ -147,8 +147,8 @@ class ExperimentNeeds(TrialNeeds):
     priority: Annotated[
         Priority,
         Field(
-            description="Of trials whose tuner gives them none: higher ones go first, equals in "
-            "the order in which they came."
+            description="Priority of trials whose tuner gives them none: higher ones go first, "
+            "equals in the order in which they came."
         ),
     ] = 0
     needs_key: Annotated[
@@ -191,7 +191,10 @@ class OfferedResources(Section):
     ] = None
     resources: Annotated[
         Amounts,
-        Field(description="What else it has for trials, by names of your own: `{licence: 4}`."),
+        Field(
+            description="Further resources that it has for trials, by names of your own: "
+            "`{licence: 4}`."
+        ),
     ] = Field(default_factory=dict)
     cost: Annotated[
         Cost | None,

@@ -11,10 +11,11 @@ import logging
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
 from dispatcher.errors import InternalError, PermanentBackendError
+from dispatcher.experiment.entry_points import entries_of
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.platform_base import FilePlatform
 from dispatcher.experiment.service import ServiceConfig
@@ -50,9 +51,9 @@ def installed() -> Mapping[str, EntryPoint]:
     return _installed(tuple(sys.path))
 
 
-@lru_cache(maxsize=16)  # reading the entry points of all packages takes some milliseconds
+@lru_cache(maxsize=16)
 def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    entries = sorted(entry_points(group=GROUP), key=lambda each: (_is_alias(each), each.name))
+    entries = sorted(entries_of(GROUP), key=lambda each: (_is_alias(each), each.name))
     ours = {fold_word(each.name): each for each in entries if _is_ours(each)}
     if USUAL not in ours:
         raise InternalError(
@@ -64,7 +65,7 @@ def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
         if _is_ours(each):
             continue
         if fold_word(each.name) in ours:
-            _log.warning("%s brings a platform %r, which is a word of ours", each.value, each.name)
+            _log.warning("%s brings a platform %r, which is a name of ours", each.value, each.name)
         else:
             theirs[fold_word(each.name)] = each
     return ours | theirs
@@ -136,7 +137,7 @@ def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
     section = getattr(platform, "section", None)
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
-        return Unusable(text, f"tell the authors of {by!r}")
+        return Unusable(text, f"report it to the authors of {by!r}")
     if isinstance(platform, type):  # the entry point may name the class as well
         try:
             platform = _made(platform)

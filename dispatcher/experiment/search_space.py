@@ -152,7 +152,7 @@ class _Reader:
         return SearchSpace(tuple(named))
 
     def parameter(self, entry: object, path: JsonPath) -> Parameter:
-        if not self._speaks_nni(entry, path) or not isinstance(entry, Mapping):
+        if not self._is_of_a_known_type(entry, path) or not isinstance(entry, Mapping):
             self._refuse_unjson(entry, path)
             return Foreign(entry)
         kind, value = entry["_type"], entry.get("_value")
@@ -170,7 +170,7 @@ class _Reader:
             return self._numbers(kind, value, at)
         return Foreign(entry)
 
-    def _speaks_nni(self, entry: object, path: JsonPath) -> bool:
+    def _is_of_a_known_type(self, entry: object, path: JsonPath) -> bool:
         """Whether the entry is of one of NNI's types; a misspelt one is refused as such."""
         if not isinstance(entry, Mapping) or "_type" not in entry:
             if self.strict:

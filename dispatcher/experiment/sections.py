@@ -130,7 +130,7 @@ class LeasesConfig(Section):
 
     alive: Annotated[Duration, Field(description="Heartbeat period.")] = 5.0
     suspect: Annotated[
-        Duration, Field(description="Silence after which a peer is suspect and is told so.")
+        Duration, Field(description="Silence after which a peer is suspect, and gets a warning.")
     ] = 30.0
     lost: Annotated[
         Duration, Field(description="Silence after which a peer is given up and its work retried.")

@@ -101,7 +101,7 @@ def _quotes(family: str, value: Any) -> str:
 
 
 def _literal_hint(value: object) -> str:
-    return "" if isinstance(value, str) else "write one of these words"
+    return "" if isinstance(value, str) else "write one of these values"
 
 
 def _is_number(text: str) -> bool:

@@ -54,7 +54,7 @@ class ServiceConfig(OfferedResources, TrialNeeds):
     cpus_per_trial: Annotated[
         Count | None,
         Field(
-            description="CPU cores of one trial, told to numerical libraries as their number of "
+            description="CPU cores of one trial, given to numerical libraries as their number of "
             "threads; not limited if not given."
         ),
     ] = None

@@ -103,7 +103,7 @@ def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, P
         except Misfit:
             raise
         except Exception as error:
-            text = f"cannot say which workers it has: {type(error).__name__}: {error}"
+            text = f"cannot list its workers: {type(error).__name__}: {error}"
             raise Misfit(f"'trainingService' {text}", at=("trainingService",)) from error
     return workers
 

@@ -31,9 +31,9 @@ class SharedStoresConfig(Section):
     keep: Annotated[
         Bound,
         Field(
-            description="The newest so many, or `all`. Kept beside them is what a trial that has "
-            "not ended has pinned or was told of, and what the tuner holds or may pin in a request "
-            "that is open. May be written in place of the section."
+            description="The newest so many, or `all`. Versions are kept beside them that a trial "
+            "which has not ended has pinned or was offered, and that the tuner holds or may "
+            "pin in a request that is open. May be written in place of the section."
         ),
     ] = VERSIONS
     stores: Annotated[

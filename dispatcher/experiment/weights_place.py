@@ -117,7 +117,7 @@ class WeightsPlace(Section):
     retention: Annotated[
         RetentionConfig,
         Field(
-            description="Which weights are kept: `all`, `{best: 5}`, `{lastGenerations: 3}` or "
+            description="Weights to keep: `all`, `{best: 5}`, `{lastGenerations: 3}` or "
             "`ancestors-of-live`."
         ),
     ] = Field(default_factory=RetentionConfig)

@@ -10,11 +10,11 @@ from dispatcher.core import events as e
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.dialects import first_dialect
 from dispatcher.experiment.references import files_referred_to
 from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.experiments.known_folders import with_default_folder
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
-from dispatcher.nni.annotated import rewrite_annotated
 from dispatcher.ports import JournalEntry
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.wiring.nesting import refuse_nested
@@ -72,7 +72,7 @@ def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> E
         left_out = (folder.path.parent, *files_referred_to(config.model_dump()))
         copy_code(config.trial_code_directory, folder.code, left_out)
         if config.use_annotation:
-            rewrite_annotated(folder.code)
+            first_dialect("annotated code").rewrite_annotated(folder.code)
     except OSError as error:
         raise PermanentBackendError(
             f"cannot copy the code directory: {error.strerror or error}", where=str(folder.code)

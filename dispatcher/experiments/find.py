@@ -21,7 +21,7 @@ from dispatcher.queries.experiments import foreign_experiments
 _SHOWN = 5
 
 #: The hint where no experiment is named, and there is none in the user's own home.
-NAME_OTHERS = f"name one that lies elsewhere than below {HOME_VARIABLE}: `experiment list --all`"
+NAME_OTHERS = f"name one that does not lie below {HOME_VARIABLE}: `experiment list --all`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
     if not word:  # an empty variable of a script, and no wish for the newest
         raise UserError(
             "an empty name is no experiment's",
-            hint="say its id, its name or its folder; leave the name out where it is not needed",
+            hint="give its id, its name or its folder; leave the name out where it is not needed",
         )
     if os.sep in word or word in (".", ".."):  # a path, whatever else has that name
         folder = queries.find_experiment(word, base)
@@ -228,4 +228,6 @@ def _nothing(base: Path | None) -> ExperimentNotFound:
 
 def _say_which(ids: list[str], what: str) -> UserError:
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return UserError(f"{len(ids)} {what}", hint=f"say which one: {', '.join(ids[:_SHOWN])}{more}")
+    return UserError(
+        f"{len(ids)} {what}", hint=f"name one of them: {', '.join(ids[:_SHOWN])}{more}"
+    )

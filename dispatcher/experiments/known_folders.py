@@ -13,6 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from dispatcher.experiment.config import ExperimentConfig
+from trial_runtime import durable_file
 
 _MOST = 100  # beyond that the oldest are forgotten
 
@@ -56,9 +57,8 @@ def remember(folder: Path) -> None:
     path = _file()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.{os.getpid()}")
-        new.write_text("".join(f"{line}\n" for line in lines[-_MOST:]))
-        new.replace(path)
+        text = "".join(f"{line}\n" for line in lines[-_MOST:])
+        durable_file.replace(path, text.encode(errors="surrogateescape"), mode=None, durable=False)
 
 
 def _remembered() -> list[Path]:

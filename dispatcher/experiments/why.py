@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import PassingBackendError
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
 
 #: The causes that only a process outside the head can see.
@@ -20,7 +21,14 @@ FOREIGN = "FOREIGN"
 _ANSWER_S = 5.0
 
 
-def explain(folder: Path) -> tuple[str, str]:
+class Why(NamedTuple):
+    """The reason why nothing, or not more, is running: a word of an enumeration and a sentence."""
+
+    cause: str
+    text: str
+
+
+def explain(folder: Path) -> Why:
     """Return the cause and its sentence: the head's own, or one that its folder shows."""
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
@@ -28,23 +36,25 @@ def explain(folder: Path) -> tuple[str, str]:
     if status is queries.ExperimentStatus.RUNNING:
         snapshot = asked(folder)
         if snapshot is not None:
-            return snapshot["why"]["cause"], snapshot["why"]["text"]
+            return Why(snapshot["why"]["cause"], snapshot["why"]["text"])
         if not is_ours(folder):
-            return FOREIGN, "the experiment is somebody else's: only its owner may ask its head"
-        where = folder / "logs" / "head.log"
-        return HEAD_SILENT, (
+            text = "the experiment is somebody else's: only its owner may ask its head"
+            return Why(FOREIGN, text)
+        where = ExperimentFolder(folder).head_log
+        return Why(
+            HEAD_SILENT,
             f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "
-            f"hangs; its log is {where}"
+            f"hangs; its log is {where}",
         )
     resume = f"go on with: bequeath resume {folder.name}"
     if status is queries.ExperimentStatus.INTERRUPTED:
-        return NO_HEAD, f"the head ended without winding up (a crash, or kill -9); {resume}"
+        return Why(NO_HEAD, f"the head ended without winding up (a crash, or kill -9); {resume}")
     if status is queries.ExperimentStatus.CREATED:
-        return NO_HEAD, f"no head has led this experiment yet; {resume}"
+        return Why(NO_HEAD, f"no head has led this experiment yet; {resume}")
     reason = f": {in_one_line(summary.phase_reason)}" if summary.phase_reason else ""
     rest = "" if status is queries.ExperimentStatus.COMPLETED else f"; {resume}"
     verb = "" if status is queries.ExperimentStatus.FAILED else "is "
-    return OVER, f"the experiment {verb}{status.value}{reason}{rest}"
+    return Why(OVER, f"the experiment {verb}{status.value}{reason}{rest}")
 
 
 def asked(folder: Path) -> dict[str, Any] | None:

@@ -11,13 +11,28 @@ import re
 import secrets
 import stat
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
-from dispatcher.folders.names import SHARED_NAME
+from dispatcher.folders.names import (
+    CHAOS_LOG_NAME,
+    CONFIG_NAME,
+    HEAD_LOG_NAME,
+    HEAD_STDERR_NAME,
+    LEADER_NAME,
+    LOCK_NAME,
+    LOGS,
+    RUN_FILE_NAME,
+    SHARED_NAME,
+    STORE_NAME,
+    TRIALS,
+    TUNER_LOG_NAME,
+)
 from dispatcher.folders.ownership import ID_LETTERS
 from dispatcher.folders.small_file import read_small
+from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
 from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
 
@@ -41,7 +56,7 @@ class ExperimentFolder:
     @property
     def config(self) -> Path:
         """The resolved experiment file."""
-        return self.path / "experiment.json"
+        return self.path / CONFIG_NAME
 
     @property
     def shared_config(self) -> Path:
@@ -77,19 +92,16 @@ class ExperimentFolder:
             text: the file; nobody else may read it, since secrets may be written out in it.
             shared: the same as others may see it; whoever may read the folder may read this.
         """
-        drafts = []
-        if shared:
-            readers = self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-            drafts.append((_draft(self.shared_config, shared, readers), self.shared_config))
-        drafts.append((_draft(self.config, text, 0), self.config))
-        failpoint("config.drafted")
-        for draft, place in drafts:  # none before there is room for all
-            draft.replace(place)
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with ExitStack() as stack:
+            drafts = []
+            if shared:
+                mode = 0o600 | self.path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+                draft = Draft(self.shared_config, shared.encode(), mode=mode)
+                drafts.append(stack.enter_context(draft))
+            drafts.append(stack.enter_context(Draft(self.config, text.encode())))
+            failpoint("config.drafted")
+            for draft in drafts:  # none before there is room for all
+                draft.place()
 
     def change_config(self, text: str, shared: str = "") -> None:
         """As :meth:`write_config`, for a user who has asked for it: no head ends by that.
@@ -109,12 +121,55 @@ class ExperimentFolder:
     @property
     def journal(self) -> Path:
         """The journal, which is the truth."""
-        return self.path / "journal.sqlite"
+        return self.path / STORE_NAME
 
     @property
     def logs(self) -> Path:
         """Logs of head, tuner host and agent."""
-        return self.path / "logs"
+        return self.path / LOGS
+
+    @property
+    def head_log(self) -> Path:
+        """The log of the heads."""
+        return self.logs / HEAD_LOG_NAME
+
+    @property
+    def head_stderr(self) -> Path:
+        """The errors that a head in the background has printed."""
+        return self.logs / HEAD_STDERR_NAME
+
+    @property
+    def tuner_log(self) -> Path:
+        """The output of the tuner's process."""
+        return self.logs / TUNER_LOG_NAME
+
+    @property
+    def chaos_log(self) -> Path:
+        """The faults that `bequeath chaos` has planted."""
+        return self.logs / CHAOS_LOG_NAME
+
+    @property
+    def lock(self) -> Path:
+        """The file that the head which leads has locked."""
+        return self.path / LOCK_NAME
+
+    @property
+    def leader(self) -> Path:
+        """The record of the head that leads, or led last."""
+        return self.path / LEADER_NAME
+
+    @property
+    def run_file(self) -> Path:
+        """The address at which the head that runs can be asked."""
+        return self.path / RUN_FILE_NAME
+
+    def trial(self, number: int) -> Path:
+        """The folder of a trial that runs on this machine, or whose files were fetched."""
+        return self.path / TRIALS / str(number)
+
+    def attempt(self, trial: int, number: int) -> Path:
+        """The folder of one attempt to run that trial."""
+        return self.trial(trial) / str(number)
 
     @property
     def code(self) -> Path:
@@ -186,18 +241,6 @@ class ExperimentFolder:
                 where=str(folder.path),
             ) from error
         return folder
-
-
-def _draft(path: Path, text: str, readers: int) -> Path:
-    """A file beside ``path`` that is on disk and may take its place."""
-    draft = path.with_suffix(".new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600 | readers)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    return draft
 
 
 def new_id(name: str) -> str:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import UserError
+from dispatcher.folders.names import CONFIG_NAME, RUN_FILE_NAME, STORE_NAME
 
 #: The files of a folder that are judged with it: they decide what is run, and who is asked.
-_JUDGED: Final = ("experiment.json", "journal.sqlite", "run.json")
+_JUDGED: Final = (CONFIG_NAME, STORE_NAME, RUN_FILE_NAME)
 
 #: Ids, which are names of folders, hold nothing that a shell or a terminal would obey.
 ID_LETTERS: Final = "A-Za-z0-9_-"

@@ -1,7 +1,8 @@
-"""Parts of a head that leads an experiment; `dispatcher.head.head` joins them.
+"""The head that leads an experiment: `dispatcher.head.head` takes the lead and leads to the end.
 
-`lead`: taking the lead, alone or in the place of another head. `nested`: processes in which no
-experiment may begin. `workers`: the agents, on this machine and on others, started, asked and ended
-together. `user_requests`: requests of users, turned into facts. `notice_board` and `logs`: notices
-and the log. `clock` and `collector`: its time, and its memory.
+`led_experiment`: joins the rooms and winds them up. `beginning`: the first rows that a head writes.
+`engine_inbox`: the engine as other threads reach it. `lead`: taking the lead, alone or in the place
+of another head. `workers` and `drivers`: the agents, on this machine and on others, started, asked
+and ended together. `user_requests`: requests of users, turned into facts. `notice_board`, `story`
+and `logs`: notices and the log. `clock` and `collector`: its time, and its memory.
 """

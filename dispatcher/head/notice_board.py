@@ -26,13 +26,19 @@ class NoticeBoard:
     Args:
         notify: called with each notice, in the head's own thread.
         mask: hides secrets in every text.
+        log: gets each notice, too.
     """
 
-    def __init__(self, notify: Callable[[Notice], None], mask: Mask) -> None:
+    def __init__(
+        self,
+        notify: Callable[[Notice], None],
+        mask: Mask,
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
         self._notify = notify
         self._mask = mask
+        self._log = log
         self._waiting: queue.SimpleQueue[Notice] = queue.SimpleQueue()
-        self.log: structlog.typing.FilteringBoundLogger
 
     def pin(self, kind: NoticeKind, text: str = "", trial: int | None = None) -> None:
         """Add a notice. From any thread.
@@ -65,7 +71,7 @@ class NoticeBoard:
 
     def _read_out(self, notice: Notice) -> None:
         notice = replace(notice, text=self._mask(notice.text))
-        self.log.info(notice.kind.value, text=notice.text, trial=notice.trial)
+        self._log.info(notice.kind.value, text=notice.text, trial=notice.trial)
         self._notify(notice)
 
 

@@ -33,6 +33,7 @@ from dispatcher.wiring.archives import packer
 from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
+from trial_runtime import durable_file
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.resource_wire import Samples
@@ -112,7 +113,7 @@ def open_endpoints(
             agents_only="tuner" not in over_tcp,
         )
         tcp = (host, int(address.rpartition(":")[2]))
-        port_file.write_text(str(tcp[1]))
+        durable_file.replace(port_file, str(tcp[1]).encode(), durable=False)
         endpoints |= {p: endpoint(p, address) for p in over_tcp}
     return HeadEndpoints(endpoints["tuner"], endpoints, tcp, tunnel)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from dispatcher.folders.names import TRIALS
 from dispatcher.terminal import formatting
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
                 }
             )
         ],
-        "logPath": str(folder / "trials" / ident),
+        "logPath": str(folder / TRIALS / ident),
     }
     if trial.started_at is not None:
         document["startTime"] = formatting.moment(trial.started_at)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.experiment import ExperimentConfig
-from dispatcher.experiment.snapshot import from_json, to_json
+from dispatcher.experiment.snapshot import from_json, to_json, to_shared
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.notebook.function_source import (
     Definition,
@@ -116,7 +116,7 @@ class NotebookCode:
             shutil.copytree(stage, code)
         recorded = from_json(folder.config.read_text(encoding="utf-8"), str(folder.config))
         config = self._moved(recorded, code)
-        folder.config.write_text(to_json(config), encoding="utf-8")
+        folder.write_config(to_json(config), to_shared(config))
         return folder.path, config
 
     def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:

@@ -68,7 +68,7 @@ def find_experiment(word: str, base: Path | None = None) -> Path:
         ids = [one.id for one in named] or sorted(folder.name for folder in alike)
         raise UserError(
             f"{len(ids)} experiments go by {word!r}",
-            hint=f"say which one: {_some(ids)}",
+            hint=f"name one of them: {_some(ids)}",
             where=str(base),
         )
     raise _not_found(word, base, listed, foreign)

@@ -227,7 +227,7 @@ def _room(probed: Probed) -> HostFinding:
 def _weights(folder: FolderFacts, *, wanted: bool) -> HostFinding:
     path = folder.path
     if not folder.there:
-        hint = "mount the share there (bequeath nfs client), or say where it is (weightsRoot)"
+        hint = "mount the share there (bequeath nfs client), or write where it is (weightsRoot)"
         return HostFinding("weights", Severity.PROBLEM, f"{path} is not there", hint)
     if not folder.writable:
         text = f"{path} cannot be written: {folder.trouble}"
@@ -242,7 +242,7 @@ def _weights(folder: FolderFacts, *, wanted: bool) -> HostFinding:
 def _to_read(folder: FolderFacts) -> HostFinding:
     path = folder.path
     if not folder.there:
-        hint = "mount it there, or say where it is (weightsReadRoots of the machine)"
+        hint = "mount it there, or write where it is (weightsReadRoots of the machine)"
         return HostFinding("weights", Severity.PROBLEM, f"{path}, to read from, is not there", hint)
     if not folder.readable:
         return HostFinding("weights", Severity.PROBLEM, f"{path} cannot be read")

@@ -7,13 +7,13 @@ import binascii
 import fnmatch
 import hashlib
 import hmac
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.ssh.host_key import HostKey
+from trial_runtime import durable_file
 from trial_runtime.recorded_hosts import recorded_hosts
 
 _REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
@@ -157,7 +157,7 @@ def add(path: Path, name: str, keys: Iterable[HostKey]) -> int:
     old = path.read_bytes() if path.exists() else b""
     if old and not old.endswith(b"\n"):
         old += b"\n"
-    _replace(path, old + text.encode())
+    durable_file.replace(path, old + text.encode())
     return len(new)
 
 
@@ -173,14 +173,5 @@ def remove(path: Path, name: str) -> int:
     }
     kept = [x for n, x in enumerate(text.splitlines(keepends=True), 1) if n not in gone]
     if gone:
-        _replace(path, "".join(kept).encode(errors="surrogateescape"))
+        durable_file.replace(path, "".join(kept).encode(errors="surrogateescape"))
     return len(gone)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)

@@ -122,7 +122,7 @@ def _unreachable(hop: Hop) -> Iterator[None]:
         ) from error
     except EOFError as error:
         raise HostUnreachable(
-            f"{place} closed the connection before it said who it is",
+            f"{place} closed the connection before it identified itself",
             hint="too many logins at once (MaxStartups), or an address that is not let in",
             where=hop.label,
         ) from error
@@ -153,7 +153,7 @@ def check_key(hop: Hop, key: HostKey) -> None:
     if (line := known.revoked(key)) is not None:
         changed = HostKeyChanged(
             f"shows a key that is revoked ({shown}) in {line.path}, line {line.number}: "
-            "whoever has it is not to be trusted",
+            "its owner is not to be trusted",
             where=hop.label,
         )
         changed.key = key

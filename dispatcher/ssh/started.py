@@ -108,7 +108,7 @@ class Started:
             self.channel.settimeout(None)
             self.channel.sendall(data)
         except (OSError, EOFError) as error:
-            raise self._ended("all was said to it", b"") from error
+            raise self._ended("all was sent to it", b"") from error
 
     def line(self, deadline: float, most: int = 1 << 16) -> bytes:
         """The next line of stdout, without its end.

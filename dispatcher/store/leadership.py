@@ -25,14 +25,12 @@ from typing import Final, Self
 import msgspec
 
 from dispatcher.errors import ExperimentBusy, StoreError
-from dispatcher.folders.names import LEADER_NAME, LOCK_NAME
+from dispatcher.folders.names import CHANGE_LOCK_NAME, LEADER_NAME, LOCK_NAME
 from dispatcher.store.lock_file import LockFile, file_id, is_held
 from dispatcher.store.predecessor import Predecessor
+from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
 from trial_runtime.process_start import start_time
-
-#: Held while the lead changes: milliseconds.
-CHANGE_NAME: Final = "lead.lock"
 
 # A process that only asks whether a head runs holds the lock for microseconds; a head that
 # starts in that moment waits it out rather than giving up.
@@ -243,7 +241,7 @@ def _wait_until_free(path: Path, patience_s: float) -> None:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the lock under which the lead changes."""
-    lock = LockFile.take(folder / CHANGE_NAME, _CHANGE_PATIENCE_S)
+    lock = LockFile.take(folder / CHANGE_LOCK_NAME, _CHANGE_PATIENCE_S)
     if lock is None:
         raise ExperimentBusy(
             "another head is just taking the lead of this experiment",
@@ -293,15 +291,6 @@ def _who(folder: Path) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace the file durably: an epoch that a crash takes back would not fence."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    failpoint("leadership.draft.synced")
-    draft.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with Draft(path, content, mode=None) as draft:
+        failpoint("leadership.draft.synced")
+        draft.place()

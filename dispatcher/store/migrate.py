@@ -84,7 +84,7 @@ def version_of(raw: sqlite3.Connection, path: Path) -> str | None:
         if len(rows) == 1 and isinstance(rows[0][0], str):
             return rows[0][0]
     raise DamagedStore(
-        "the file holds tables, and none of them tells a version of bequeath's store",
+        "the file holds tables, and none of them names a version of bequeath's store",
         hint="it belongs to another program, or was damaged: restore it from a copy",
         where=str(path),
     )

@@ -78,6 +78,17 @@ class Verification:
         """Whether all of it holds."""
         return not (self.damage or self.broken_at or self.differences)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "events": self.events,
+            "trials": self.trials,
+            "damage": list(self.damage),
+            "broken_at": self.broken_at,
+            "differences": [str(difference) for difference in self.differences],
+            "mended": self.mended,
+        }
+
 
 def verify(path: Path) -> Verification:
     """Replay the journal and compare. Completes an interrupted compaction and changes nothing

@@ -60,7 +60,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     switch_interval_s: float = 0.0  # how long a thread keeps the interpreter; 0: as usual
     provoke: bool = False  # requests yield between the author's lines (rehearsals)
     optimize_mode: str = ""  # the experiment's; empty: the built-in tuner's own default
-    nni: bool = False  # the author's code is written for NNI and may import it
+    adapter: str = ""  # ``module:object`` for code that is written for another framework
     experiment: str = ""
     gpus: str | None = None  # value for CUDA_VISIBLE_DEVICES; None: unchanged
     shown: str = ""  # set by the driver: file with the metrics of before, once asked for

@@ -15,6 +15,7 @@ import msgspec
 
 from dispatcher.core.actions import Assess, LaunchTuner, TunerAction
 from dispatcher.core.events import Event, TunerHostLost
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.ports import PeerLink, ShownPast
 from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host.config import TunerHostConfig
@@ -74,7 +75,7 @@ class TunerHostDriver:
         self._folder = folder
         self._on_note = on_note
         self._shown = shown
-        self._log_path = folder / "logs" / "tuner.log"
+        self._log_path = ExperimentFolder(folder).tuner_log
         self._output: Output | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._head_pipe = -1
@@ -194,7 +195,7 @@ class TunerHostDriver:
             endpoint=msgspec.structs.replace(self._config.endpoint, routing_id=routing_id),
             head_pipe=ours,
             failure_file=str(self._failure_file),
-            leader_file=str(self._folder / "leader.json"),
+            leader_file=str(ExperimentFolder(self._folder).leader),
             shown=str(self._shown.path) if self._shown is not None else "",
         )
         path = self._folder / "tuner_host.json"
@@ -246,7 +247,7 @@ class TunerHostDriver:
         else:
             how = f"exited with code {code}"
         output = self._last_output()
-        ending = f"; its last words:\n{output}" if output else "; it said nothing"
+        ending = f"; its last lines:\n{output}" if output else "; it printed nothing"
         return f"the tuner host {how}{ending}"
 
     def _last_output(self) -> str:
@@ -292,4 +293,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:
-        return "the tuner cannot be built, and could not say why"
+        return "the tuner cannot be built, and could not report why"

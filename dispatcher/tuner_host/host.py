@@ -16,6 +16,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,9 @@ from dispatcher.core.events import (
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import BequeathError, InternalError, TunerCodeError
-from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import load, parent_pipe, restore
+from dispatcher.tuner_host.adapter import HostServices
 from dispatcher.tuner_host.assessing import Assessing
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.delivery import Delivery
@@ -145,14 +146,15 @@ class Host:
 
     def _set_up(self) -> None:
         config = self._config
-        calls = load.build(config)
+        calls = load.build(config, HostServices(self._note, self._stop_early))
         load.install_gate(calls.tuner, self.gate, config.seed, self.gate.newest)
         self.assemble(calls)
         shown = bool(config.shown) and (config.assessor is not None or calls.advisor is not None)
         if shown:
             self.outbox.say(ShownWanted())
         if config.assessor is not None:
-            assessor = load.build_assessor(config.assessor, config.optimize_mode)
+            mode = config.optimize_mode
+            assessor = load.build_assessor(config.assessor, mode, calls.adapter)
             past = shown_in(Path(config.shown)) if shown else ()
             self._assessing = Assessing(assessor, self.outbox.say, self._note, past)
         load.check_search_space(calls.tuner, json.loads(config.search_space))
@@ -183,18 +185,15 @@ class Host:
             config.max_parameters_bytes,
             config.needs_key,
             config.needs,
-            any_keys=config.nni,
+            any_keys=calls.adapter.any_keys,
         )
         self._calls = calls
+        later = partial(calls.adapter.later_answers, self._note)
         self._requests = Requests(
-            calls, self.gate, self.run_token, rules, self._over, provoke=config.provoke
+            calls, self.gate, self.run_token, rules, self._over, later=later, provoke=config.provoke
         )
-        if config.nni:
-            self._requests.let_answer_later(Callbacks(self._note))
         if calls.advisor is not None:
             self._serial = True
-            calls.advisor.note = self._note
-            calls.advisor.stop_trial = self._stop_early
         self._threads = RequestThreads(self._requests.run, self.run_token, self._note, self._clock)
         self._snapshots = Snapshots(
             calls,
@@ -382,7 +381,7 @@ class Host:
             case AskStacks(trials=trials):
                 self._report_stacks(trials)
             case _:
-                raise InternalError(f"the head said {message!r}")
+                raise InternalError(f"the head sent {message!r}")
 
     def _open(self, trial: int) -> None:
         request = Request(trial, self._say)

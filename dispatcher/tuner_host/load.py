@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.nni.tuner.advisor import AdvisorTuner, is_advisor
+from dispatcher.tuner_host.adapter import PLAIN, HostServices, TunerAdapter, adapter_of
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import describe
@@ -22,19 +22,25 @@ from tuners.builtin import builtin_assessor, builtin_tuner, make_assessor, make_
 from tuners.errors import TunerArgumentError
 
 
-def build(config: TunerHostConfig) -> TunerCalls:
+def build(config: TunerHostConfig, services: HostServices | None = None) -> TunerCalls:
     """Import the class and call its constructor, in this thread.
+
+    Args:
+        config: names the class and its arguments.
+        services: of the host, for tuners that need an adapter; None: nobody listens to them.
 
     Raises:
         TunerCodeError: the class is missing, or its module or constructor raised; the text
             holds the author's part of the traceback.
     """
+    adapter = adapter_of(config)
     if config.builtin:
         tuner = _construct(config.builtin, lambda: make_builtin(config.builtin, _args(config)))
     else:
-        owner = _find_class(config)
+        owner = _find_class(config, adapter)
         tuner = _construct(config.class_name, lambda: _call(owner, config.class_args))
-    calls = TunerCalls(AdvisorTuner(tuner) if is_advisor(tuner) else tuner)
+    advisor = adapter.advisor(tuner, services or HostServices())
+    calls = TunerCalls(tuner if advisor is None else advisor, adapter, advisor)
     missing = calls.missing()
     if missing is not None:
         raise TunerCodeError(
@@ -45,19 +51,22 @@ def build(config: TunerHostConfig) -> TunerCalls:
     return calls
 
 
-def build_assessor(spec: AssessorSpec, optimize_mode: str = "") -> Any:
+def build_assessor(
+    spec: AssessorSpec, optimize_mode: str = "", adapter: TunerAdapter = PLAIN
+) -> Any:
     """Import and construct the assessor as :func:`build` does the tuner.
 
     Args:
         spec: names its class and arguments.
         optimize_mode: the experiment's, for a built-in one whose arguments name none.
+        adapter: the tuner's.
 
     Raises:
         TunerCodeError: as :func:`build`.
     """
     if spec.builtin:
         return _construct(spec.builtin, lambda: _assessor_by_name(spec, optimize_mode))
-    owner = _find_class(spec)
+    owner = _find_class(spec, adapter)
     assessor = _construct(spec.class_name, lambda: _call(owner, spec.class_args))
     if not callable(getattr(assessor, "assess_trial", None)):
         raise TunerCodeError(
@@ -96,7 +105,7 @@ def _with_defaults(
     return args
 
 
-def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
+def _find_class(config: TunerHostConfig | AssessorSpec, adapter: TunerAdapter) -> type:
     folder = Path(config.file).parent if config.file else Path(config.code_directory)
     module_name, name = _split(config.class_name)
     place = config.file or module_name
@@ -114,7 +123,8 @@ def _find_class(config: TunerHostConfig | AssessorSpec) -> type:
     except ModuleNotFoundError as error:
         if not config.file and _is_itself_missing(error, user_folder.known_as(module_name)):
             raise _no_module(module_name, folder) from None
-        raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
+        hint = adapter.missing_hint(error.name or "")
+        raise TunerCodeError(f"importing {place} failed\n{describe(error)}", hint=hint) from None
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
         raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     return _class_in(module, name, place)

@@ -7,9 +7,9 @@ import os
 import sys
 from pathlib import Path
 
-from dispatcher.nni.tuner import surroundings
 from dispatcher.tuner_host import config as config_file
 from dispatcher.tuner_host import parent_pipe
+from dispatcher.tuner_host.adapter import adapter_of
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.host import Host
 from trial_runtime.nesting import mark_inside
@@ -31,8 +31,7 @@ def settle(config: TunerHostConfig) -> None:
     if config.gpus is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = config.gpus
     mark_inside(os.environ)
-    if config.nni:
-        surroundings.furnish(config)
+    adapter_of(config).furnish(config)
     folder = str(Path(config.file).parent) if config.file else config.code_directory
     if folder and os.path.isdir(folder):
         os.chdir(folder)

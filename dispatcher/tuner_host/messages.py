@@ -14,7 +14,7 @@ import msgspec
 
 from dispatcher import codec
 from dispatcher.core.actions import TunerAction
-from dispatcher.core.events import Origin, reported_by
+from dispatcher.core.events import Origin, TunerHostLost, reported_by
 from dispatcher.errors import ProtocolError
 
 
@@ -55,7 +55,8 @@ FRAME_BYTES = 1 << 20
 _encoder = msgspec.msgpack.Encoder()
 _pairs = msgspec.msgpack.Decoder(list[tuple[str, msgspec.Raw]])
 _own = {cls.__name__: msgspec.msgpack.Decoder(cls) for cls in (*UPWARD, *DOWNWARD)}
-_from_host = {cls.__name__ for cls in (*reported_by(Origin.TUNER), *UPWARD)}
+#: The process cannot report its own loss: its driver does.
+_from_host = {c.__name__ for c in (*(reported_by(Origin.TUNER) - {TunerHostLost}), *UPWARD)}
 _from_head = {cls.__name__ for cls in (*get_args(TunerAction), *DOWNWARD)}
 
 
@@ -120,7 +121,7 @@ def _decode(payload: bytes, legal: set[str]) -> list[Any]:
     values = []
     for name, raw in pairs:
         if name not in legal:
-            raise ProtocolError(f"{name!r} may not be said on the tuner host's channel")
+            raise ProtocolError(f"{name!r} may not be sent on the tuner host's channel")
         values.append(_decode_own(name, raw) if name in _own else codec.decode(name, bytes(raw)))
     return values
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dispatcher.core.events import ForeignWaitSeen, Proposed, RequestEnd, RequestFailed
 from dispatcher.core.ids import TrialId
-from dispatcher.nni.tuner.callbacks import Callbacks
+from dispatcher.tuner_host.adapter import LaterAnswers, Propose
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.proposals import Nonsense, ProposalRules, propose, seen_by_trial
 from dispatcher.tuner_host.request import Request
@@ -30,6 +30,7 @@ class Requests:
         run_token: counts the requests in author's code.
         rules: of valid parameters.
         over: called in the request's thread just before its answer is sent.
+        later: makes what lets a tuner answer later, if it takes callbacks; None: none does.
         provoke: let races happen that are rare otherwise (rehearsals).
     """
 
@@ -41,6 +42,7 @@ class Requests:
         rules: ProposalRules,
         over: Callable[[Request], None],
         *,
+        later: Callable[[Propose], LaterAnswers | None] | None = None,
         provoke: bool = False,
     ) -> None:
         self._provoke = provoke
@@ -49,8 +51,10 @@ class Requests:
         self._gate = gate
         self._run_token = run_token
         self._rules = rules
-        #: Set for tuners that may answer later (NNI's), see :meth:`let_answer_later`.
-        self.callbacks: Callbacks | None = None
+        #: Of tuners that may answer later.
+        self.callbacks: LaterAnswers | None = None
+        if later is not None and calls.takes_callback:
+            self.callbacks = later(self._answered_later)
         #: The very objects that were generated: tuners recognise them in results.
         self.generated: dict[int, Any] = {}
 
@@ -72,13 +76,6 @@ class Requests:
         self._gate.leave(request)
         request.thread = request.native_thread = 0
         self._run_token.leave(request)
-
-    def let_answer_later(self, callbacks: Callbacks) -> None:
-        """Give the tuner callbacks to answer refused requests later, if it takes any."""
-        if self.calls.takes_callback:
-            self.callbacks = callbacks
-            self.calls.callback_for = callbacks.begin
-            callbacks.on_answer(self._answered_later)
 
     def give_up(self, trial: int | None = None) -> bool:
         """Answer requests that wait for a callback: one that is cancelled, or all of them with
@@ -154,10 +151,15 @@ class Requests:
 
     def _generate(self, trial: int) -> Any:
         if not self._provoke:
-            return self.calls.generate(trial)
+            return self._call(trial)
         from dispatcher.tuner_host.provoking import provoked
 
-        return provoked(lambda: self.calls.generate(trial), trial)
+        return provoked(lambda: self._call(trial), trial)
+
+    def _call(self, trial: int) -> Any:
+        if self.callbacks is None:
+            return self.calls.generate(trial)
+        return self.calls.generate(trial, self.callbacks.begin(trial))
 
 
 def _cancelled(request: Request) -> RequestFailed:

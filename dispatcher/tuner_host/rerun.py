@@ -6,13 +6,13 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dispatcher.core.events import Proposed
 from dispatcher.errors import TunerCodeError
-from dispatcher.nni.tuner import surroundings
-from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.tuner_host import load
+from dispatcher.tuner_host.adapter import adapter_of
 from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.host import SERIAL
@@ -54,8 +54,8 @@ def rerun(
     Raises:
         TunerCodeError: the tuner cannot be built, or does not take its state or search space.
     """
-    if config.nni:
-        surroundings.make_importable()
+    adapter = adapter_of(config)
+    adapter.make_importable()
     before = threading.enumerate()
     tuner = load.build(config)
     run_token = RunToken()
@@ -72,12 +72,11 @@ def rerun(
         config.restore_key,
         config.weights_read_roots,
         config.max_parameters_bytes,
-        any_keys=config.nni,
+        any_keys=adapter.any_keys,
     )
-    requests = Requests(tuner, gate, run_token, rules, lambda request: None)
+    later = partial(adapter.later_answers, note)
+    requests = Requests(tuner, gate, run_token, rules, lambda request: None, later=later)
     threads = RequestThreads(requests.run, run_token, note)
-    if config.nni:
-        requests.let_answer_later(Callbacks(note))
     serial = not config.multi_thread or tuner.advisor is not None
     start = requests.run if serial else threads.open
     seen = _Everything(watch)

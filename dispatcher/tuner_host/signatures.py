@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dispatcher.nni.tuner.advisor import AdvisorTuner
+from dispatcher.tuner_host.adapter import PLAIN, Advisor, TunerAdapter
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 
@@ -39,21 +39,25 @@ def accepted(
     return frozenset(offered) & (named - taken)
 
 
-def _is_nnis_own(method: Callable[..., Any] | None) -> bool:
-    """Whether a method is that of NNI's base class, ours under its name or a real one."""
-    module = getattr(method, "__module__", None) or ""
-    return module.partition(".")[0] == "nni" or module.startswith("trial_runtime.nni_shim.")
-
-
 #: Exceptions kept for reports of stalls.
 REMEMBERED = 3
 
 
 class TunerCalls:
-    """Calls into one tuner. Each method raises whatever the author's code raises."""
+    """Calls into one tuner. Each method raises whatever the author's code raises.
 
-    def __init__(self, tuner: Any) -> None:
+    Args:
+        tuner: of any shape that has a tuner's methods.
+        adapter: for tuners that are written for another framework.
+        advisor: the tuner, if it takes intermediate results, too.
+    """
+
+    def __init__(
+        self, tuner: Any, adapter: TunerAdapter = PLAIN, advisor: Advisor | None = None
+    ) -> None:
         self.tuner = tuner
+        self.adapter = adapter
+        self.advisor = advisor
         #: The last exceptions of the author's code: one may explain a lock that is never released.
         self.raised: deque[str] = deque(maxlen=REMEMBERED)
         self._generate = getattr(tuner, "generate_parameters", None)
@@ -63,13 +67,11 @@ class TunerCalls:
         self._space = getattr(tuner, "update_search_space", None)
         self._import = getattr(tuner, "import_data", None)
         self._on_exit = getattr(tuner, "_on_exit", None)
-        if _is_nnis_own(self._generate_many):
-            self._generate_many = None  # NNI's own only loops; asked one by one, all is clearer
+        if adapter.is_inherited(self._generate_many):
+            self._generate_many = None  # it only loops; asked one by one, all is clearer
         asked = self._generate_many or self._generate
-        #: Whether the tuner can answer a request later, by NNI's ``st_callback``.
+        #: Whether the tuner can answer a request later, by a callback.
         self.takes_callback = bool(asked and accepted(asked, 1, ("st_callback",)))
-        #: Makes that callback for one request; None: no callbacks are given.
-        self.callback_for: Callable[[int], Any] | None = None
         offered = ("customized", "trial_job_id")
         self._result_keywords = accepted(self._result, 3, offered) if self._result else frozenset()
 
@@ -84,11 +86,14 @@ class TunerCalls:
         if self._space is not None:
             self._space(search_space)
 
-    def generate(self, parameter_id: int) -> Any:
-        """Ask for one trial. A tuner that answers several at once is asked for a list of one."""
-        keywords = {}
-        if self.callback_for is not None:
-            keywords["st_callback"] = self.callback_for(parameter_id)
+    def generate(self, parameter_id: int, callback: Any = None) -> Any:
+        """Ask for one trial. A tuner that answers several at once is asked for a list of one.
+
+        Args:
+            parameter_id: the request's number.
+            callback: by which the tuner may answer later; None: it must answer now.
+        """
+        keywords = {} if callback is None else {"st_callback": callback}
         if self._generate_many is None:
             assert self._generate is not None
             return self._generate(parameter_id, **keywords)
@@ -121,11 +126,6 @@ class TunerCalls:
             keywords["trial_job_id"] = str(parameter_id)
         self._result(parameter_id, parameters, value, **keywords)
 
-    @property
-    def advisor(self) -> AdvisorTuner | None:
-        """The tuner, if it is an advisor of NNI's, which takes intermediate results, too."""
-        return self.tuner if isinstance(self.tuner, AdvisorTuner) else None
-
     def end(self, parameter_id: int, success: bool) -> None:
         """Hand over the end of a trial; NNI's oldest tuners have no such method."""
         if self._end is not None:
@@ -136,7 +136,7 @@ class TunerCalls:
 
         It says that the tuner has no use for them, or comes from one of our tuners.
         """
-        if self._import is None or _is_nnis_own(self._import):
+        if self._import is None or self.adapter.is_inherited(self._import):
             return f"{type(self.tuner).__name__} has no import_data: what was imported is ignored"
         remark = self._import(data)
         return remark if isinstance(remark, str) else ""

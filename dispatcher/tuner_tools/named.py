@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import UserError
-from dispatcher.nni.files import imports_nni
+from dispatcher.experiment.dialects import dialects
+from dispatcher.experiment.loader import load_search_space
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_assessor, builtin_tuner, fold
@@ -27,18 +28,21 @@ SPACE: dict[str, Any] = {
 
 
 def named_tuner(
-    tuner: str | type, arguments: Mapping[str, Any], space: Mapping[str, Any] | None
+    tuner: str | type, arguments: Mapping[str, Any], space: Mapping[str, Any] | Path | None
 ) -> TunerHostConfig:
     """Make a tuner host's configuration, whose endpoint and folders the caller still has to set.
 
     Args:
         tuner: ``MODULE:CLASS``, ``FILE.py:CLASS``, a built-in name, or the class itself.
         arguments: of its constructor; none give a built-in tuner its example's.
-        space: the search space; None takes :data:`SPACE`.
+        space: the search space, or a file of it; None takes :data:`SPACE`.
 
     Raises:
         UserError: no such tuner or file.
+        ExperimentFileErrors: the search space cannot be read.
     """
+    if isinstance(space, Path):
+        space = load_search_space(space)
     where = _where(tuner) if isinstance(tuner, str) else _where_is_class(tuner)
     if "builtin" in where and not arguments:
         arguments = EXAMPLE_ARGUMENTS.get(fold(where["builtin"]), {})
@@ -127,5 +131,8 @@ def _instead(text: str) -> str:
 
 
 def _surroundings(file: Path) -> dict[str, Any]:
-    """Settings for code written for NNI: it may import ``nni``, and manages weights by itself."""
-    return {"nni": True, "save_key": "", "restore_key": ""} if imports_nni(file) else {}
+    """Settings for code that is written for another framework: it manages weights by itself."""
+    for each in dialects():
+        if each.is_imported_by(file):
+            return {"adapter": each.tuner_adapter, "save_key": "", "restore_key": ""}
+    return {}

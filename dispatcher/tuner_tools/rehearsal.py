@@ -1,5 +1,6 @@
 """Plays an experiment without trials: the real engine, core, journal and tuner host, and a backend
-that follows a script. A tuner behaves there as in an experiment; only time is shorter.
+that follows a script. A tuner behaves there as in an experiment; only time is shorter. It begins
+as a head does (``head/beginning.py``), and joins fewer rooms than ``head/led_experiment.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import zmq
 
 from dispatcher.channel import Router
 from dispatcher.control.server import ControlServer
-from dispatcher.core import State, apply, outstanding
+from dispatcher.core import State, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
@@ -32,6 +33,9 @@ from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
 from dispatcher.errors import BequeathError
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import STORE_NAME
+from dispatcher.head.beginning import begin_epoch
 from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
@@ -96,6 +100,7 @@ class Rehearsed:
     stuck: str = ""
     keeps_state: bool = False  # it was asked for its state(), and had one
     log: str = ""
+    killed: bool = False  # the head was, and another one is to follow
 
 
 class _Trials(ScriptedBackend):
@@ -159,9 +164,8 @@ def rehearse(
     try:
         (home / "weights").mkdir()
         stage = _Stage(tuner, plan, script or scripted(plan), home)
-        if stage.lead(plan.kill_head_at):
-            stage.lead(None)
-        return stage.rehearsed
+        rehearsed = stage.lead(plan.kill_head_at)
+        return stage.lead(None) if rehearsed.killed else rehearsed
     finally:
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)
@@ -212,11 +216,12 @@ class _Stage:
         self._plan = plan
         self._folder = folder
         self._epoch = 0
+        self._notes: list[str] = []  # of all heads
         self._backend = _Trials(script, _WORKER, plan.slots)
         self._give_up_at = time.monotonic() + plan.deadline_s + _START_S
         self._has_begun = False
         self._kill_tuner_at = plan.kill_tuner_at
-        own_of_nni = tuner.nni and not tuner.builtin
+        adapted = bool(tuner.adapter) and not tuner.builtin
         self._settings = Settings(
             slots=plan.slots,
             lookahead=plan.lookahead,
@@ -224,17 +229,20 @@ class _Stage:
             on_tuner_error=TunerErrorPolicy.CONTINUE,
             trial_retries=0,
             # As NNI asks (decision 0055), and with time to ask for more before it is a stall.
-            asks_at_most=plan.slots if own_of_nni else 0,
-            stall_timeout_s=plan.stall_timeout_s + (ASK_MORE_S if own_of_nni else 0.0),
+            asks_at_most=plan.slots if adapted else 0,
+            stall_timeout_s=plan.stall_timeout_s + (ASK_MORE_S if adapted else 0.0),
             end_dropped=True,
-            assess=tuner.assessor is not None or own_of_nni,
+            assess=tuner.assessor is not None or adapted,
         )
-        self.rehearsed: Rehearsed
 
-    def lead(self, kill_head_at: int | None) -> bool:
-        """Run one head; true if it was killed and another one is to follow."""
+    def lead(self, kill_head_at: int | None) -> Rehearsed:
+        """Run one head, and return what came of it and of those before.
+
+        Args:
+            kill_head_at: the number of ended trials after which it is killed.
+        """
         with ExitStack() as stack:
-            journal = SqliteJournal.open(self._folder / "journal.sqlite")
+            journal = SqliteJournal.open(self._folder / STORE_NAME)
             stack.callback(journal.close)
             if not self._epoch:
                 created = JournalEntry(time.time(), e.ExperimentCreated(self._settings))
@@ -244,12 +252,8 @@ class _Stage:
             state = past.state
             self._epoch += 1
             now = max(time.time(), state.now)
-            apply(state, e.HeadStarted(self._epoch), now)
-            begun = [JournalEntry(now, e.HeadStarted(self._epoch))]
-            row = journal.append(begun, [state.trials[t] for t in state.dirty], durable=False)
-            state.dirty.clear()
-            notes = self.rehearsed.notes if self._epoch > 1 else []
-            self.rehearsed = Rehearsed(state, notes=notes)
+            row = begin_epoch(journal, state, [e.HeadStarted(self._epoch)], now, durable=False)
+            seen = Rehearsed(state, notes=self._notes)
             context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
             stack.callback(context.term)
             router = Router(context)
@@ -262,25 +266,25 @@ class _Stage:
                 RestoringTuner(driver, journal, compaction, self._folder / "restore", past),
                 {_WORKER: self._backend},
                 ControlServer(_nobody, _nobody, time.time),
-                _Watcher(self.rehearsed),
+                _Watcher(seen),
                 row=row,
                 compactor=compaction,
                 monotonic=lambda: time.monotonic() * _HASTE,
             )
             engine.begin([*outstanding(state), a.LaunchWorker(_WORKER)])
             engine.start()
-            killed = self._until_it_is_over(engine, router, driver, kill_head_at)
+            seen.killed = self._until_it_is_over(engine, router, driver, seen, kill_head_at)
             engine.join()
-            if killed and driver.pid is not None:
+            if seen.killed and driver.pid is not None:
                 os.killpg(driver.pid, signal.SIGKILL)
-            driver.close(0.0 if killed or self.rehearsed.stuck else _EXIT_S)
+            driver.close(0.0 if seen.killed or seen.stuck else _EXIT_S)
             if engine.error is not None:
                 raise engine.error
-            self.rehearsed.rows = list(journal.rows())
-            self.rehearsed.keeps_state = journal.latest_snapshot() is not None
-            log = self._folder / "logs" / "tuner.log"
-            self.rehearsed.log = log.read_text(errors="replace") if log.exists() else ""
-            return killed
+            seen.rows = list(journal.rows())
+            seen.keeps_state = journal.latest_snapshot() is not None
+            log = ExperimentFolder(self._folder).tuner_log
+            seen.log = log.read_text(errors="replace") if log.exists() else ""
+            return seen
 
     def _driver(self, router: Router) -> _Driver:
         address = router.bind_ipc(self._folder / f"head{self._epoch}")
@@ -294,13 +298,18 @@ class _Stage:
             provoke=self._plan.provoke,
         )
         link = router.admit("tuner", f"tuner:{secrets.token_hex(16)}")
-        shown = ShownFile(self._folder / "journal.sqlite", self._folder / "shown")
-        notes = self.rehearsed.notes
-        return _Driver(link, config, self._folder, on_note=notes.append, shown=shown)
+        shown = ShownFile(self._folder / STORE_NAME, self._folder / "shown")
+        return _Driver(link, config, self._folder, on_note=self._notes.append, shown=shown)
 
     def _until_it_is_over(
-        self, engine: Engine, router: Router, driver: _Driver, kill_head_at: int | None
+        self,
+        engine: Engine,
+        router: Router,
+        driver: _Driver,
+        seen: Rehearsed,
+        kill_head_at: int | None,
     ) -> bool:
+        """Wait for the end; true if the head was killed and another one is to follow."""
         while not engine.finished.wait(_WAKE_S):
             router.wake()
             over = engine.state.results_seen
@@ -319,22 +328,25 @@ class _Stage:
                 engine.abandon()
                 engine.join()
                 if engine.error is None and engine.state.phase not in OVER:
-                    self.rehearsed.stuck = why(engine.state, time.time()).text
-                    self._ask_stacks(engine.state, router, driver)
+                    seen.stuck = why(engine.state, time.time()).text
+                    seen.stacks = seen.stacks or _asked_stacks(engine.state, router, driver)
                 return False
         return False
 
-    def _ask_stacks(self, state: State, router: Router, driver: TunerHostDriver) -> None:
-        """Ask for the stacks of the threads that block the end. The engine has ended."""
-        trials = (*state.delivering, *state.open, *state.blocked)[:8]
-        driver.perform(a.AskStacks(trials))
-        driver.flush()
-        give_up_at = time.monotonic() + _EXIT_S
-        while not self.rehearsed.stacks and time.monotonic() < give_up_at:
-            for _, _, payload in router.poll(0.1):
-                for event in driver.receive(payload):
-                    if isinstance(event, e.StacksReported):
-                        self.rehearsed.stacks.update(event.stacks)
+
+def _asked_stacks(state: State, router: Router, driver: TunerHostDriver) -> dict[int, str]:
+    """Ask for the stacks of the threads that block the end. The engine has ended."""
+    trials = (*state.delivering, *state.open, *state.blocked)[:8]
+    driver.perform(a.AskStacks(trials))
+    driver.flush()
+    stacks: dict[int, str] = {}
+    give_up_at = time.monotonic() + _EXIT_S
+    while not stacks and time.monotonic() < give_up_at:
+        for _, _, payload in router.poll(0.1):
+            for event in driver.receive(payload):
+                if isinstance(event, e.StacksReported):
+                    stacks.update(event.stacks)
+    return stacks
 
 
 def _nobody(*_: Any) -> NoReturn:

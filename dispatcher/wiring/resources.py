@@ -5,10 +5,10 @@ from __future__ import annotations
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.wiring.needs import offered_at
 from dispatcher.wiring.places import Place
-from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.config import ResourcesConfig
 
 
-def agent_resources(config: ExperimentConfig, place: Place) -> ResourcesTold:
+def agent_resources(config: ExperimentConfig, place: Place) -> ResourcesConfig:
     """The part of an agent's configuration about devices and other resources.
 
     GPUs count where the file says what trials need of them, or what machines give: ``0`` is an
@@ -19,7 +19,7 @@ def agent_resources(config: ExperimentConfig, place: Place) -> ResourcesTold:
     has = offered_at(place)
     wanted = config.trial_needs.trial_gpu_number
     given = (has.gpu_indices, has.max_trial_number_per_gpu, has.use_active_gpu, has.min_gpu_memory)
-    return ResourcesTold(
+    return ResourcesConfig(
         count_gpus=wanted is not None or any(each is not None for each in given),
         must_have_gpus=bool(wanted),
         gpu_indices=has.gpu_indices,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
+from dispatcher.experiment.dialects import dialect_named
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.wiring.needs import needs_of
@@ -53,7 +54,7 @@ def tuner_host_config(
         epoch=epoch,
         restore=str(folder.restore),
         log_level=config.log_level,
-        nni=config.for_nni,
+        adapter=dialect_named(config.compatibility).tuner_adapter if config.for_nni else "",
         experiment=folder.id,
         gpus=_gpus_of_the_tuner(config),
         optimize_mode=config.optimize_mode or "",

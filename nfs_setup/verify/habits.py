@@ -164,7 +164,7 @@ HABITS: dict[str, Habit] = {
         _modes,
         Level.NOTE,
         "modes are those of the mount, not of files",
-        "let the mount's own options say who may read",
+        "let the mount's own options decide who may read",
     ),
     "sparse files": Habit(_sparse, Level.NOTE, "holes take room"),
 }

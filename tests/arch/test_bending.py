@@ -17,7 +17,7 @@ PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
 OUTSIDE = ("tests", "benchmarks", "examples")
 
 #: The most there may be. Whoever takes some away lowers the number; nobody raises it.
-MOST_PRIVATE = 213
+MOST_PRIVATE = 138
 MOST_SLEEPS = 58
 
 _PRIVATE = re.compile(r"_[a-zA-Z]\w*")

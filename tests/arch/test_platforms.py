@@ -28,8 +28,6 @@ ALLOWED = (
     "dispatcher/cli/hosts/",
     "dispatcher/cli/nfs/",
     "dispatcher/nni/",
-    "dispatcher/experiment/nni",
-    "dispatcher/cli/nni",
     "dispatcher/code_archive/ignoring.py",
 )
 NAMES = re.compile(r"\bssh\b|\bssh_|SshService|LocalService|local_service|MachineConfig")

@@ -30,7 +30,7 @@ def test_no_frame_ends_the_engine_or_loses_what_a_restart_needs(
             ended += room.state.results_seen
             for who, many in room.faults.counts.items():
                 faults[who] = faults.get(who, 0) + many
-            unreadable = room.backend.statistics().refused.get("unreadable word", 0)
+            unreadable = room.backend.statistics().refused.get("unreadable message", 0)
             faults["word"] = faults.get("word", 0) + unreadable
         finally:
             room.close()

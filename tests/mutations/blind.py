@@ -175,7 +175,7 @@ _KEEPING: tuple[Mutation, ...] = (
         7,
         "children of weights that a killed 'weights gc' had given up start and fail, in place of "
         "being refused",
-        "dispatcher/head/head.py",
+        "dispatcher/head/beginning.py",
         "return {TrialId(removal.trial) for removal in ledger.removals()}",
         "return {\n                TrialId(removal.trial)\n"
         "                for removal in ledger.removals()\n"
@@ -195,14 +195,14 @@ _KEEPING: tuple[Mutation, ...] = (
         "        past = self._past\n",
         ("tests/unit/store/test_restoring.py", "tests/faults/heads/test_tuner_host_killed.py", SIM),
     ),
-    # head, `_wind_up`: after an error of the engine the agents are ended with all they run, in
+    # head, `wind_up`: after an error of the engine the agents are ended with all they run, in
     # place of being left for the next head. Scenario: the disk of the journal is full for a
     # minute: trials that have trained for a day on other machines are killed.
     Mutation(
         "an-error-of-the-head-ends-all-trials",
         4,
         "trials that run elsewhere are killed since the head's own disk was full",
-        "dispatcher/head/head.py",
+        "dispatcher/head/led_experiment.py",
         "leaving = engine.error is not None or self._stepping_down or not leads",
         "leaving = self._stepping_down or not leads",
         ("tests/unit/head/test_winding_up.py", "tests/faults/heads/test_head_fails.py"),

@@ -484,11 +484,11 @@ DECIDING: tuple[Mutation, ...] = (
         "        request.say(event)\n        self._gate.leave(request)\n"
         "        request.thread = request.native_thread = 0\n"
         "        self._run_token.leave(request)\n\n"
-        "    def let_answer_later",
+        "    def give_up",
         "        self._gate.leave(request)\n"
         "        request.thread = request.native_thread = 0\n"
         "        self._run_token.leave(request)\n        request.say(event)\n\n"
-        "    def let_answer_later",
+        "    def give_up",
         ("tests/unit/tuner_host/test_requests.py",),
     ),
     Mutation(
@@ -594,10 +594,10 @@ DECIDING: tuple[Mutation, ...] = (
         "a-pause-in-which-settings-changed-is-counted",
         10,
         "an experiment is completed at its resume, by a limit of time that nobody has used",
-        "dispatcher/head/head.py",
-        "        news: list[e.Event] = [e.HeadStarted(epoch, changed)]",
-        "        first = [e.SettingsUpdated(wanted)] if changed else []\n"
-        "        news: list[e.Event] = [*first, e.HeadStarted(epoch)]",
+        "dispatcher/head/beginning.py",
+        "    news: list[e.Event] = [e.HeadStarted(epoch, changed)]",
+        "    first = [e.SettingsUpdated(wanted)] if changed else []\n"
+        "    news: list[e.Event] = [*first, e.HeadStarted(epoch)]",
         ("tests/unit/head/test_beginning.py",),
     ),
     Mutation(

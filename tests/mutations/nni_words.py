@@ -33,7 +33,7 @@ NNI_WORDS = (
         "the-lowest-results-are-the-highest",
         9,
         "`nni trial ls --tail` lists the best trials",
-        "dispatcher/nni/commands/trial.py",
+        "dispatcher/nni/commands/changing.py",
         "reverse=head is not None",
         "reverse=True",
         _WORDS,

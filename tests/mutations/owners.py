@@ -95,8 +95,8 @@ OWNERS: tuple[Mutation, ...] = (
         9,
         "whoever may look at an experiment reads the tokens in its file",
         "dispatcher/folders/experiment_folder.py",
-        "_draft(self.config, text, 0), ",
-        "_draft(self.config, text, 0o044), ",
+        "Draft(self.config, text.encode())",
+        "Draft(self.config, text.encode(), mode=0o644)",
         _SHARING,
     ),
     Mutation(

@@ -187,7 +187,7 @@ SHARED_STORES = (
         "nothing-goes-at-the-end",
         7,
         "what stays of a quick experiment depends on how quick it was",
-        "dispatcher/head/head.py",
+        "dispatcher/head/led_experiment.py",
         "if state.phase is Phase.COMPLETED:",
         "if state.phase is Phase.FAILED:",
         ("tests/faults/test_shared_stores.py", "tests/integration/experiment/test_retention.py"),

@@ -136,15 +136,17 @@ class SimAgent:
             self.link._troubles["root"] = host.trouble
         self._soon(0.2, self._tick)
 
-    def _told(self, _newest: bool) -> wire.OfferTold | None:
+    def _told(self, _newest: bool) -> wire.OfferMessage | None:
         offer = self._host.offer
         if offer is None:
             return None
         devices = tuple(
-            wire.DeviceTold(d.id, d.index, d.name, d.memory_bytes, d.parent, d.trouble)
+            wire.DeviceMessage(d.id, d.index, d.name, d.memory_bytes, d.parent, d.trouble)
             for d in offer.devices
         )
-        return wire.OfferTold(devices, offer.cpus, offer.memory_bytes, offer.custom, offer.cached)
+        return wire.OfferMessage(
+            devices, offer.cpus, offer.memory_bytes, offer.custom, offer.cached
+        )
 
     def _holds(self) -> list[tuple[int, int]]:
         return list(self.processes)

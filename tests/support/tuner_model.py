@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dispatcher import codec
 from dispatcher.channel import PeerMessage
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Verdict
 from dispatcher.core.waits import resolve
+from tests.support.batches import decode_batch, encode_batch
 from tests.support.checker import Call
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class TunerModel:
         process = self._process
         if self._lost or process is None or process.life != int(life):
             return []
-        return codec.decode_batch(batch)
+        return decode_batch(batch)
 
     def check(self) -> list[e.Event]:
         """The driver sees that the process is gone some time after it is."""
@@ -234,7 +234,7 @@ class TunerModel:
         self._world.later(self._world.rng.expovariate(1 / scale), then)
 
     def _say(self, process: _Process, *events: Any) -> None:
-        payload = b"%d\0%s" % (process.life, codec.encode_batch(list(events)))
+        payload = b"%d\0%s" % (process.life, encode_batch(list(events)))
         delay = self._world.rng.expovariate(1 / 0.01)
         process.last_arrival = max(process.last_arrival, self._world.now + delay)
 

@@ -279,7 +279,7 @@ class Agent:
         try:
             self._outbox.spool()
         except OSError as error:  # a full disk: messages stay in memory, and bounded there
-            _log.error("cannot spool words for the next head: %s", error)
+            _log.error("cannot spool messages for the next head: %s", error)
 
     def _shut_down(self, why: str, grace_s: float) -> None:
         if self._leave_at is None:

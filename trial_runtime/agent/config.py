@@ -55,7 +55,7 @@ class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     always: bool = False
 
 
-class ResourcesTold(msgspec.Struct, frozen=True, omit_defaults=True):
+class ResourcesConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The resources of its host that an agent may offer beside slots.
 
     ``count_gpus``: whether trials are given devices (then one without any sees none).
@@ -117,7 +117,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     cache: Optional[CacheSpec] = None
     remote: Optional[RemoteRoot] = None
     runtime: str = ""
-    resources: ResourcesTold = ResourcesTold()
+    resources: ResourcesConfig = ResourcesConfig()
     modules: tuple[str, ...] = ()
     domain: str = ""
     shared_stores: bool = False

@@ -19,8 +19,3 @@ PROVIDER = "BEQUEATH_NNI_EXPERIMENT"
 def folder() -> str:
     """The folder to put on a module path."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
-
-
-def companions() -> str:
-    """The folder of stand-ins for NNI's dependencies, for tuner hosts only."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "companions")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tuners.bohb import BOHBTuner
 from tuners.nni.budgets import BUDGET, in_nnis_word, without_budget
@@ -25,7 +25,6 @@ class NniBOHBTuner(BOHBTuner):
         seed: the same seed gives the same search under the same order of results; null draws one.
     """
 
-    OWN_KEYS: ClassVar[tuple[str, ...]] = (BUDGET,)
     budget_key = BUDGET
     sides_apart = True
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tuners.hyperband import HyperbandTuner
-from tuners.nni.budgets import BUDGET, in_nnis_word, without_budget
+from tuners.nni.budgets import in_nnis_word, without_budget
 
 
 class NniHyperbandTuner(HyperbandTuner):
@@ -17,8 +17,6 @@ class NniHyperbandTuner(HyperbandTuner):
         eta: 1 of eta configurations is promoted.
         seed: one seed gives one search, whatever the timing; null draws one.
     """
-
-    OWN_KEYS: ClassVar[tuple[str, ...]] = (BUDGET,)
 
     def __init__(
         self,

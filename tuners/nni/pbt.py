@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 from tuners.pbt import PBTTuner
 
@@ -23,8 +23,6 @@ class NniPBTTuner(PBTTuner):
         fraction: how large bottom and top are, at most 0.5.
         seed: the same seed gives the same answers under the same order of results; null draws one.
     """
-
-    OWN_KEYS: ClassVar[tuple[str, ...]] = (LOAD, SAVE)
 
     def __init__(
         self,

@@ -129,7 +129,7 @@ class OptunaTuner(Tuner):
                     outside += 1
         return (
             f"{outside} of {len(data)} imported results are no numbers, or their parameters lie "
-            "outside of the search space: the sampler was not told of them"
+            "outside of the search space: the sampler does not see them"
             if outside
             else None
         )

@@ -11,29 +11,25 @@ from dispatcher.terminal.safe_text import safe_text
 
 
 def fetch(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
-    """Bring here what trials on other machines have left, as the key `fetch` of the file says.
+    """Fetch the files of trials on other machines, by the rules of the key `fetch`.
 
     A running experiment does so by itself; this is for one that ended while a machine was not to
     be reached. What is here already is not fetched again.
     """
     from dispatcher.attempt_files.gathering import Gathering
-    from dispatcher.experiment.snapshot import from_json
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_one(experiment, folder)
-    place = ExperimentFolder(located.folder)
-    config = from_json(place.read_config(), str(place.config))
+    handle = ExperimentHandle.find(experiment, folder, Purpose.USE)
     workers: dict[str, dict[str, object]] = {}
-    for worker, count, error in Gathering(config, place, note).once():
+    for worker, count, error in Gathering(handle.config(), handle.place, note).once():
         workers[worker] = {"attempts": count, "error": None if error is None else error.message}
         if not as_json:
             say(f"{safe_text(worker)}: {count} attempt{'' if count == 1 else 's'}")
             if error is not None:
                 note(f"{safe_text(worker)}: {safe_text(error.message)}")
     if as_json:
-        print_json({"experiment": located.id, "workers": workers})
+        print_json({"experiment": handle.id, "workers": workers})
     elif not workers:
-        note(f"{located.id} fetches nothing: its trials run here, or its file says 'never'")
+        note(f"{handle.id} fetches nothing: its trials run here, or its file says 'never'")
     if any(one["error"] for one in workers.values()):
         raise typer.Exit(ExitCode.ENVIRONMENT)

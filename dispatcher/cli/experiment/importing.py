@@ -12,9 +12,6 @@ from dispatcher.cli.arguments import Experiment, Folder, Json
 from dispatcher.errors import UserError
 from dispatcher.terminal.console import print_json, say
 
-#: Results in one request: far below what a request may hold, whatever they are.
-ROWS_AT_ONCE = 200
-
 Data = Annotated[
     Path,
     typer.Argument(
@@ -29,28 +26,25 @@ Data = Annotated[
 def import_results(
     file: Data, experiment: Experiment = None, folder: Folder = None, as_json: Json = False
 ) -> None:
-    """Tell the tuner of a running experiment results of another one.
+    """Give the tuner of a running experiment the results of another one.
 
-    They make no trials. Each is told once, in one order with results of its own, and again to a
-    tuner that is rebuilt; a tuner that has no use for them says so in the experiment's log.
+    They create no trials. The tuner receives each of them once, in one order with its own results,
+    and again when it is rebuilt; the experiment's log names a tuner that cannot use them.
     """
-    from dispatcher.control.client import HeadClient
     from dispatcher.control.imported import results_text
-    from dispatcher.experiments.find import find_running
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     rows = _read(file)
     try:
         results_text(rows)  # checks all of them before the first is sent
     except UserError as error:
         raise UserError(error.message, hint=error.hint, where=str(file)) from error
-    located = find_running(experiment, folder)
-    with HeadClient(located.folder) as client:
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            client.ask("import", rows=rows[start : start + ROWS_AT_ONCE])
+    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
+    handle.import_results(rows)
     if as_json:
-        print_json({"experiment": located.id, "rows": len(rows)})
+        print_json({"experiment": handle.id, "rows": len(rows)})
     else:
-        say(f"{len(rows)} results for the tuner of {located.id}")
+        say(f"{len(rows)} results for the tuner of {handle.id}")
 
 
 def _read(file: Path) -> list[dict[str, Any]]:

@@ -50,24 +50,23 @@ def replay(
     the refusal again. Exit code 1 if an event is refused.
     """
     from dispatcher.core.ids import TrialId
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.store.copying import opened_to_read
     from dispatcher.store.replay.stepping import step_through
 
-    located = find_one(experiment, folder, others=True)
-    report = None if then is None else _report(located.folder, then)
+    handle = ExperimentHandle.find(experiment, folder)
+    report = None if then is None else _report(handle.folder, then)
     if report is not None:
         until = report.until if until is None else until
         trial = report.trial if trial is None else trial
     number = None if trial is None else TrialId(trial)
     events = () if report is None else report.events
-    with opened_to_read(ExperimentFolder(located.folder).journal) as journal:
+    with opened_to_read(handle.place.journal) as journal:
         stepped = step_through(journal, until=until, trial=number, then=events)
     if as_json:
-        print_json({"experiment": located.id, **_document(stepped, number)})
+        print_json({"experiment": handle.id, **_document(stepped, number)})
     else:
-        _show(located.id, stepped, number)
+        _show(handle.id, stepped, number)
     if stepped.refused:
         raise typer.Exit(ExitCode.GENERAL)
 

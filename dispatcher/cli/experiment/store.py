@@ -35,17 +35,18 @@ def backup(
 ) -> None:
     """Copy an experiment into another folder, also while it runs.
 
-    The copy is an experiment of its own that `bequeath resume DIR/ID` takes up; copying it
-    again restores it elsewhere. Weights become hard links where that is possible. Keys, logs
-    and the outputs of trials stay behind.
+    The copy is an experiment of its own that `bequeath resume DIR/ID` takes up; copying it again
+    restores it in another place. Weights become hard links where that is possible. Keys, logs and
+    the outputs of trials stay behind.
 
     Without --weights a copy goes on with the weights root that the file names, so do not let
     both run.
     """
-    from dispatcher.experiments.find import find_folder
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
     from dispatcher.maintenance.backup import back_up
 
-    done = back_up(find_folder(experiment, folder), destination, weights=weights)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    done = back_up(handle.folder, destination, weights=weights)
     if as_json:
         print_json(
             {
@@ -75,30 +76,18 @@ def compact(experiment: Experiment = None, folder: Folder = None, as_json: Json 
     """Make an experiment's journal shorter: fold what is past into one state.
 
     A running head does so itself when enough has gathered, if its tuner keeps a state. Nothing
-    is lost that a resume needs; what `verify` can still say of the trials that were folded is
-    that they have not changed since.
+    is lost that a resume needs; of the trials that were folded, `verify` can only check that they
+    have not changed since.
     """
-    from dispatcher.experiments.find import find_folder
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.store.journal import SqliteJournal
-    from dispatcher.store.leadership import Leadership
-    from dispatcher.store.replay.folding import compact as compact_store
+    from dispatcher.experiments import care
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    path = find_folder(experiment, folder)
-    store = ExperimentFolder(path).journal
-    before = store.stat().st_size
-    with Leadership.keep_heads_out(path):
-        journal = SqliteJournal.open(store)
-        try:
-            done = compact_store(journal)
-        finally:
-            journal.close()
-    after = store.stat().st_size
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    done, before, after = care.compact(handle.place)
     if as_json:
-        print_json(
-            {"experiment": path.name, "compacted": done, "bytes_before": before, "bytes": after}
-        )
+        sizes = {"bytes_before": before, "bytes": after}
+        print_json({"experiment": handle.id, "compacted": done, **sizes})
     elif done:
-        say(f"{path.name}: {formatting.size(before)} before, {formatting.size(after)} now")
+        say(f"{handle.id}: {formatting.size(before)} before, {formatting.size(after)} now")
     else:
-        say(f"{path.name}: there is nothing to fold")
+        say(f"{handle.id}: there is nothing to fold")

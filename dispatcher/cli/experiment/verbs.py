@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,7 +41,7 @@ EXPERIMENT: Table = {
         "cli.experiment.importing:import_results", "Tell the tuner results of another one."
     ),
     "fetch": CommandEntry(
-        "cli.experiment.fetch:fetch", "Bring here what trials elsewhere have left."
+        "cli.experiment.fetch:fetch", "Fetch the files of trials on other machines."
     ),
     "delete": CommandEntry(
         "cli.experiment.verbs:delete", "Delete an experiment with logs and weights."
@@ -71,14 +70,15 @@ class Format(StrEnum):
 
 def list_all(
     everywhere: Annotated[
-        bool, typer.Option("--all", help="Also those outside of BEQUEATH_HOME, if that is set.")
+        bool, typer.Option("--all", help="Include those outside of BEQUEATH_HOME, if that is set.")
     ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """List all experiments that are kept, the newest first.
 
-    Where BEQUEATH_HOME is set, those below it; else those of all folders that were ever used.
+    These are the ones below BEQUEATH_HOME if that is set, else those of all folders that were ever
+    used.
     """
     from dispatcher.experiments.find import all_experiments, experiments_of_others
 
@@ -125,14 +125,11 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
-    from dispatcher.experiment.snapshot import read_shown
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    record = ExperimentFolder(located.folder)
-    settings = read_shown(record.read_config(), str(record.config))
-    print_json({"experiment": located.id, "folder": str(located.folder), "settings": settings})
+    handle = ExperimentHandle.find(experiment, folder)
+    document = {"experiment": handle.id, "folder": str(handle.folder)}
+    print_json({**document, "settings": handle.settings()})
 
 
 def export(
@@ -145,10 +142,9 @@ def export(
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own."""
     from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
+    with ExperimentHandle.find(experiment, folder).reading() as reader:
         if form is Format.CSV:
             text = queries.export_csv(reader)
         else:
@@ -187,60 +183,26 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Change an experiment: at once if it runs, for its next `resume` if not."""
-    from dispatcher.control.client import HeadClient
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.status import is_led
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     new: Any = value
     if value.startswith("@"):
         from dispatcher.experiment import load_search_space
 
         new = load_search_space(value[1:])
-    located = find_one(experiment, folder, change=True)
-    running = is_led(located.folder)
-    if running:
-        with HeadClient(located.folder) as client:
-            client.ask("update", key=key, value=new)
-    else:
-        warning = _update_record(located.folder, key, new)
-        if warning:
-            note(warning)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.CHANGE)
+    done = handle.update(key, new)
+    if done.warning:
+        note(done.warning)
     if as_json:
-        print_json({"experiment": located.id, "key": key, "running": running})
-    else:
-        say(f"{located.id}: {key} is {value}{'' if running else ' from the next resume on'}")
-        if key in ("maxTrialNumber", "max_trial_number"):
-            _note_what_is_past(located.folder, new)
-
-
-def _note_what_is_past(folder: Path, limit: Any) -> None:
-    """Note that a limit below what was proposed already ends no trial and allows no new one."""
-    from dispatcher import queries
-
-    with queries.ExperimentReader.open(folder) as reader:
-        submitted = queries.experiment_summary(reader).submitted
-    if str(limit).isdecimal() and int(limit) < submitted:
-        note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
-
-
-def _update_record(folder: Path, key: str, value: Any) -> str:
-    """Change the record, and return a warning for the user; empty if there is none.
-
-    The lead is held meanwhile, so that no head can begin.
-    """
-    from dispatcher.experiment.snapshot import from_json, to_json, to_shared
-    from dispatcher.experiment.updates import apply_update
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.maintenance.retention import gone_before_it_goes_on
-    from dispatcher.store.leadership import Leadership
-
-    record = ExperimentFolder(folder)
-    with Leadership.keep_heads_out(folder):
-        config = from_json(record.read_config(), str(record.config))
-        config = apply_update(config, key, value)
-        warning = gone_before_it_goes_on(record, config)
-        record.change_config(to_json(config), to_shared(config))
-    return warning
+        print_json({"experiment": handle.id, "key": key, "running": done.running})
+        return
+    say(f"{handle.id}: {key} is {value}{'' if done.running else ' from the next resume on'}")
+    if key in ("maxTrialNumber", "max_trial_number") and str(new).isdecimal():
+        # Such a limit ends no trial.
+        submitted = handle.status().submitted
+        if int(new) < submitted:
+            note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
 
 
 def delete(
@@ -260,24 +222,17 @@ def delete(
 
     Weights below a `weightsRoot` outside of the folder stay where they are.
     """
-    from dispatcher.experiments.find import find_folder
-    from dispatcher.folders.experiment_folder import run_folder
-    from dispatcher.folders.status import is_led
+    from dispatcher.experiments import care
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    path = find_folder(experiment, folder)
-    if is_led(path):
-        raise UserError(f"{path.name} is running", hint=f"end it first: bequeath stop {path.name}")
-    confirmed(f"Delete {path} with everything in it?", yes)
-    sockets = run_folder(path)  # read first: the experiment's folder may name it
-    try:
-        shutil.rmtree(path)
-    except OSError as error:
-        raise UserError(f"cannot be deleted: {error.strerror}", where=str(path)) from error
-    shutil.rmtree(sockets, ignore_errors=True)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    care.refuse_running(handle.place)
+    confirmed(f"Delete {handle.folder} with everything in it?", yes)
+    care.delete(handle.place)
     if as_json:
-        print_json({"experiment": path.name, "deleted": str(path)})
+        print_json({"experiment": handle.id, "deleted": str(handle.folder)})
     else:
-        say(f"{path.name} is deleted")
+        say(f"{handle.id} is deleted")
 
 
 def verify(
@@ -293,21 +248,14 @@ def verify(
     The journal is the truth; the tables can be made again from it. Exit code 1 if they
     differ.
     """
-    from dispatcher.experiments.find import find_folder
-    from dispatcher.folders.experiment_folder import ExperimentFolder
-    from dispatcher.store.leadership import Leadership
-    from dispatcher.store.verify import rebuild as rebuild_tables
-    from dispatcher.store.verify import verify as verify_store
+    from dispatcher.experiments import care
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     # A store that is damaged cannot be asked for its experiment's name.
-    path = find_folder(experiment, folder)
-    store = ExperimentFolder(path).journal
-    with Leadership.keep_heads_out(path):
-        if rebuild:
-            rebuild_tables(store)
-        result = verify_store(store)
+    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
+    result = care.verify(handle.place, rebuild=rebuild)
     if as_json:
-        print_json({"experiment": path.name, "ok": result.ok, **_report(result)})
+        print_json({"experiment": handle.id, "ok": result.ok, **result.to_json()})
     else:
         events = formatting.count(result.events, "event")
         trials = formatting.count(result.trials, "trial")
@@ -318,14 +266,3 @@ def verify(
             say(str(difference))
     if not result.ok:
         raise typer.Exit(ExitCode.GENERAL)
-
-
-def _report(result: Any) -> dict[str, Any]:
-    return {
-        "events": result.events,
-        "trials": result.trials,
-        "damage": list(result.damage),
-        "broken_at": result.broken_at,
-        "differences": [str(difference) for difference in result.differences],
-        "mended": result.mended,
-    }

@@ -31,11 +31,16 @@ def tidy(
         ),
     ],
     older_than: Annotated[
-        float, typer.Option(metavar="DAYS", min=0.0, help="Only where nothing changed for so long.")
+        float,
+        typer.Option(
+            metavar="DAYS", min=0.0, help="Only folders in which nothing changed for so long."
+        ),
     ] = DAYS,
     experiment: Annotated[
         str,
-        typer.Option(metavar="ID", help="Only of this one, whatever its age.", show_default=False),
+        typer.Option(
+            metavar="ID", help="Only of this experiment, whatever its age.", show_default=False
+        ),
     ] = "",
     work_folder: Annotated[
         str, typer.Option(metavar="DIR", help="The work folder there, for machines named here.")
@@ -47,15 +52,15 @@ def tidy(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove what experiments have left on machines: logs, working directories, spools.
+    """Remove the files that experiments have left on machines: logs, working directories, spools.
 
-    What a process there uses stays, and so does what changed lately. Of an experiment that could
-    be resumed, or whose logs were not fetched, nothing is left there afterwards.
+    Files that a process uses stay, and so do files that changed lately. Of an experiment that
+    could be resumed, or whose logs were not fetched, nothing is left there afterwards.
     """
     from dispatcher.remote_python.leftovers import why_it_stays
 
     if as_json and not (yes or dry_run):
-        raise UserError("with --json, say --yes or --dry-run")
+        raise UserError("with --json, add --yes or --dry-run")
     reports = []
     for word in targets:
         for host in _hosts(word, work_folder, python):

@@ -72,8 +72,8 @@ def add(
 ) -> None:
     """Show the fingerprint of a machine's host key and record it, so that logins are allowed.
 
-    Compare it with what `ssh-keygen -lf` prints on that machine: who sits in between would
-    show another. Recorded in a file of our own; ~/.ssh/known_hosts is read as well and never
+    Compare it with what `ssh-keygen -lf` prints on that machine: an attacker in between would show
+    another one. Recorded in a file of our own; ~/.ssh/known_hosts is read as well and never
     changed. Nothing is sent to the machine.
     """
     from dispatcher.cli.hosts.check_targets import target_named
@@ -107,7 +107,7 @@ def _agree(text: str, shown: OfferedKeys, wanted: str, *, yes: bool, as_json: bo
             )
         return
     if as_json and not yes and not shown.known:
-        raise UserError("with --json, say --yes or --fingerprint", where=text)
+        raise UserError("with --json, add --yes or --fingerprint", where=text)
     if not shown.known:
         confirmed(f"Is this what {text} has?", yes)
 
@@ -124,7 +124,7 @@ def _plain(text: str, shown: OfferedKeys) -> dict[str, Any]:
 
 
 def list_(as_json: Json = False) -> None:
-    """The machines that were recorded with `bequeath hosts add`."""
+    """List the machines that were recorded with `bequeath hosts add`."""
     from dispatcher.ssh.known_hosts import our_file
     from dispatcher.ssh.scanning import our_hosts
 

@@ -14,7 +14,8 @@ Clients = Annotated[
     list[str],
     typer.Argument(
         metavar="CLIENT",
-        help="Who may mount it: host names, addresses, networks (10.0.0.0/24) or @netgroups.",
+        help="Clients that may mount it: host names, addresses, networks (10.0.0.0/24) or "
+        "@netgroups.",
     ),
 ]
 
@@ -22,17 +23,20 @@ Owner = Annotated[
     str,
     typer.Option(
         metavar="USER",
-        help="Who owns the folder, by name or number: the user that trials run as. "
-        "If not given, and the folder is to be made: who called sudo.",
+        help="Owner of the folder, by name or number: the user that runs the trials. If not "
+        "given, a new folder belongs to the user who called sudo.",
     ),
 ]
 
 Group = Annotated[
-    str, typer.Option(metavar="GROUP", help="Its group; the owner's own if not given.")
+    str, typer.Option(metavar="GROUP", help="Group of the folder; the owner's own if not given.")
 ]
 
 Mode = Annotated[
-    str, typer.Option(metavar="MODE", help="Its mode; 2770 (set-gid) for a folder that is made.")
+    str,
+    typer.Option(
+        metavar="MODE", help="Mode of the folder; 2770 (set-gid) for a folder that is made."
+    ),
 ]
 
 ExportReadOnly = Annotated[bool, typer.Option("--read-only", help="Clients may not write.")]
@@ -82,8 +86,8 @@ Last = Annotated[
     str,
     typer.Option(
         metavar="HOW",
-        help="How it lasts: automount (units of systemd), fstab, no (until the next boot), "
-        "or auto: automount where systemd runs, else fstab.",
+        help="How the mount is made permanent: automount (units of systemd), fstab, no (until the "
+        "next boot), or auto: automount where systemd runs, else fstab.",
     ),
 ]
 
@@ -130,7 +134,10 @@ KeepPackages = Annotated[
 
 WhileClientsUseIt = Annotated[
     bool,
-    typer.Option("--while-clients-use-it", help="Their programs get errors, and lose work."),
+    typer.Option(
+        "--while-clients-use-it",
+        help="Undo it while clients use it: their programs get errors, and lose work.",
+    ),
 ]
 
 #: Of all that change this machine.
@@ -161,7 +168,7 @@ Quick = Annotated[
     typer.Option("--quick", help="Each machine alone, in some seconds: no big file, no pairs."),
 ]
 
-BigFileSize = Annotated[str, typer.Option(metavar="SIZE", help="Of the big file: 64M, 2G.")]
+BigFileSize = Annotated[str, typer.Option(metavar="SIZE", help="Size of the big file: 64M, 2G.")]
 
 Wait = Annotated[
     float,
@@ -169,7 +176,7 @@ Wait = Annotated[
         metavar="SECONDS",
         min=0.1,
         max=600,
-        help="How long to look for what another machine has made.",
+        help="Time to wait for the files that another machine has made.",
     ),
 ]
 
@@ -179,7 +186,8 @@ OtherPython = Annotated[
 
 #: Of `nfs cluster`.
 InventoryFile = Annotated[
-    Path, typer.Argument(metavar="INVENTORY", help="Who is the server, who the clients (YAML).")
+    Path,
+    typer.Argument(metavar="INVENTORY", help="File that names the server and its clients (YAML)."),
 ]
 
 ClusterDryRun = Annotated[
@@ -191,7 +199,7 @@ ClusterUndo = Annotated[
 ]
 
 ClusterStatus = Annotated[
-    bool, typer.Option("--status", help="How it stands on each host; change nothing.")
+    bool, typer.Option("--status", help="Show the state of each host; change nothing.")
 ]
 
 ClusterVerify = Annotated[

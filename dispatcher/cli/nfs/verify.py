@@ -42,7 +42,7 @@ def verify(
     python: options.OtherPython = "python3",
     as_json: Json = False,
 ) -> None:
-    """Measure a share, say what passes, what is slow and what is wrong, and what to change.
+    """Measure a share; show what passes, what is slow, what is wrong, and what to change.
 
     Needs no privileges, and works on whatever file system somebody else has set up: run it as
     the user of the trials. Looks at the mount, writing, owners, room, clocks, habits of the

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment
 from dispatcher.errors import UserError
 from dispatcher.terminal.console import print_json, say
+
+if TYPE_CHECKING:
+    from dispatcher.experiments.handle import TrialStopped
 
 
 def kill(
@@ -21,29 +24,25 @@ def kill(
     as_json: Json = False,
 ) -> None:
     """End trials, running or not yet started. They count as failed and are not retried."""
-    from dispatcher.control.client import HeadClient
-    from dispatcher.experiments.find import find_running
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
-    located = find_running(experiment, folder)
-    answers: dict[int, dict[str, Any]] = {}
-    with HeadClient(located.folder) as client:
-        for trial in trials:
-            answers[trial] = client.ask("stop_trial", trial=trial)
-            if not as_json:  # at once: the next number may be refused
-                say(f"trial {trial}: {_became(answers[trial])}")
+    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
+    states: dict[int, str] = {}
+    for one in handle.stop_trials(trials):
+        states[one.trial] = one.state
+        if not as_json:  # at once: the next number may be refused
+            say(f"trial {one.trial}: {_became(one)}")
     if as_json:
-        states = {trial: answer["state"] for trial, answer in answers.items()}
-        print_json({"experiment": located.id, "trials": states})
+        print_json({"experiment": handle.id, "trials": states})
 
 
-def _became(answer: dict[str, Any]) -> str:
+def _became(one: TrialStopped) -> str:
     """Return the outcome of a request to end a trial."""
-    if answer.get("outcome"):
-        return f"was over already: {answer['outcome']}"
-    if answer["state"] == "running":
+    if one.outcome:
+        return f"was over already: {one.outcome}"
+    if one.state == "running":
         return "is being ended"
-    before = answer.get("before")  # an older head does not send it
-    return f"ended; it was {before}" if before else str(answer["state"])
+    return f"ended; it was {one.before}" if one.before else one.state
 
 
 def submit(
@@ -64,17 +63,13 @@ def submit(
     It gets a number like all others and may be a parent; with a `save_path` it bequeaths,
     with a `restore_path` it inherits.
     """
-    from dispatcher.control.client import HeadClient
-    from dispatcher.experiments.find import find_running
-    from dispatcher.wiring.submitted import looked_up
+    from dispatcher.experiments.handle import ExperimentHandle, Purpose
 
     values = _read(parameters)
-    located = find_running(experiment, folder)
-    values = looked_up(located.folder, values)
-    with HeadClient(located.folder) as client:
-        trial = client.ask("submit", parameters=values)["trial"]
+    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
+    trial = handle.submit(values)
     if as_json:
-        print_json({"experiment": located.id, "trial": trial})
+        print_json({"experiment": handle.id, "trial": trial})
     else:
         say(str(trial))
 

@@ -19,7 +19,7 @@ from dispatcher.terminal.safe_text import safe_text
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.attempt_files.fetching import FetchResult
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.attempts import LocatedTrial
     from dispatcher.ports import AttemptFiles, FileEntry, FileList
 
 #: Files shown without ``--number``.
@@ -52,14 +52,14 @@ def files(
 ) -> None:
     """List the files that a trial has left, with their sizes.
 
-    These are what it printed (`stdout`, `stderr`), what it kept (`artefacts/`), its working
-    directory if it has one of its own (`work/`), and what it would go on from (`checkpoints/`).
-    Of a machine that is not to be reached, those that were fetched are shown.
+    These are its output (`stdout`, `stderr`), its artefacts (`artefacts/`), its working directory
+    if it has one of its own (`work/`), and its checkpoints (`checkpoints/`). If its machine cannot
+    be reached, the files that were fetched are shown.
     """
     from dispatcher.attempt_files import fetching
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
         with _opened(located, one) as (place, listed):
             found_files = listed
@@ -126,8 +126,8 @@ def fetch(
         list[str] | None,
         typer.Argument(
             metavar="PATTERN",
-            help="Which files, such as 'artefacts/*.png', work, '*'. What was printed and the "
-            "artefacts if not given.",
+            help="Files to fetch, such as 'artefacts/*.png', work, '*'. Default: its output and "
+            "its artefacts.",
             show_default=False,
         ),
     ] = None,
@@ -136,14 +136,14 @@ def fetch(
         typer.Option(
             "--to",
             metavar="DIR",
-            help="Where to; the trial's folder in the experiment if not given.",
+            help="Target folder; the trial's folder in the experiment if not given.",
             show_default=False,
         ),
     ] = None,
     most: Annotated[
         str | None,
         typer.Option(
-            "--max-size", metavar="SIZE", help="Leave what is more than this in all, such as 2gb."
+            "--max-size", metavar="SIZE", help="Fetch no more than this in all, such as 2gb."
         ),
     ] = None,
     experiment: OfExperiment = None,
@@ -159,8 +159,8 @@ def fetch(
     from dispatcher.attempt_files import fetching
     from dispatcher.attempt_files.attempt_at import kept_here
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial.located_trial import LocatedTrial
     from dispatcher.experiment.sizes import parse_size
+    from dispatcher.experiments.handle import ExperimentHandle
 
     most_bytes = None
     if most is not None:
@@ -168,7 +168,7 @@ def fetch(
             most_bytes = parse_size(most)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="'--max-size'") from error
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
         ended = located.over(one.number)
         into = to.expanduser() if to is not None else kept_here(located.folder, one)

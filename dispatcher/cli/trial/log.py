@@ -17,7 +17,7 @@ from dispatcher.terminal.safe_text import safe_lines, safe_text
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.attempts import LocatedTrial
     from dispatcher.ports import AttemptFiles
 
 #: Seconds between looks at a trial that has not begun, and at a file on another machine.
@@ -28,9 +28,7 @@ _LOOK_ELSEWHERE_S = 1.0
 def log(
     trial: Trial,
     experiment: OfExperiment = None,
-    stderr: Annotated[
-        bool, typer.Option("--stderr", help="What it printed to stderr, not to stdout.")
-    ] = False,
+    stderr: Annotated[bool, typer.Option("--stderr", help="Print stderr, not stdout.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the attempt is over.")
     ] = False,
@@ -50,10 +48,10 @@ def log(
     there, unless it was fetched already.
     """
     from dispatcher.attempt_files import log_stream
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.handle import ExperimentHandle
 
     stream = "stderr" if stderr else "stdout"
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         if follow and not _wait_for_its_start(located, attempt):
             return
         if not follow and attempt is None and not located.newest:

@@ -18,7 +18,7 @@ def shell(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="What to run, after --; a shell if not given.",
+            help="Command to run, after --; a shell if not given.",
             show_default=False,
         ),
     ] = None,
@@ -35,9 +35,9 @@ def shell(
     the trial reports. With a COMMAND that is run, with stdin passed on; its exit code is ours.
     """
     from dispatcher.attempt_files.ways import files_of
-    from dispatcher.cli.trial.located_trial import LocatedTrial
+    from dispatcher.experiments.handle import ExperimentHandle
 
-    with LocatedTrial(trial, experiment, folder) as located:
+    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
         files = files_of(located.folder, one, for_shell=True)
         ended = located.over(one.number)

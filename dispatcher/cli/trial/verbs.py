@@ -70,7 +70,7 @@ def ls(
 ) -> None:
     """List trials with state, result, parent and parameters. By value, the best come first."""
     from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
 
     wanted = queries.TrialFilter(
         shown=_states(state or []),
@@ -79,17 +79,17 @@ def ls(
         live=True if live else None,
     )
     by = queries.TrialSort.of(sort)
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
+    handle = ExperimentHandle.find(experiment, folder)
+    with handle.reading() as reader:
         downward = reader.mode.order == "DESC" if by is queries.TrialSort.VALUE else False
         order = not downward if reverse else downward
         trials = queries.list_trials(reader, wanted, sort=by, descending=order, limit=many)
     if as_json:
-        print_json({"experiment": located.id, "trials": [one.to_json() for one in trials]})
+        print_json({"experiment": handle.id, "trials": [one.to_json() for one in trials]})
     elif trials:
         print_table(COLUMNS, [_row(one) for one in trials])
     else:
-        note(f"{located.id} has no such trial")
+        note(f"{handle.id} has no such trial")
 
 
 _FAILURES = ("failed", "timed out", "lost")
@@ -136,24 +136,24 @@ def show(
     trial: Trial,
     experiment: OfExperiment = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all-metrics", help=f"Not only the newest {_METRICS}.")
+        bool,
+        typer.Option("--all-metrics", help=f"Show all metrics, not only the newest {_METRICS}."),
     ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
+    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.folders.experiment_folder import ExperimentFolder
 
-    located = find_one(experiment, folder, others=True)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        detail = queries.trial(reader, trial)
+    handle = ExperimentHandle.find(experiment, folder)
+    detail = handle.trial(trial)
     if as_json:
-        print_json({"experiment": located.id, **detail.to_json()})
+        print_json({"experiment": handle.id, **detail.to_json()})
         return
     one = detail.trial
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(located.folder / "trials" / str(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(ExperimentFolder(handle.folder).trial(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))

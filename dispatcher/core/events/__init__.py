@@ -142,7 +142,7 @@ CATALOGUE: Final[dict[type, EventRow]] = {
     ),
     # The tuner: its host, what it holds, what it has taken in
     TunerHostReady: EventRow(_TUNER, durable=False),
-    TunerHostLost: EventRow(_HEAD),
+    TunerHostLost: EventRow(_TUNER),
     VersionsHeld: EventRow(_TUNER, frees=False),
     ImportDelivered: EventRow(_TUNER),
     StacksReported: EventRow(_TUNER, journalled=False),

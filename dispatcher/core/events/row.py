@@ -13,7 +13,7 @@ class Origin(StrEnum):
 
     HEAD = "head"  # the head itself: its clock, its disks, signals, the weight keeper
     USER = "user"  # a command, or a program that uses the API
-    TUNER = "tuner"  # the tuner host, on behalf of the tuner or of an assessor
+    TUNER = "tuner"  # the tuner host, for the tuner or an assessor; its driver, when it is lost
     WORKER = "worker"  # an agent, or a backend of another package
 
 

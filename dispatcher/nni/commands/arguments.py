@@ -30,7 +30,7 @@ Port = Annotated[
         "--port",
         "-p",
         metavar="PORT",
-        help="Not needed, and said so: nothing listens at a port.",
+        help="Not needed, with a note: nothing listens at a port.",
         show_default=False,
     ),
 ]

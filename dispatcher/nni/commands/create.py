@@ -88,7 +88,7 @@ def resume(
     if debug:
         raise UserError(
             "what is logged is fixed once an experiment has begun",
-            hint="say 'debug: true' in the file, or 'bequeath nni create --debug'",
+            hint="write 'debug: true' in the file, or 'bequeath nni create --debug'",
             where="--debug",
         )
     say_no_port(port)
@@ -96,7 +96,7 @@ def resume(
 
 
 def view(experiment: Needed, port: Port = None, experiment_dir: ExperimentDir = None) -> None:
-    """Show how an experiment stands, as `bequeath status` does.
+    """Show the state of an experiment, as `bequeath status` does.
 
     Nothing has to be started for it: what is kept of a stopped experiment can always be read.
     """

@@ -17,7 +17,7 @@ EXPERIMENT: Table = {
     "show": CommandEntry("nni.commands.experiment:show", "Print an experiment's settings as JSON."),
     "status": CommandEntry(
         "nni.commands.experiment:status",
-        "One word on how an experiment stands, as JSON.",
+        "Print the state of an experiment, one word, as JSON.",
     ),
     "list": CommandEntry(
         "nni.commands.experiment:list_running", "List experiments that run, or all."
@@ -63,7 +63,7 @@ def status(experiment: Experiment = None) -> None:
 
 def list_running(
     everything: Annotated[
-        bool, typer.Option("--all", help="Those that do not run as well.")
+        bool, typer.Option("--all", help="Include experiments that do not run.")
     ] = False,
 ) -> None:
     """List the experiments that run; with --all as `bequeath experiment list` does."""
@@ -79,7 +79,7 @@ def list_running(
 
 
 def import_data(file: File, experiment: Experiment = None) -> None:
-    """Tell the tuner results of another experiment, as `bequeath experiment import` does."""
+    """Give the tuner the results of another experiment, as `bequeath experiment import` does."""
     from dispatcher.cli.experiment.importing import import_results
 
     import_results(file, experiment)
@@ -97,7 +97,7 @@ def delete(
     from dispatcher.experiments.find import all_experiments
 
     if (experiment is None) != everything:
-        raise typer.BadParameter("name one experiment, or say --all", param_hint="'EXPERIMENT'")
+        raise typer.BadParameter("name one experiment, or add --all", param_hint="'EXPERIMENT'")
     named = [one.folder for one in all_experiments(None)] if everything else [experiment or ""]
     for one in named:
         ours(str(one), yes=yes)

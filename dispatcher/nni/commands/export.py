@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dispatcher.queries import TrialSummary
 
 Intermediate = Annotated[
-    bool, typer.Option("--intermediate", "-i", help="With what trials reported on their way.")
+    bool, typer.Option("--intermediate", "-i", help="Include the intermediate results.")
 ]
 
 

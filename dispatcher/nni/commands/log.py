@@ -9,13 +9,14 @@ import typer
 
 from dispatcher.cli.arguments import Experiment
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.folders.names import HEAD_LOG_NAME, HEAD_STDERR_NAME, TRIALS
 from dispatcher.nni.commands.arguments import TrialIds, trial_number
 
 LOG: Table = {
     "stdout": CommandEntry(
         "nni.commands.log:stdout", "The log of the process that leads the experiment."
     ),
-    "stderr": CommandEntry("nni.commands.log:stderr", "What that process has said at its end."),
+    "stderr": CommandEntry("nni.commands.log:stderr", "Print the last output of that process."),
     "trial": CommandEntry("nni.commands.log:trial", "What a trial has printed."),
 }
 
@@ -34,14 +35,14 @@ def stdout(
     experiment: Experiment = None, tail: Tail = None, head: Head = None, path: JustPath = False
 ) -> None:
     """Print the log of the process that leads the experiment: its head."""
-    _show(experiment, "head.log", tail, head, path)
+    _show(experiment, HEAD_LOG_NAME, tail, head, path)
 
 
 def stderr(
     experiment: Experiment = None, tail: Tail = None, head: Head = None, path: JustPath = False
 ) -> None:
-    """Print what the head, when it runs in the background, has said at its end."""
-    _show(experiment, "head.stderr", tail, head, path)
+    """Print the last output of a head that ran in the background."""
+    _show(experiment, HEAD_STDERR_NAME, tail, head, path)
 
 
 def _show(
@@ -87,4 +88,4 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
     with queries.ExperimentReader.open(located.folder) as reader:
         trials = [one for one in queries.list_trials(reader) if is_job(one)]
     for one in trials:
-        say(f"Trial:{one.id} path:{located.folder / 'trials' / str(one.id)}")
+        say(f"Trial:{one.id} path:{located.folder / TRIALS / str(one.id)}")

@@ -13,16 +13,16 @@ from dispatcher.nni.commands.verbs import NNI
 _HEAD = """\
 ## Command line
 
-`bequeath nni` takes the words of `nnictl`; each calls the function of a command of our own. There
-is no `nnictl` of ours that could hide a real one: `alias nnictl='bequeath nni'` where none is.
-Ids of experiments are ours (`NAME-xxxxxx`), ids of trials their numbers.
+`bequeath nni` takes the commands of `nnictl`; each calls the function of a command of our own.
+There is no `nnictl` of ours that could hide a real one: `alias nnictl='bequeath nni'` where none
+is. Ids of experiments are ours (`NAME-xxxxxx`), ids of trials their numbers.
 
 | NNI | here | options | |
 |---|---|---|---|
 """
 
 _TAIL = """\
-| `nnictl --version` | same | `-v` | Tell bequeath's version. |
+| `nnictl --version` | same | `-v` | Print bequeath's version. |
 | `python launch.py`, with `nni.experiment` | same | | `bequeath run launch.py` |
 | REST | not | | `--json` of our commands, and `dispatcher.api` |
 """

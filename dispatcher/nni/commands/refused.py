@@ -12,7 +12,7 @@ from dispatcher.errors import UserError
 
 Rest = Annotated[
     list[str] | None,
-    typer.Argument(metavar="WORDS", help="Whatever follows; it is not read.", show_default=False),
+    typer.Argument(metavar="ARG", help="All that follows; it is not read.", show_default=False),
 ]
 
 #: By command: the missing feature, and what to do instead.
@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "webui nas": (
         "there is no web page in this version",
-        "'bequeath lineage' shows who inherited from whom",
+        "'bequeath lineage' shows the inheritance tree",
     ),
     "tensorboard start": (
         "no TensorBoard is started",
@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "platform clean": (
         "there is no platform to be cleaned",
-        "'bequeath hosts tidy' removes what experiments have left on machines",
+        "'bequeath hosts tidy' removes the files that experiments have left on machines",
     ),
     "ss_gen": ("annotated code is not read", "write the search space into a file of its own"),
     "jupyter-extension install": (

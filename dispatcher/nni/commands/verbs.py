@@ -13,12 +13,12 @@ NNI: Table = {
         "Take up a stopped, failed or killed experiment.",
         _RUN,
     ),
-    "stop": CommandEntry("nni.commands.stop:stop", "Stop one experiment, or several.", _RUN),
+    "stop": CommandEntry("nni.commands.changing:stop", "Stop one experiment, or several.", _RUN),
     "update": CommandEntry(
-        "nni.commands.update:UPDATE", "Change an experiment while it runs.", _RUN
+        "nni.commands.changing:UPDATE", "Change an experiment while it runs.", _RUN
     ),
-    "view": CommandEntry("nni.commands.create:view", "How an experiment stands.", _LOOK),
-    "trial": CommandEntry("nni.commands.trial:TRIAL", "List and end trials.", _LOOK),
+    "view": CommandEntry("nni.commands.create:view", "Show the state of an experiment.", _LOOK),
+    "trial": CommandEntry("nni.commands.changing:TRIAL", "List and end trials.", _LOOK),
     "experiment": CommandEntry(
         "nni.commands.experiment:EXPERIMENT", "List, show, export and delete.", _LOOK
     ),
@@ -28,7 +28,7 @@ NNI: Table = {
     "log": CommandEntry(
         "nni.commands.log:LOG", "What the experiment and its trials have printed.", _LOOK
     ),
-    "top": CommandEntry("nni.commands.top:top", "Watch an experiment live.", _LOOK),
+    "top": CommandEntry("nni.commands.changing:top", "Watch an experiment live.", _LOOK),
     "algo": CommandEntry(
         "nni.commands.refused:ALGO", "List algorithms; they are not registered.", _LOOK
     ),

@@ -1,4 +1,4 @@
-"""Detection of a file's dialect: our own, NNI's v1, or NNI's v2 and v3.
+"""Detection of the keys that a file is written in: our own, NNI's v1, or NNI's v2 and v3.
 
 v1 names itself. v2 shares nearly all keys with us, so three things are looked at: the file may
 say it (``compatibility``), it may have a key that only NNI has, or the code that it names may be
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -52,16 +51,12 @@ _MOST_BYTES = 512 << 10
 _MOST_FILES = 200
 
 
-class Dialect(Enum):
-    """The keys that a file is written in."""
-
-    NATIVE = "native"
-    V1 = "v1"
-    V2 = "v2"
+#: Versions of the keys that a file is written in. None of them: our own keys.
+V1, V2 = "v1", "v2"
 
 
-def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
-    """Return the dialect of a file.
+def version_of(values: Mapping[str, Any], folder: Path | None) -> str:
+    """Return the version of NNI's keys that a file is written in; empty if in our own.
 
     Args:
         values: as read, keys as spelt.
@@ -69,14 +64,14 @@ def dialect_of(values: Mapping[str, Any], folder: Path | None) -> Dialect:
     """
     folded = {fold_word(key): value for key, value in values.items() if isinstance(key, str)}
     if fold_word(V1_MARK) in folded:
-        return Dialect.V1
+        return V1
     if "compatibility" in folded:
-        return Dialect.NATIVE  # written for us, or by 'bequeath convert'
+        return ""  # written for us, or by 'bequeath convert'
     if _V2_MARKS & folded.keys() or _names_nni(folded) or _has_nnis_machines(folded):
-        return Dialect.V2
+        return V2
     if folder is not None and _is_written_for_nni(folded, folder):
-        return Dialect.V2
-    return Dialect.NATIVE
+        return V2
+    return ""
 
 
 def _names_nni(folded: Mapping[str, Any]) -> bool:

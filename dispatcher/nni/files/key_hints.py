@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dispatcher.experiment.fields import fold_word
 
-V1_MARK = "trainingServicePlatform"
-
 _RENAMED = {
     "maxExecDuration": "maxExperimentDuration",
     "maxTrialNum": "maxTrialNumber",
@@ -65,7 +63,7 @@ _ALGORITHM = {
     "codeDir": "write 'codeDirectory'",
     "gpuIndices": _TUNER_GPUS,
     "includeIntermediateResults": "remove it",
-    "checkpointDir": "remove it: a tuner is told its folder",
+    "checkpointDir": "remove it: a tuner receives its folder",
 }
 _BY_SECTION: dict[str, dict[str, str]] = {
     section: {fold_word(key): hint for key, hint in hints.items()}

@@ -16,14 +16,14 @@ _WORDS = {
     Does.DROP: "not needed",
     Does.WHEN_ON: "same",
     Does.FALSE_ONLY: "not when on",
-    Does.NOTHING: "no effect, and a line says so",
+    Does.NOTHING: "no effect, with a warning",
     Does.REFUSE: "not",
 }
 
 _HEAD = """\
 # From NNI
 
-<!-- Generated from dispatcher/experiment/nni by `make docs`; edits here are lost. -->
+<!-- Generated from dispatcher/nni by `make docs`; edits here are lost. -->
 
 Experiment files, tuners, assessors and trials written for NNI run here as they are:
 
@@ -36,24 +36,24 @@ bequeath convert config.yml         # the same under our keys, with the reason f
 A file is taken for one of NNI's if it has `trainingServicePlatform` (v1), a key or an algorithm that
 only NNI has, or if the code it names imports `nni`. `compatibility: none` says that it is ours,
 `compatibility: nni` that it has our keys and code written for NNI. A key is honoured, or refused
-by name with what to do instead, at its line in your own file; none is dropped without a word.
+by name with what to do instead, at its line in your own file; none is dropped silently.
 
 ## What is different in such an experiment
 
 | | NNI | here |
 |---|---|---|
-| `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of who waits for whom where nothing can go on |
+| `multiThread: true` | a pool of as many threads as the machine has cores; the last blocked one stops results, trial ends and pings: a deadlock without a message | a thread for each request, results on a way of their own, and a report of which request waits for which where nothing can go on |
 | `multiThread` absent or `false` | two threads since v0.6: `trial_end` beside all else | one call at a time: result, then end, then the next request |
 | requests | one for each trial that has ended, `trialConcurrency` in all; if all of them wait, nothing happens ever again | the same: a request follows when the result and the end of a trial were delivered. If all of them wait, one more is asked for after ten seconds (at once if they wait by `wait_for`), up to `lookahead`, and a line says so; `lookahead` in the file asks ahead from the beginning, so that no slot idles while children wait |
 | `NoMoreTrialError` | the slot is lost for good | asked again after the next result, unless the tuner keeps its callback; the search is over when nothing runs; a callback that nothing is left to call is not waited for, and other requests take its place |
-| `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are said; after a restart it is asked where its answer came |
+| `st_callback` | any number of answers | an id whose callback is kept is not asked again; the first answer counts, others are logged; after a restart it is asked where its answer came |
 | an exception in a tuner | ends the dispatcher | is kept with its traceback; `onTunerError` says what follows |
 | a restart | running trials are lost or run again; the tuner starts empty | trials are found again, the tuner is rebuilt from the journal; `load_checkpoint` is not called, as it would count results twice |
 | metrics | any JSON value | any JSON value; NaN and infinity are left out with a line in the trial's log: of a dict with a finite `default` those entries, else the result |
 | weights | your own paths | your own paths: not confined, kept or digested, unless the file adds `weightsRoot` |
 | failed trials | not tried again | not tried again, unless the file adds `trialRetries` |
-| code on machines elsewhere | a copy, without what `.nniignore` names | the same; `.nniignore` and `.bequeathignore`, by git's rules |
-| machines elsewhere | any host key is accepted | its key must be known: `bequeath hosts add` |
+| code on other machines | a copy, without what `.nniignore` names | the same; `.nniignore` and `.bequeathignore`, by git's rules |
+| other machines | any host key is accepted | its key must be known: `bequeath hosts add` |
 | passwords in the file | shown in the profile and on the web page | looked up in your file when needed, copied nowhere, in no log |
 | processes of a trial | the first one is killed | all of them |
 """
@@ -108,13 +108,13 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
 | `nni.algorithms.hpo.*`, `nni.<name>_tuner`, `nni.tools` | can be imported, as some trials do without need; using them raises an error that says what to do, but for `RandomTuner`, `GridSearchTuner`, `BatchTuner`, `MedianstopAssessor` and `CurvefittingAssessor`, which are ours |
-| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs and in those that they start, elsewhere names that say so when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
+| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs and in those that they start, in other programs names that raise an explanation when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
 | `nnicli` (v1.9), `nni.experiment.Experiment().start_experiment(FILE)` (v2.0) | not: refused with what to do; `bequeath run FILE` does the same |
 | by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 
 | variable | here |
 |---|---|
-| `NNI_PLATFORM` | `local`, also on machines elsewhere |
+| `NNI_PLATFORM` | `local`, also on other machines |
 | `NNI_EXP_ID`, `NNI_TRIAL_JOB_ID`, `NNI_TRIAL_SEQ_ID` | same |
 | `NNI_SYS_DIR`, `NNI_OUTPUT_DIR` | the attempt's own folder, with `parameter.cfg` and `.nni/` |
 | `NNI_CODE_DIR` | the code folder, in which the trial begins |
@@ -151,7 +151,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 | `handle_initialize`, `handle_update_search_space` | same; `Initialized` may be sent |
 | `handle_request_trial_jobs(1)` | one trial at a time, when nothing that it has sent before waits |
 | `send(CommandType.NewTrialJob, …)`, `self.send` | same, asked for or not, from any thread; ids may be anything |
-| `handle_report_metric_data` | same; the value as JSON text for code that decodes it (v1.5 and later), else as it is; after a restart all are told again, between the ends they came between |
+| `handle_report_metric_data` | same; the value as JSON text for code that decodes it (v1.5 and later), else as it is; after a restart all are delivered again, between the ends they came between |
 | `handle_trial_end` | same; `SUCCEEDED`, `EARLY_STOPPED` if it ended the trial itself, else `FAILED` |
 | `send(CommandType.KillTrialJob, …)` | same: the trial counts as stopped early |
 | `NoMoreTrialJobs` | not needed: the search is over when nothing runs that could make it send |
@@ -159,8 +159,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 | `handle_import_data` | same, by `bequeath experiment import` |
 | `handle_add_customized_trial` | not called: trials by `bequeath trial submit` run without it |
 | `multiThread` | no difference: one message after another, so that no end overtakes its result |
-| `json_tricks` | the installed one, else its `dumps` and `loads` for plain JSON |
-| `schema`, for tuners that check their arguments as NNI's own do | the installed one, else one of ours with `Schema`, `And`, `Or`, `Use`, `Optional`, `Regex`, `Const`, `Forbidden` |
+| `json_tricks`, and `schema`, by which tuners check their arguments as NNI's own do | the installed ones: `pip install 'bequeath[nni]'` brings both, as NNI did |
 | a real `nni` in bequeath's own environment | refused: its advisors speak with its own manager only |
 """
 
@@ -204,7 +203,7 @@ def _algorithms() -> str:
     lines += [
         "",
         "Arguments in brackets have no counterpart: with NNI's default they are taken, any other "
-        "value is refused by name. A stand-in is said when the experiment starts.",
+        "value is refused by name. A stand-in is logged when the experiment starts.",
         "",
     ]
     return "\n".join(lines)

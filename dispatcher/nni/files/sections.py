@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dispatcher.experiment.builtin_names import canonical_builtin
-from dispatcher.experiment.draft import Draft, given
-from dispatcher.experiment.plain_json import JsonPath
+from dispatcher.experiment.draft import Draft
+from dispatcher.experiment.plain_json import JsonPath, written_path
 from dispatcher.experiment.references import key_reference
 from dispatcher.nni.files import algorithms
 from dispatcher.nni.files.tables import Does, Row
@@ -23,13 +23,52 @@ Find = Callable[[str], Row | None]
 """Finds the row of a key as it is spelt."""
 
 
+def carry(draft: Draft, row: Row, value: Any, source: JsonPath, base: JsonPath = ()) -> None:
+    """Treat one key as its row says; special rows are left to the caller.
+
+    Args:
+        draft: takes the translation.
+        row: the row of the key in the tables.
+        value: the key's value.
+        source: path in the user's file.
+        base: native path of the section that holds the key.
+    """
+    match row.does:
+        case Does.KEEP:
+            draft.put((*base, row.native), value, source, row.note)
+        case Does.DROP:
+            draft.drop(source, row.note)
+        case Does.FALSE_ONLY | Does.WHEN_ON if value in (False, "false", "no", "off"):
+            draft.drop(source, "it is off")
+        case Does.WHEN_ON:
+            draft.put((*base, row.native), value, source, row.note)
+        case Does.NOTHING:
+            draft.drop(source, row.note)
+            draft.remark(f"'{written_path(source)}' has no effect here: {row.note}")
+        case Does.REFUSE | Does.FALSE_ONLY:
+            draft.refuse(source, "cannot be honoured", row.note)
+        case Does.SPECIAL:
+            raise AssertionError(f"{source} needs an answer of its own")
+
+
+def given(section: object) -> list[tuple[str, Any]]:
+    """The keys of a section that are set: in NNI's files an empty value is none."""
+    if not isinstance(section, Mapping):
+        return []
+    return [(str(key), value) for key, value in section.items() if value is not None]
+
+
 def add_nni_defaults(draft: Draft) -> None:
     """Add the defaults that code written for NNI relies on, unless the file has other values."""
     values = draft.values
     if not values.get("trialGpuNumber"):
         draft.withdraw("gpuIndices", "no trial asks for GPUs")
     draft.add(("compatibility",), "nni", "tuner, assessor and trials import NNI's modules")
-    draft.add(("multiThread",), False, "NNI calls a tuner one call at a time unless told otherwise")
+    draft.add(
+        ("multiThread",),
+        False,
+        "NNI calls a tuner one call at a time unless the file says otherwise",
+    )
     if "trialRetries" not in values:
         draft.add(("trialRetries",), 0, "NNI never tries a failed trial again")
     if "limits" not in values:
@@ -77,7 +116,7 @@ def algorithm(
         if row is None:
             draft.put((kind, key), value, at)  # a native key, or one that the native check refuses
         elif row.does is not Does.SPECIAL:
-            draft.carry(row, value, at, (kind,))
+            carry(draft, row, value, at, (kind,))
         elif row.native == "name":
             name = (str(value), at)
         elif row.native == "classArgs":
@@ -167,7 +206,7 @@ def machine(
         if row is None:
             draft.put((*base, key), value, at)
         elif row.does is not Does.SPECIAL:
-            draft.carry(row, value, at, base)
+            carry(draft, row, value, at, base)
         elif row.native in ("password", "passphrase"):
             draft.put((*base, row.native), key_reference(origin, at), at, row.note)
             draft.remark(

@@ -51,7 +51,7 @@ ANNOTATION = (
     "the search space is read from the annotations, and trials run a copy in which they are code"
 )
 PHASES = "have each phase proposed as a trial of its own: 'Multi-phase' in docs/from-nni.md"
-NO_ADDRESS = "agents find the head by themselves, those elsewhere through SSH"
+NO_ADDRESS = "agents find the head by themselves, those on other machines through SSH"
 STARTED_ONCE = "no new trials after that; running ones go on, and the experiment ends with them"
 
 _ANNOTATED = Row(Does.WHEN_ON, "useAnnotation", ANNOTATION)

@@ -7,10 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from dispatcher.experiment.draft import Draft, given
+from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.nni.files import sections
+from dispatcher.nni.files.sections import carry, given
 from dispatcher.nni.files.tables import (
     PLATFORMS,
     V1_ALGORITHM,
@@ -47,7 +48,7 @@ def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
         if row is None:
             _unknown(draft, key, value, V1_TOP)
         elif row.does is not Does.SPECIAL:
-            draft.carry(row, value, at)
+            carry(draft, row, value, at)
         elif key == "trial":
             _trial(draft, value, at)
         elif key in ("tuner", "advisor"):
@@ -124,7 +125,7 @@ def _trial(draft: Draft, section: Any, source: JsonPath) -> None:
         elif row.does is Does.SPECIAL:
             draft.put(("trialMemorySize",), f"{value}mb", at, row.note)
         else:
-            draft.carry(row, value, at)
+            carry(draft, row, value, at)
 
 
 def _nas_mode(draft: Draft, value: Any, at: JsonPath) -> None:
@@ -198,7 +199,7 @@ def _service(draft: Draft, key: str, platform: str, section: Any) -> None:
         if row is None:
             draft.put(("trainingService", inner), value, at)
         else:
-            draft.carry(row, value, at, ("trainingService",))
+            carry(draft, row, value, at, ("trainingService",))
 
 
 def _machines(draft: Draft, platform: str, value: Any, origin: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dispatcher.experiment.draft import Draft, given
+from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.plugged import Unusable, platform_named
 from dispatcher.nni.files import sections
+from dispatcher.nni.files.sections import carry, given
 from dispatcher.nni.files.tables import (
     PLATFORMS,
     V2_ALGORITHM,
@@ -45,7 +46,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
         elif row.does is Does.KEEP and len(draft.origins.get((row.native,), ())) > 1:
             draft.drop(at, "what 'trainingService' says overrides it")
         elif row.does is not Does.SPECIAL:
-            draft.carry(row, value, at)
+            carry(draft, row, value, at)
         else:
             _special(draft, fold_word(key), value, at)
     if "tuner" not in folded and "advisor" not in folded:
@@ -76,7 +77,7 @@ def _special(draft: Draft, key: str, value: Any, at: JsonPath) -> None:
         for inner, each in given(value):
             row = _TOP(inner)
             if row is not None and fold_word(inner) in ("multithread", "multiphase"):
-                draft.carry(row, each, (*at, inner))
+                carry(draft, row, each, (*at, inner))
             else:
                 draft.drop((*at, inner), "NNI itself does not read it any more")
 
@@ -133,7 +134,7 @@ def _service(draft: Draft, section: Any, at: JsonPath, origin: str) -> None:
             word = "ssh" if isinstance(value, str) and fold_word(value) == "remote" else value
             draft.put((*base, "platform"), word, here, row.note if word == "ssh" else "")
         elif row.does is not Does.SPECIAL:
-            draft.carry(row, value, here, base)
+            carry(draft, row, value, here, base)
         elif fold_word(key) == "machinelist" and isinstance(value, list):
             for index, each in enumerate(value):
                 sections.machine(draft, index, each, (*here, index), _MACHINE, origin)

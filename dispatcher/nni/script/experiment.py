@@ -15,8 +15,9 @@ from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders.experiment_folder import new_id
+from dispatcher.folders.names import CONFIG_NAME
 from dispatcher.nni.rows import is_job, job, standing
-from dispatcher.nni.script.handle import ExperimentHandle
+from dispatcher.nni.script.handle import ScriptHandle
 from dispatcher.nni.script.records import TrialJob, TrialMetricData, TrialResult, job_of
 from dispatcher.nni.script.settings import ExperimentConfig
 from dispatcher.terminal.console import note
@@ -43,10 +44,10 @@ class Experiment:
         self.port: int | None = None
         self._given = id is not None
         self._id = id
-        self._handle: ExperimentHandle | None = None
+        self._handle: ScriptHandle | None = None
         if id is not None:
             with suppress(ExperimentNotFound):
-                self._handle = ExperimentHandle.on(id)
+                self._handle = ScriptHandle.on(id)
 
     @property
     def id(self) -> str:
@@ -74,7 +75,7 @@ class Experiment:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._handle = ExperimentHandle.on_new(config, ident)
+            self._handle = ScriptHandle.on_new(config, ident)
         started.append(self)
         atexit.register(self.stop)  # of a script that was started by a script
         self._handle.start()
@@ -194,7 +195,7 @@ class Experiment:
     def get_experiment_profile(self) -> dict[str, Any]:
         """Return the experiment's id, its settings under our keys, and its folder."""
         known = self._known
-        settings = json.loads((known.folder / "experiment.json").read_text(encoding="utf-8"))
+        settings = json.loads((known.folder / CONFIG_NAME).read_text(encoding="utf-8"))
         return {"id": self.id, "params": settings, "logDir": str(known.folder)}
 
     # -- changing it while it runs --------------------------------------------------------
@@ -225,9 +226,9 @@ class Experiment:
         self._known.ask("update", key=key, value=value)
 
     @property
-    def _known(self) -> ExperimentHandle:
+    def _known(self) -> ScriptHandle:
         if self._handle is None and self._given:
-            self._handle = ExperimentHandle.on(self.id)  # raises if there is none, with similar ids
+            self._handle = ScriptHandle.on(self.id)  # raises if there is none, with similar ids
         if self._handle is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
         return self._handle
@@ -263,5 +264,5 @@ def _meant(experiment: Any, given: tuple[Any, ...], more: Mapping[str, Any]) -> 
     if not isinstance(experiment, Experiment):
         return Experiment(id=ident)
     if ident is not None:
-        experiment._handle = ExperimentHandle.on(ident)
+        experiment._handle = ScriptHandle.on(ident)
     return experiment

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dispatcher.background import start_in_background
 from dispatcher.control.client import HeadClient
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.creating import create
 from dispatcher.experiments.find import find_folder
+from dispatcher.experiments.processes import start_in_background
 from dispatcher.folders.status import is_led
 from dispatcher.live_view.scene import Observer
 from dispatcher.live_view.watching import Watching
@@ -21,21 +21,21 @@ from dispatcher.nni.script.children import withheld_from_children
 LOOK_S = 0.1
 
 
-class ExperimentHandle:
+class ScriptHandle:
     """A handle on one experiment, by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
-    def on_new(cls, config: ExperimentConfig, ident: str) -> ExperimentHandle:
+    def on_new(cls, config: ExperimentConfig, ident: str) -> ScriptHandle:
         """Make the folder of a new experiment."""
         folder = create(known_folders.with_default_folder(config), ident)
         known_folders.remember(folder.parent)
         return cls(folder)
 
     @classmethod
-    def on(cls, ident: str) -> ExperimentHandle:
+    def on(cls, ident: str) -> ScriptHandle:
         """Return the handle on an existing experiment. Raises ``ExperimentNotFound``."""
         return cls(find_folder(ident, None))
 

@@ -9,17 +9,20 @@ one after another; it may send from any thread.
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import json
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from dispatcher.errors import TunerCodeError
-from dispatcher.nni.tuner.advisor_metrics import decodes_values
 from dispatcher.ports import AssessorInput
+from dispatcher.tuner_host.adapter import HostServices
 from dispatcher.tuner_host.shown import BEFORE_ALL
 from trial_runtime import nni_shim
 from tuners.errors import NoMoreTrialError
@@ -27,6 +30,10 @@ from tuners.errors import NoMoreTrialError
 #: Trials that an advisor may send ahead of the requests for them. NNI's own send a bracket or a
 #: batch at most; one that sends without end gets an error before memory is full.
 MAX_AHEAD = 100_000
+
+#: An advisor that calls one of these on a value gets its JSON text, as from v1.5 of NNI on; others
+#: get the value itself, as up to v1.4. A file does not name its release, so its code is read.
+_DECODERS = frozenset({"loads", "load"})
 
 #: The method by which a class is known for an advisor.
 MARK = "handle_request_trial_jobs"
@@ -56,8 +63,9 @@ class AdvisorTuner:
         TunerCodeError: the advisor was built by a real NNI, whose messages go another way.
     """
 
-    def __init__(self, advisor: Any) -> None:
+    def __init__(self, advisor: Any, services: HostServices) -> None:
         self._advisor = advisor
+        self._services = services
         nni = importlib.import_module("nni")
         if not str(getattr(nni, "__file__", "")).startswith(nni_shim.folder()):
             raise TunerCodeError(
@@ -68,13 +76,9 @@ class AdvisorTuner:
         protocol = importlib.import_module("nni.runtime.protocol")
         vars(protocol)["hearer"] = self._hear
         self._commands = protocol.CommandType
-        self._decodes = decodes_values(type(advisor))
+        self._decodes = _decodes_values(type(advisor))
         self._initialized = False
         self._accept_customized = False  # it does not know the trials that users add
-        #: Ends a trial early; set by the host once it is ready.
-        self.stop_trial: Callable[[int], None] = lambda trial: None
-        #: Takes a text that a user should read.
-        self.note: Callable[[str], None] = lambda text: None
         self._noted = False
         self._lock = threading.Lock()  # held for a few steps, never while the advisor runs
         self._ahead: deque[_Sent] = deque()
@@ -134,7 +138,7 @@ class AdvisorTuner:
         with self._lock:
             wanted = [trial for trial, sent in self._running.items() if sent.killed]
         for trial in wanted:
-            self.stop_trial(trial)
+            self._services.stop_trial(trial)
 
     def intermediate_result(
         self, parameter_id: int, value: Any, attempt: int = 0, seq: int = 0
@@ -248,10 +252,10 @@ class AdvisorTuner:
         sent = self._running.get(trial)
         if sent is not None:
             sent.killed = True
-            self.stop_trial(trial)
+            self._services.stop_trial(trial)
         elif not self._noted:
             self._noted = True
-            self.note(
+            self._services.note(
                 f"the advisor wants to end trial {data}, and none of that trial_job_id runs. "
                 "(Said once.)"
             )
@@ -271,3 +275,42 @@ def _read(data: Any) -> _Sent:
     message.setdefault("parameter_source", "algorithm")
     message.setdefault("parameter_index", 0)
     return _Sent(message["parameter_id"], json.dumps(message), message["parameters"])
+
+
+def _decodes_values(owner: type) -> bool:
+    """Whether a class, or one that it derives from beside NNI's own, decodes values."""
+    return any(_decodes(tree) for tree in _sources(owner))
+
+
+def _sources(owner: type) -> Iterator[ast.Module]:
+    for cls in owner.__mro__:
+        top = cls.__module__.partition(".")[0]
+        if top in ("nni", "builtins") or cls.__module__ not in sys.modules:
+            continue
+        try:
+            yield ast.parse(inspect.getsource(sys.modules[cls.__module__]))
+        except (OSError, TypeError, SyntaxError):
+            continue  # without a source; taken for one of the old kind
+
+
+def _decodes(tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.Call) and _name(node.func) in _DECODERS and _is_of_a_value(node)
+        for node in ast.walk(tree)
+    )
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _is_of_a_value(call: ast.Call) -> bool:
+    """``loads(data["value"])``, ``loads(data.get("value"))``, ``loads(value)``."""
+    inside = [node for argument in call.args for node in ast.walk(argument)]
+    return any(
+        (isinstance(node, ast.Constant) and node.value == "value")
+        or (isinstance(node, ast.Name) and node.id == "value")
+        for node in inside
+    )

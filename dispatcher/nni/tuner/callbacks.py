@@ -43,10 +43,14 @@ class Callbacks:
 
     Args:
         note: takes a text for the user, once, about an answer that no request waits for.
+        propose: takes the answer to a waiting request.
     """
 
-    def __init__(self, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, note: Callable[[str], None], propose: Callable[[Request, Any], None]
+    ) -> None:
         self._note = note
+        self._propose = propose
         self._noted = False
         self._lock = threading.Lock()  # held for a few dictionary operations only
         self._kept: WeakSet[SendTrial] = WeakSet()  # of calls that are over
@@ -54,11 +58,6 @@ class Callbacks:
         self._asking: dict[int, Any] = {}  # being asked → a callback's answer meanwhile
         self._waiting: dict[int, Request] = {}
         self._refused: set[int] = set()  # failed with "not now" while the callback was held
-        self._propose: Callable[[Request, Any], None] = lambda request, parameters: None
-
-    def on_answer(self, propose: Callable[[Request, Any], None]) -> None:
-        """Set the function that takes the answer to a waiting request."""
-        self._propose = propose
 
     def begin(self, trial: int) -> SendTrial:
         """Make a callback for one call of the tuner."""

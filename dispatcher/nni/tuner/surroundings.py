@@ -12,10 +12,9 @@ from trial_runtime import nni_shim
 
 
 def make_importable() -> None:
-    """Put ``nni``, and what it brought along, on the module path; last, so that a real one wins."""
-    for folder in (nni_shim.folder(), nni_shim.companions()):
-        if folder not in sys.path:
-            sys.path.append(folder)
+    """Put ``nni`` on the module path; last, so that a real one wins."""
+    if nni_shim.folder() not in sys.path:
+        sys.path.append(nni_shim.folder())
 
 
 def furnish(config: TunerHostConfig) -> None:

@@ -159,4 +159,4 @@ class AttendedVisit(ABC):
 
 def _ended(answer: Answer) -> AgentEnded:
     last = answer.trouble.splitlines()[-1:]
-    return AgentEnded("its process ended" + (f"; its last words: {last[0]}" if last else ""))
+    return AgentEnded("its process ended" + (f"; its last lines: {last[0]}" if last else ""))

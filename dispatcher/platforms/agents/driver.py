@@ -368,7 +368,7 @@ class AgentDriver:
             )
         )
 
-    def _news(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
+    def _news(self, offer: wire.OfferMessage | None) -> list[WorkerOffers]:
         """The event of an offer of resources that differs from the last one, or nothing."""
         if not (self._report.is_news(offer) and self._check.takes_news()):
             return []

@@ -111,7 +111,7 @@ class MessageCheck:
             self.refused.count("unreadable frame")
             self._garbled += 1
             if self._garbled > MOST_UNREADABLE:
-                self.unheard = f"it said {self._garbled} frames that nobody can read"
+                self.unheard = f"it sent {self._garbled} frames that nobody can read"
             raise ProtocolError(f"agent {self._worker}: {error}") from error
 
     def facts_of(self, messages: Iterable[msgspec.Raw]) -> Iterator[facts.AttemptFact]:
@@ -126,7 +126,7 @@ class MessageCheck:
                 self.judge(fact)
                 yield fact
             except (wire.WireError, Refused) as error:
-                reason = error.reason if isinstance(error, Refused) else "unreadable word"
+                reason = error.reason if isinstance(error, Refused) else "unreadable message"
                 if self.refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
 
@@ -155,8 +155,8 @@ class MessageCheck:
             heard = self._heard[key] = self._heard[key] + 1
         if heard > self._most_messages:
             attempt = f"{fact.trial}.{fact.attempt}"
-            text = f"more than {self._most_messages:,} words of attempt {attempt}"
-            raise Refused("words of an attempt", text)
+            text = f"more than {self._most_messages:,} messages of attempt {attempt}"
+            raise Refused("messages of an attempt", text)
         if isinstance(fact, (facts.MetricReported, facts.FinalReported)):
             spec = self._spec
             fault = metric_fault(fact.value, spec.max_metric_bytes, any_value=spec.nni)

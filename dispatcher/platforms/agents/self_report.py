@@ -54,7 +54,7 @@ class SelfReport:
         self.running = 0
         self.refused: dict[str, int] = {}
         self.samples = _NO_SAMPLES
-        self._offer: wire.OfferTold | None = None  # the one that the core knows
+        self._offer: wire.OfferMessage | None = None  # the one that the core knows
 
     def heartbeat(self, message: wire.Heartbeat) -> None:
         """Keep what comes with a heartbeat."""
@@ -69,11 +69,11 @@ class SelfReport:
         self._reason, self._ends_at = None, self._process.ends_at
         return self._with_end(None if hello.trouble else hello.offer)
 
-    def is_news(self, offer: wire.OfferTold | None) -> bool:
+    def is_news(self, offer: wire.OfferMessage | None) -> bool:
         """Whether the core knows of another offer."""
         return offer is not None and offer != self._offer
 
-    def offers(self, offer: wire.OfferTold | None) -> list[WorkerOffers]:
+    def offers(self, offer: wire.OfferMessage | None) -> list[WorkerOffers]:
         """The event of a new offer, or nothing: agents repeat an offer now and then, since a
         connection that breaks takes what is under way."""
         new = self._with_end(offer)
@@ -82,7 +82,7 @@ class SelfReport:
         self._offer = offer
         return [WorkerOffers(self._worker, new)]
 
-    def _with_end(self, offer: wire.OfferTold | None) -> Offer | None:
+    def _with_end(self, offer: wire.OfferMessage | None) -> Offer | None:
         new = offer_of(offer)
         return new if new is None else replace(new, ends_at=self._ends_at)
 

@@ -23,7 +23,7 @@ def _pinned(version: Pinned) -> wire.PinnedVersion:
     return wire.PinnedVersion(version.store, version.number, version.path, version.digest)
 
 
-def offer_of(message: wire.OfferTold | None) -> Offer | None:
+def offer_of(message: wire.OfferMessage | None) -> Offer | None:
     """The resources that an agent offers to trials."""
     if message is None:
         return None

@@ -252,7 +252,7 @@ class Held:
         if self.heard or now - self.waiting_since <= self._limit_s:
             return None
         self.condemn(0.0)
-        why = self.reason or "its scheduler does not say why"
+        why = self.reason or "its scheduler gives no reason"
         return Loss(f"it has waited in its queue for {self._limit_s:.0f} s: {why}", hopeless=True)
 
     def _runs(self, allocation: Allocation, now: float, wall: float) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.folders.experiment_folder import run_folder
+from dispatcher.folders.names import TRIALS
 from dispatcher.platforms.files.here import LocalFiles
 from dispatcher.platforms.files.whereabouts import Whereabouts
 from dispatcher.platforms.given import Given
@@ -27,7 +28,7 @@ class FilesHere:
     def of(self, trial: int, attempt: int, *, pid: int = 0) -> LocalFiles:
         """See :meth:`WorkerFiles.of`."""
         config = self._given.config
-        above = str(self._given.folder / "trials" / str(trial) / str(attempt))
+        above = str(self._given.folder / TRIALS / str(trial) / str(attempt))
         return LocalFiles(
             Whereabouts(
                 config.experiment,

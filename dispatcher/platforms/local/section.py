@@ -14,7 +14,9 @@ from dispatcher.experiment.service import ServiceConfig
 class LocalServiceConfig(ServiceConfig):
     """Run trials on this machine, below an agent process of the experiment."""
 
-    platform: Annotated[Literal["local"], Field(description="Where trials run: `local`.")] = "local"
+    platform: Annotated[
+        Literal["local"], Field(description="Kind of place where trials run: `local`.")
+    ] = "local"
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
         """The one worker of this machine."""

@@ -49,8 +49,6 @@ SUCCEEDS = Script()
 FAILS = Script(final=None, reason=EndReason.FAILED, exit_code=1, text="ValueError: told to")
 #: Never starts.
 REFUSED = Script(ticks=0, final=None, reason=EndReason.START_FAILED, exit_code=None, text="refused")
-#: Runs until it is stopped.
-FOR_EVER = Script(ticks=1 << 60)
 
 
 @dataclass(slots=True)

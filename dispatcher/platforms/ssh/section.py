@@ -81,16 +81,17 @@ class LoginConfig(Section):
     port: Annotated[Port | None, Field(description="Port of its SSH server; 22 if not given.")] = (
         None
     )
-    user: Annotated[Text | None, Field(description="Who logs in there.")] = None
+    user: Annotated[Text | None, Field(description="User who logs in there.")] = None
     key_file: Annotated[
         ResolvedPath | None,
         Field(description="Private key; if not given, the SSH agent's and `~/.ssh/id_*`."),
     ] = None
     passphrase: Annotated[
-        Secret | None, Field(description="Of `keyFile`, as `env:NAME` or `file:PATH`.")
+        Secret | None, Field(description="Passphrase of `keyFile`, as `env:NAME` or `file:PATH`.")
     ] = None
     password: Annotated[
-        Secret | None, Field(description="As `env:NAME` or `file:PATH`; keys are tried first.")
+        Secret | None,
+        Field(description="Password, as `env:NAME` or `file:PATH`; keys are tried first."),
     ] = None
     known_hosts: Annotated[
         ResolvedPath | None,
@@ -128,11 +129,11 @@ class MachineConfig(OfferedResources, LoginConfig):
 
     name: Annotated[
         Text | None,
-        Field(description="What to call it in `top` and logs; its host if not given."),
+        Field(description="Its name in `top` and logs; its host if not given."),
     ] = None
     jump: Annotated[
         JumpConfig | None,
-        Field(description="By way of which machine it is reached: `user@host:port`, or keys."),
+        Field(description="Machine through which it is reached: `user@host:port`, or keys."),
     ] = None
     slots: Annotated[
         Count | None,
@@ -148,9 +149,9 @@ class MachineConfig(OfferedResources, LoginConfig):
     prolog: Annotated[
         Text | None,
         Field(
-            description="What bash runs there before the agent starts, such as `module load …`; "
-            "trials inherit what it exports. A failing prolog is reported, and the agent starts "
-            "anyway."
+            description="Commands that bash runs there before the agent starts, such as `module "
+            "load …`; trials inherit what it exports. A failing prolog is reported, and the agent "
+            "starts anyway."
         ),
     ] = None
     environment: Annotated[
@@ -163,15 +164,15 @@ class MachineConfig(OfferedResources, LoginConfig):
     weights_root: Annotated[
         FolderThere | None,
         Field(
-            description="Where it has mounted what is `weightsRoot` here; the same path if not "
-            "given."
+            description="Path at which it has mounted this machine's `weightsRoot`; the same path "
+            "if not given."
         ),
     ] = None
     weights_read_roots: Annotated[
         tuple[FolderThere, ...],
         Field(
-            description="Where it has the folders of `weightsReadRoots`, in the same order; the "
-            "same paths if not given."
+            description="Paths at which it has the folders of `weightsReadRoots`, in the same "
+            "order; the same paths if not given."
         ),
     ] = ()
     work_folder: Annotated[
@@ -186,7 +187,9 @@ class SshServiceConfig(ServiceConfig):
 
     platform: Annotated[
         Annotated[Literal["ssh"], BeforeValidator(lambda word: _read_platform(word))],
-        Field(description="Where trials run: `ssh`; NNI's word `remote` is read, too."),
+        Field(
+            description="Kind of place where trials run: `ssh`; NNI's name `remote` is read, too."
+        ),
     ]
     machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
     head_address: HeadAddress = None
@@ -223,7 +226,7 @@ class SshServiceConfig(ServiceConfig):
                 raise Misfit(
                     f"gives the name {each.name!r} twice",
                     at=("machineList", index, "name"),
-                    hint="workers are told apart by it",
+                    hint="workers are distinguished by it",
                 )
         return self
 

@@ -109,7 +109,7 @@ def _read_beside(store: Path, path: Path) -> Beside:
     def work(_: Beside) -> None:
         _write(draft, journal, read_whole_past(journal, Compaction(journal)))
 
-    failing = "what the tuner was told cannot be laid down for it"
+    failing = "the results of the tuner cannot be written down for it"
     reading = Beside("restored-past", journal, draft, path, work, failing)
     reading.start()
     return reading

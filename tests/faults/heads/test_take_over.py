@@ -18,7 +18,7 @@ SHORT_LEASES = {"alive": 0.2, "suspect": 1.0, "lost": 4.0}
 
 
 def test_a_head_that_answers_steps_down_and_its_trials_go_on(steady):
-    """Mutation: the server does not call ``step_down``; or ``_wind_up`` forgets ``_stepping_down``
+    """Mutation: the server does not call ``step_down``; or ``wind_up`` forgets ``_stepping_down``
     and shuts the agent down."""
     one = steady()
     first = one.lead_and_run()

@@ -42,7 +42,7 @@ class FakeHead:
         self.words: list[facts.AttemptFact] = []
         self.hellos: list[wire.AgentHello] = []
         self.heartbeats: list[wire.Heartbeat] = []
-        self.offers: list[wire.OfferTold] = []
+        self.offers: list[wire.OfferMessage] = []
         self.fenced: list[int] = []
         self.taken = 0
         self.life = ""

@@ -121,7 +121,7 @@ def test_all_words_of_an_older_head_are_refused_and_counted(head_with):
     head.until(lambda: len(head.fenced) == 2)
     head.heartbeats.clear()
     head.until(lambda: head.heartbeats)
-    assert head.heartbeats[-1].refused == {"words of an older head": 4}
+    assert head.heartbeats[-1].refused == {"messages of an older head": 4}
     assert head.heartbeats[-1].running == 1
     head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 0.0))
     assert head.end_of(1).reason == "killed by the user"

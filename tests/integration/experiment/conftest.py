@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dispatcher import background
 from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments import processes
 from dispatcher.experiments.creating import create
 from dispatcher.head.head import Head
 from dispatcher.notices import Notice
@@ -66,7 +66,7 @@ class Lab:
 
     def start(self, folder: Path) -> int:
         """Lead it in a process of its own; the process's id."""
-        return background.start_in_background(folder)
+        return processes.start_in_background(folder)
 
     def snapshot(self, folder: Path) -> dict[str, Any]:
         """How things stand, by the head that leads; ``ended`` is -1 if none answers."""
@@ -102,8 +102,8 @@ class Lab:
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """A place for whole experiments. A head that is started may take as long as it likes to
     answer, and a tuner to be built."""
-    monkeypatch.setattr(background, "START_S", 240.0)
-    monkeypatch.setattr(background, "TUNER_S", 240.0)
+    monkeypatch.setattr(processes, "START_S", 240.0)
+    monkeypatch.setattr(processes, "TUNER_S", 240.0)
     one = Lab(tmp_path)
     try:
         yield one

@@ -44,7 +44,7 @@ def test_who_goes_on_with_a_completed_experiment_is_warned_of_what_went(
     updated = CliRunner().invoke(app, words)
     assert updated.exit_code == 0, updated.output
     assert "of 6 trials are gone" in " ".join(updated.stderr.split())
-    monkeypatch.setattr("dispatcher.background.start_in_background", lambda *_, **__: 1)
+    monkeypatch.setattr("dispatcher.experiments.processes.start_in_background", lambda *_, **__: 1)
     resumed = CliRunner().invoke(app, ["resume", "--background", str(folder)])
     assert "of 6 trials are gone" in " ".join(resumed.stderr.split())
     for warned in (True, False):

@@ -13,11 +13,11 @@ import pytest
 from tests.support.fake_nvml import LOST, Gpu, Part
 from tests.support.processes import is_gone, wait_until
 from trial_runtime import wire
-from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.config import ResourcesConfig
 from trial_runtime.facts import EndReason
 
 MIB = 1 << 20
-COUNTING = ResourcesTold(count_gpus=True)
+COUNTING = ResourcesConfig(count_gpus=True)
 SEES = """
 import os
 from tests.support import hold
@@ -44,7 +44,7 @@ def seen_by(head: Any, trial: int) -> dict[str, Any]:
     return head.metrics(trial)[0]
 
 
-def troubles(offer: wire.OfferTold) -> dict[str, str]:
+def troubles(offer: wire.OfferMessage) -> dict[str, str]:
     return {each.id: each.trouble for each in offer.devices}
 
 
@@ -85,7 +85,7 @@ def test_where_nobody_counts_nothing_is_touched(head_with, driver, monkeypatch):
 
 def test_an_index_that_is_not_there_is_said_and_no_trial_taken(head_with, driver):
     driver.show(Gpu("GPU-a"))
-    told = ResourcesTold(count_gpus=True, must_have_gpus=True, gpu_indices=(1,))
+    told = ResourcesConfig(count_gpus=True, must_have_gpus=True, gpu_indices=(1,))
     head = head_with(function="train:main", resources=told)
     assert head.hellos[0].hopeless
     assert head.hellos[0].trouble == "gpuIndices names 1, and the GPUs of this host are: 0"
@@ -96,7 +96,7 @@ def test_an_index_that_is_not_there_is_said_and_no_trial_taken(head_with, driver
 
 def test_no_driver_where_trials_need_one(head_with, driver):
     driver.unload()
-    told = ResourcesTold(count_gpus=True, must_have_gpus=True)
+    told = ResourcesConfig(count_gpus=True, must_have_gpus=True)
     head = head_with(function="train:main", resources=told)
     assert (
         head.hellos[0].trouble
@@ -176,7 +176,7 @@ def test_a_lost_gpu_is_no_fault_of_its_trial(head_with, driver, fails_itself):
 
 def test_memory_that_is_short_keeps_trials_away(head_with, driver):
     driver.show(Gpu("GPU-a", total=1000))
-    told = ResourcesTold(count_gpus=True, min_gpu_memory=500 * MIB)
+    told = ResourcesConfig(count_gpus=True, min_gpu_memory=500 * MIB)
     head = head_with(function="train:main", resources=told)
     driver.show(Gpu("GPU-a", total=1000, used=600))
     head.until(lambda: head.offers and troubles(head.offers[-1])["GPU-a"], "that it is full")

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.config import ResourcesConfig
 from trial_runtime.agent.processes.table import descends_from
 from trial_runtime.agent.resources.devices.nvml import Nvml
 from trial_runtime.agent.resources.devices.seen import NoDevices, Seen
@@ -50,7 +50,7 @@ def test_it_is_named_measured_and_lent(gpu, head_with):
 
     if not torch.cuda.is_available():
         pytest.skip("needs a torch that was built for CUDA")
-    head = head_with(function="train:main", resources=ResourcesTold(count_gpus=True))
+    head = head_with(function="train:main", resources=ResourcesConfig(count_gpus=True))
     head.script(COMPUTES)
     assert gpu.id in [each.id for each in head.hellos[-1].offer.devices]
     end = head.run(1, devices=(gpu.id,))

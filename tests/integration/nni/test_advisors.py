@@ -98,7 +98,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             tmp_path / f"experiment{len(heads)}",
             class_name="T",
             file=str(tmp_path / "advisor.py"),
-            nni=True,
+            adapter="dispatcher.nni.tuner.adapter:ADAPTER",
             save_key="",
             restore_key="",
             search_space='{"x": 1}',
@@ -397,7 +397,7 @@ def test_deaths_of_its_process_and_of_the_head_cost_it_no_metric(tmp_path: Path)
         weights_root="",
         class_name="T",
         file=str(tmp_path / "advisor.py"),
-        nni=True,
+        adapter="dispatcher.nni.tuner.adapter:ADAPTER",
     )
     values = tuple(f"0.{step}" for step in range(1, 31))
     plan = RehearsalPlan(trials=9, slots=2, lookahead=1, kill_tuner_at=2, kill_head_at=4)

@@ -36,7 +36,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             tmp_path / f"experiment{len(heads)}",
             class_name="T",
             file=str(code / "my_tuner.py"),
-            nni=True,
+            adapter="dispatcher.nni.tuner.adapter:ADAPTER",
             save_key="",
             restore_key="",
             **config,

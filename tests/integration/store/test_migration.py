@@ -101,6 +101,6 @@ def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE recipes (name TEXT)")
     connection.close()
-    with pytest.raises(StoreError, match="none of them tells a version"):
+    with pytest.raises(StoreError, match="none of them names a version"):
         SqliteJournal.open(path)
     assert _query(path, "SELECT name FROM sqlite_master") == [("recipes",)]

@@ -160,7 +160,7 @@ def test_code_written_for_nni_finds_what_it_found_in_the_experiment(
         weights_root=str(tmp_path),
         class_name="replayed_for_nni:T",
         code_directory=str(tmp_path),
-        nni=True,
+        adapter="dispatcher.nni.tuner.adapter:ADAPTER",
     )
     notes: list[str] = []
     sys.modules.pop("replayed_for_nni", None)

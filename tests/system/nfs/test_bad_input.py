@@ -31,10 +31,10 @@ CLIENT = ("client", "server:/srv/w", "/mnt/w")
 
 #: Holds port 2049 as any program may.
 _HOLD_PORT = """
-import socket, time
+import signal, socket
 held = socket.create_server(("", 2049), family=socket.AF_INET6, dualstack_ipv6=True)
 print("held", flush=True)
-time.sleep(1000)
+signal.pause()
 """
 
 

@@ -35,11 +35,11 @@ _ACCOUNT_FILES = tuple(
 
 #: As another package manager does.
 _HOLD_LOCK = """
-import fcntl, time
+import fcntl, signal
 held = open("/var/lib/dpkg/lock-frontend", "r+")
 fcntl.lockf(held, fcntl.LOCK_EX)
 print("held", flush=True)
-time.sleep(10000)
+signal.pause()
 """
 
 

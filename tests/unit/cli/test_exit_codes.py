@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dispatcher import errors
-from dispatcher.cli import exit_codes, why
+from dispatcher.cli import exit_codes
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.failure import report
+from dispatcher.experiments import why
 from dispatcher.store import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from tests.unit.cli.conftest import Shell

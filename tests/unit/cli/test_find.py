@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.background import kill_experiment
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiments import find, known_folders
+from dispatcher.experiments.processes import kill_experiment
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 

@@ -14,12 +14,12 @@ from dispatcher.api import Experiment
 from dispatcher.attempt_files.attempt_at import AttemptAt
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.attempt_files.ways import files_of
-from dispatcher.background import kill_experiment, start_in_background
 from dispatcher.control.client import HeadClient
 from dispatcher.errors import ExperimentNotFound
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments import find
+from dispatcher.experiments.processes import kill_experiment, start_in_background
 from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.folders.ownership import NotOurs, demand_ours, is_id, is_ours, why_foreign

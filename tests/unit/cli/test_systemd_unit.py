@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.cli.exit_codes import MEANINGS, ExitCode
-from dispatcher.cli.run import configured, make_folder
+from dispatcher.cli.run import configured
 from dispatcher.cli.unit_text import NO_RESTART, ON_PURPOSE, UnitValues, unit_text
+from dispatcher.experiments.handle import ExperimentHandle
 from tests.unit.cli.conftest import Shell
 
 _FILE = """
@@ -108,7 +109,7 @@ def test_the_command_prints_it(bequeath: Shell, home: Path, tmp_path: Path) -> N
     """By the experiment's folder, which is all that a service knows, wherever it lies."""
     file = tmp_path / "experiment.yml"
     file.write_text(_FILE.format(base=tmp_path / "elsewhere"))
-    folder = make_folder(configured(file, [], None))
+    folder = ExperimentHandle.create(configured(file, [], None)).folder
     home.rmdir()
     (tmp_path / "state" / "bequeath" / "folders").unlink()
     said = bequeath("systemd-unit", folder)

@@ -145,7 +145,6 @@ def test_a_class_of_ones_own(good: dict[str, Any], tmp_path: Path) -> None:
         read = build_experiment(good | {"tuner": tuner}, base_folder=tmp_path).tuner
         assert not read.builtin
         assert read.bare_class_name == "Evolution"
-        assert read.search_folder == tmp_path
         assert read.module == (None if "file" in tuner else "mine")
 
 

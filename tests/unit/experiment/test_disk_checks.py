@@ -100,7 +100,7 @@ def test_too_many_files_name_the_fullest_folder(errors_of: Errors, tmp_path: Pat
     assert errors_of(text) == [
         "e.yml:7:21: 'trialCodeDirectory' holds 7 files and folders, 5 are allowed; "
         "data/ has 6 of them\n"
-        "  name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
+        "  name in .bequeathignore what is no code, keep data in another folder, or raise 'limits'"
     ]
 
 
@@ -113,7 +113,7 @@ def test_too_many_bytes_name_the_largest_file(errors_of: Errors, tmp_path: Path)
     assert errors_of(text) == [
         "e.yml:7:21: 'trialCodeDirectory' holds 3.0mb, 1mb are allowed; "
         "sub/weights.bin alone has 3.0mb\n"
-        "  name in .bequeathignore what is no code, keep data elsewhere, or raise 'limits'"
+        "  name in .bequeathignore what is no code, keep data in another folder, or raise 'limits'"
     ]
 
 

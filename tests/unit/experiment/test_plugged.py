@@ -148,7 +148,7 @@ def test_what_is_wrong_in_it_is_named_with_its_place(
         (
             "{platform: bare}",
             "e.yml:6:14: the platform 'bare' has no section: its 'section' must be a "
-            "ServiceConfig\n  tell the authors of 'lake-backends'",
+            "ServiceConfig\n  report it to the authors of 'lake-backends'",
         ),
         (
             "{platform: broken}",
@@ -158,7 +158,7 @@ def test_what_is_wrong_in_it_is_named_with_its_place(
         ),
         (
             "{platform: lake, depth: 13}",
-            "e.yml:6:3: 'trainingService' cannot say which workers it has: RuntimeError: no luck",
+            "e.yml:6:3: 'trainingService' cannot list its workers: RuntimeError: no luck",
         ),
         (
             "{platform: lake, depth: 14}",
@@ -185,13 +185,13 @@ def test_words_of_ours_are_refused_to_others_aloud(
     lake: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     installed()
-    assert "brings a platform 'ssh', which is a word of ours" in caplog.text
+    assert "brings a platform 'ssh', which is a name of ours" in caplog.text
 
 
 def test_an_installation_older_than_the_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout whose entry points were written before ours were among them. Mutation: the file
     is blamed, whose platform is not installed."""
-    monkeypatch.setattr(plugged, "entry_points", lambda group: ())
+    monkeypatch.setattr(plugged, "entries_of", lambda group: ())
     monkeypatch.syspath_prepend("/another/path")  # what was read for this one is not kept
     with pytest.raises(InternalError, match="does not name its own platforms") as refused:
         plugged.platform_named("local")

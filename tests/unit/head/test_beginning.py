@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.engine import ROWS_BESIDE, Engine, OwnedFact
@@ -15,11 +17,12 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json, to_json
 from dispatcher.experiments.creating import create
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.head.head import Head
+from dispatcher.head.beginning import begin_epoch, news_of_head
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.history import read_past
 from dispatcher.store.verify import verify
 from dispatcher.store.weights_ledger import Removal, SqliteWeightsLedger
+from dispatcher.wiring.settings import settings_of
 from tests.unit.store.life import Life
 
 HOUR = 3600.0
@@ -42,22 +45,26 @@ def folder(tmp_path: Path) -> Path:
     return create(build_experiment(values))
 
 
-def test_a_pause_in_which_settings_were_changed_is_not_counted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+def begin(
+    journal: SqliteJournal, state: State, home: ExperimentFolder, epoch: int, now: float
 ) -> None:
+    """As a head begins with the experiment's file as it is."""
+    config = from_json(home.read_config(), str(home.config))
+    news = news_of_head(epoch, state, settings_of(config), home.journal)
+    begin_epoch(journal, state, news, now, durable=True)
+
+
+def test_a_pause_in_which_settings_were_changed_is_not_counted(folder: Path) -> None:
     home = ExperimentFolder(folder)
     now = 1_800_000_000.0
-    monkeypatch.setattr("dispatcher.head.head.time.time", lambda: now)
     journal = SqliteJournal.open(home.journal)
     try:
         for epoch, limit in ((1, 5), (2, 9), (3, 9)):
             config = from_json(home.read_config(), str(home.config))
             config = config.model_copy(update={"max_trial_number": limit})
             home.config.write_text(to_json(config))
-            head = Head(folder)
-            head._config = config
             state = read_past(journal).state
-            head._begin_epoch(journal, state, epoch)
+            begin(journal, state, home, epoch, now)
             assert state.active_s < HOUR
             assert state.settings.max_trials == limit
             assert read_past(journal).state.settings == state.settings
@@ -87,10 +94,8 @@ def test_weights_that_went_or_may_have_gone_while_nobody_led_are_told_once(folde
         ledger.removal_done(paths[1], 2_001.0)
         ledger.close()
         for epoch in (2, 3):
-            head = Head(folder)
-            head._config = from_json(home.read_config(), str(home.config))
             state = read_past(journal).state
-            head._begin_epoch(journal, state, epoch)
+            begin(journal, state, home, epoch, time.time())
             assert state.removed_weights == {1, 2}
             assert read_past(journal).state.removed_weights == {1, 2}
         told = [x.event for x in journal.rows() if isinstance(x.event, e.RemovalAnnounced)]
@@ -135,10 +140,8 @@ def test_rows_that_lagged_behind_when_a_head_was_killed_are_written(folder: Path
     assert not verify(home.journal).ok
 
     journal = SqliteJournal.open(home.journal)
-    head = Head(folder)
-    head._config = from_json(home.read_config(), str(home.config))
     state = read_past(journal).state
-    head._begin_epoch(journal, state, 2)
+    begin(journal, state, home, 2, time.time())
     journal.close()
     found = verify(home.journal)
     assert found.ok, [str(each) for each in found.differences]

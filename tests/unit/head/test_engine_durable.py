@@ -42,7 +42,7 @@ class Nobody:
 def test_an_attempt_that_begins_is_on_disk_whatever_began_it() -> None:
     """An offer may be lost in a power cut, and the number of an attempt may not: another one
     would have it, too, and both would be believed."""
-    lab = Cluster({"a": None}, workers=2)  # the other one has not said what it has
+    lab = Cluster({"a": None}, workers=2)  # the other one has not reported its resources
     lab.submit(gpus=1)
     journal: Any = Journal()
     nobody: Any = Nobody()

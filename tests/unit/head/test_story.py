@@ -46,8 +46,8 @@ class Led:
         row = life.say(e.AttemptStarted(T0, 1, 7))
         self.row, self.state, self.notices = row, life.state, list[Notice]()
         mask = Mask(["hunter2"])
-        board: Any = NoticeBoard(self.notices.append, mask)
-        board.log = type("Log", (), {"info": lambda *_, **__: None})()
+        log: Any = type("Log", (), {"info": lambda *_, **__: None})()
+        board = NoticeBoard(self.notices.append, mask, log)
         self.read_out = board.read_out_the_rest
         unused: Any = None
         self.watcher = EngineWatcher(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dispatcher.errors import ProtocolError
-from dispatcher.head import head as head_module
-from dispatcher.head.head import Head
+from dispatcher.head import led_experiment
+from dispatcher.head.engine_inbox import EngineInbox
+from dispatcher.head.led_experiment import LedExperiment, Rooms
 from dispatcher.notices import Notice, NoticeKind
+from trial_runtime.masking import Mask
 
 PATIENCE_S = 120.0
 
@@ -34,23 +35,31 @@ class Engine(threading.Thread):
         self.abandoned = True
 
 
-def _head(told: list[Notice], enough: threading.Event) -> Any:
+def _led(
+    told: list[Notice],
+    engine: Any,
+    *,
+    leads: bool = True,
+    grace_s: float = 0.0,
+) -> LedExperiment:
     def tell(notice: Notice) -> None:
         told.append(notice)
         if len(told) == 2:
-            enough.set()
+            engine.written.set()
 
-    head: Any = Head(Path("nowhere"), on_notice=tell)
-    head._leadership = SimpleNamespace(holds=True)
-    head._config = SimpleNamespace(trial_stop_grace=0.0)
-    head._board.log = SimpleNamespace(info=lambda *_, **__: None)
-    return head
+    folder: Any = SimpleNamespace(id="nowhere")
+    config: Any = SimpleNamespace(trial_stop_grace=grace_s)
+    leadership: Any = SimpleNamespace(holds=leads)
+    log: Any = SimpleNamespace(info=lambda *_, **__: None)
+    inbox = EngineInbox()
+    inbox.connect(engine)
+    return LedExperiment(folder, config, leadership, Mask(), log, tell, inbox)
 
 
 Calls = dict[str, tuple[tuple[Any, ...], dict[str, Any]]]
 
 
-def _others(order: list[str], engine: Engine, calls: Calls | None = None) -> tuple[Any, Any, Any]:
+def _rooms(order: list[str], engine: Any, calls: Calls | None = None) -> Rooms:
     def closes(name: str) -> Any:
         def close(*given: Any, **named: Any) -> None:
             assert not engine.is_alive(), "two threads would use its sockets"
@@ -60,19 +69,20 @@ def _others(order: list[str], engine: Engine, calls: Calls | None = None) -> tup
 
         return close
 
-    tuner = SimpleNamespace(close=closes("tuner"))
-    crew = SimpleNamespace(close=closes("crew"))
-    return tuner, crew, SimpleNamespace(finish=closes("files"))
+    tuner: Any = SimpleNamespace(close=closes("tuner"))
+    crew: Any = SimpleNamespace(close=closes("crew"))
+    files: Any = SimpleNamespace(finish=closes("files"))
+    unused: Any = None
+    return Rooms(engine, tuner, crew, files, unused, unused, unused)
 
 
 def test_nothing_is_closed_while_the_engine_still_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head_module, "ENGINE_EXIT_S", 0.01)
+    monkeypatch.setattr(led_experiment, "ENGINE_EXIT_S", 0.01)
     told: list[Notice] = []
     order: list[str] = []
     engine = Engine()
     engine.start()
-    head = _head(told, engine.written)
-    head._wind_up(engine, *_others(order, engine))
+    _led(told, engine).wind_up(_rooms(order, engine))
     assert engine.abandoned
     assert order == ["tuner", "crew", "files"]
     assert {notice.kind for notice in told} == {NoticeKind.DISK}
@@ -83,7 +93,7 @@ def test_an_engine_that_never_began_is_not_waited_for() -> None:
     """What failed before it is what is told."""
     order: list[str] = []
     engine = Engine()
-    _head([], engine.written)._wind_up(engine, *_others(order, engine))
+    _led([], engine).wind_up(_rooms(order, engine))
     assert order == ["tuner", "crew", "files"]
 
 
@@ -99,14 +109,13 @@ def test_trials_end_with_a_head_that_has_done_its_work_and_with_no_other(
     calls: Calls = {}
     engine = Engine()
     engine.error = fails
-    head = _head([], engine.written)
-    head._config.trial_stop_grace = 33.0
-    head._stepping_down = asked_to_leave
-    head._leadership.holds = leads
-    head._wind_up(engine, *_others([], engine, calls))
+    led = _led([], engine, leads=leads, grace_s=33.0)
+    if asked_to_leave:
+        led.step_down()
+    led.wind_up(_rooms([], engine, calls))
     done = leads and not asked_to_leave and fails is None
     assert calls == {
-        "tuner": ((head_module.TUNER_EXIT_S if leads else 0.0,), {}),
-        "crew": ((), {"leave_running": not done, "deadline_s": head_module.AGENT_EXIT_S + 33.0}),
-        "files": ((head_module.FILES_EXIT_S if done else 0.0,), {}),
+        "tuner": ((led_experiment.TUNER_EXIT_S if leads else 0.0,), {}),
+        "crew": ((), {"leave_running": not done, "deadline_s": led_experiment.AGENT_EXIT_S + 33.0}),
+        "files": ((led_experiment.FILES_EXIT_S if done else 0.0,), {}),
     }

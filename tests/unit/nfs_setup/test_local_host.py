@@ -18,7 +18,7 @@ def test_a_command_and_how_it_ended() -> None:
     host = LocalHost()
     ran = host.run([sys.executable, "-c", "import sys; print('out'); sys.exit('wrong')"])
     assert (ran.code, ran.out, ran.err, ran.message) == (1, "out\n", "wrong\n", "wrong")
-    assert host.run([sys.executable, "-c", ""]).message == "it ended with 0 and said nothing"
+    assert host.run([sys.executable, "-c", ""]).message == "it ended with 0 and printed nothing"
     assert host.run(["/no/such/program"]).code == 127
     assert host.run([str(Path(__file__))]).code == 126
     ran = host.run([sys.executable, "-c", "print(input())"], stdin=b"handed over\n")

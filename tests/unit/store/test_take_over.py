@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import ExperimentBusy
+from dispatcher.folders.names import CHANGE_LOCK_NAME, LEADER_NAME
 from dispatcher.store import SqliteJournal
-from dispatcher.store.leadership import (
-    CHANGE_NAME,
-    LEADER_NAME,
-    Leadership,
-    claimed_epoch,
-    read_leader,
-)
+from dispatcher.store.leadership import Leadership, claimed_epoch, read_leader
 from dispatcher.store.lock_file import LockFile
 
 
@@ -105,7 +100,7 @@ def test_while_the_lead_changes_hands_others_wait_their_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dispatcher.store.leadership._CHANGE_PATIENCE_S", 0.05)
-    change = LockFile.take(tmp_path / CHANGE_NAME, 0.0)
+    change = LockFile.take(tmp_path / CHANGE_LOCK_NAME, 0.0)
     assert change is not None
     with pytest.raises(ExperimentBusy, match="just taking the lead"):
         Leadership.acquire(tmp_path)

@@ -13,7 +13,7 @@ from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
-from trial_runtime.agent.config import AgentConfig, ResourcesTold, TrialSpec
+from trial_runtime.agent.config import AgentConfig, ResourcesConfig, TrialSpec
 from trial_runtime.agent.resources.devices.judging import Judge
 from trial_runtime.agent.resources.devices.seen import DeviceUse, NoDevices, Seen
 from trial_runtime.agent.resources.devices.variables import share_variables
@@ -35,7 +35,7 @@ def judge(indices: tuple[int, ...] | None = None, **more: Any) -> Judge:
     return Judge(indices, **{"use_active": False, "min_free_bytes": 0, **more})
 
 
-def troubles(told: list[wire.DeviceTold]) -> list[bool]:
+def troubles(told: list[wire.DeviceMessage]) -> list[bool]:
     return [bool(each.trouble) for each in told]
 
 
@@ -132,12 +132,12 @@ class Loop:
     """The agent's loop, as far as devices need one."""
 
     def __init__(
-        self, told: ResourcesTold | None = None, *, slow_s: float = NEVER_SLOW_S, **more: Any
+        self, told: ResourcesConfig | None = None, *, slow_s: float = NEVER_SLOW_S, **more: Any
     ) -> None:
         self.watch, self.timers, self.driver = Watch(), Timers(), Driver()
         self.changes = 0
         self.devices = DeviceWatch(
-            told or ResourcesTold(count_gpus=True),
+            told or ResourcesConfig(count_gpus=True),
             self.watch,
             self.timers,
             dict,
@@ -197,7 +197,7 @@ def test_without_a_driver_there_are_no_gpus_and_what_needs_them_has_no_hope() ->
     loop.devices.start()
     loop.until(lambda: loop.devices.trouble == "")
     assert loop.devices.offered == ()
-    needing = Loop(ResourcesTold(count_gpus=True, must_have_gpus=True))
+    needing = Loop(ResourcesConfig(count_gpus=True, must_have_gpus=True))
     needing.driver.says = NoDevices("no GPU driver: none")
     needing.devices.start()
     needing.until(lambda: needing.devices.trouble)
@@ -209,7 +209,7 @@ def test_without_a_driver_there_are_no_gpus_and_what_needs_them_has_no_hope() ->
 
 
 def test_once_it_has_joined_a_host_stays_whatever_its_devices_do() -> None:
-    loop = Loop(ResourcesTold(count_gpus=True, must_have_gpus=True, gpu_indices=(0, 1)))
+    loop = Loop(ResourcesConfig(count_gpus=True, must_have_gpus=True, gpu_indices=(0, 1)))
     loop.devices.start()
     loop.until(lambda: loop.devices.trouble == "")
     loop.driver.says = NoDevices("the GPU driver cannot be asked: gone")
@@ -221,7 +221,7 @@ def test_once_it_has_joined_a_host_stays_whatever_its_devices_do() -> None:
 
 
 def test_what_was_lent_to_this_process_is_all_there_is() -> None:
-    told = ResourcesTold(count_gpus=True, must_have_gpus=True)
+    told = ResourcesConfig(count_gpus=True, must_have_gpus=True)
     loop = Loop(told, visible_devices="1")
     loop.devices.start()
     loop.until(lambda: loop.devices.trouble == "")
@@ -253,7 +253,7 @@ def config(**changes: Any) -> AgentConfig:
 
 
 def test_the_variables_of_a_share() -> None:
-    counting = config(resources=ResourcesTold(count_gpus=True))
+    counting = config(resources=ResourcesConfig(count_gpus=True))
     start = facts.StartAttempt(LOCAL, 1, 1, "{}", devices=("GPU-a", "GPU-b"), cpus=1.5)
     told = share_variables(counting, start)
     assert told["CUDA_VISIBLE_DEVICES"] == told["BEQUEATH_DEVICES"] == "GPU-a,GPU-b"

@@ -20,7 +20,7 @@ def request(trial: int) -> Request:
 
 
 def test_a_refusal_waits_only_while_a_callback_is_kept() -> None:
-    callbacks = Callbacks(lambda text: None)
+    callbacks = Callbacks(lambda text: None, lambda one, parameters: None)
     kept = callbacks.begin(1)
     assert callbacks.end(request(1), refused=True) is None
     assert callbacks.waiting() == [1]
@@ -36,9 +36,8 @@ def test_an_answer_is_not_lost_while_callbacks_are_looked_for(
     """A trial may end in the midst of it, and another thread of the tuner answers. Mutation: the
     call is over, and no longer answered, before the request waits."""
     notes: list[str] = []
-    callbacks = Callbacks(notes.append)
     brought: list[tuple[Request, Any]] = []
-    callbacks.on_answer(lambda one, parameters: brought.append((one, parameters)))
+    callbacks = Callbacks(notes.append, lambda one, parameters: brought.append((one, parameters)))
     kept = callbacks.begin(3)
     monkeypatch.setattr(gc, "collect", lambda: kept(3, {"x": 1}))
     assert callbacks.end(request(3), refused=True) == (True, {"x": 1})
@@ -55,17 +54,23 @@ def test_a_request_that_is_cancelled_while_it_is_asked_waits_for_no_callback() -
     one = Request(4, said.append)
     kept: list[Any] = []
 
-    def generate(trial: int) -> Any:
-        kept.append(calls.callback_for(trial))
+    def generate(trial: int, callback: Any) -> Any:
+        kept.append(callback)
         assert not requests.give_up(trial)
         one.cancelled = True
         raise NoMoreTrialError
 
-    calls: Any = SimpleNamespace(takes_callback=True, callback_for=None, generate=generate)
+    calls: Any = SimpleNamespace(takes_callback=True, generate=generate)
     door: Any = SimpleNamespace(enter=lambda request: None, leave=lambda request: None)
     rules: Any = None
-    requests = Requests(calls, door, door, rules, lambda request: None)
-    requests.let_answer_later(Callbacks(lambda text: None))
+    requests = Requests(
+        calls,
+        door,
+        door,
+        rules,
+        lambda request: None,
+        later=lambda propose: Callbacks(lambda text: None, propose),
+    )
     requests.run(one)
     assert isinstance(said[-1], RequestFailed)
     assert (said[-1].kind, said[-1].trial) == (RequestEnd.CANCELLED, 4)

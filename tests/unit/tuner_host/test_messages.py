@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.codec import encode_batch
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import FailReason, Verdict
 from dispatcher.errors import ProtocolError
 from dispatcher.tuner_host import messages as m
+from tests.support.batches import encode_batch
 
 T = TrialId(3)
 UP = [
@@ -67,6 +67,13 @@ def test_large_batches_are_cut_into_frames() -> None:
 def test_what_a_host_may_not_say(payload: bytes) -> None:
     with pytest.raises(ProtocolError):
         m.decode_from_host(payload)
+
+
+def test_a_host_cannot_report_its_own_loss() -> None:
+    """Mutation: all that comes from the tuner's side is taken from its process as well."""
+    (frame,) = m.encode([e.TunerHostLost("gone")])
+    with pytest.raises(ProtocolError):
+        m.decode_from_host(frame)
 
 
 def test_texts_of_authors_with_lone_surrogates() -> None:

@@ -133,7 +133,7 @@ def test_the_model_is_of_the_largest_budget_that_has_results_enough():
     assert np.median([one["lr"] for one in fresh(tuner)]) > 0.1
     said = tuner.import_data([{"parameter": {"lr": 0.1, "kind": "a"}, "value": 1}, *rows[:1]])
     assert said is not None
-    assert said.startswith("1 of 2 imported results say no 'TRIAL_BUDGET'")
+    assert said.startswith("1 of 2 imported results have no 'TRIAL_BUDGET'")
 
 
 def test_a_worked_example_of_equation_3():

@@ -253,5 +253,5 @@ def test_a_file_that_is_cut_short_while_it_is_copied(
     (root / "file").write_bytes(bytes(5000))
     (root / "file").chmod(0o666)
     monkeypatch.setattr(os, "preadv", lambda fd, buffers, offset: 0)
-    with pytest.raises(CorruptWeights, match="shorter than it said"):
+    with pytest.raises(CorruptWeights, match="shorter than announced"):
         held.hold(str(root / "file"))

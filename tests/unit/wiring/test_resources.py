@@ -11,7 +11,7 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.needs import OfferedResources
 from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.resources import agent_resources
-from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.config import ResourcesConfig
 
 GIB = 1 << 30
 
@@ -22,7 +22,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesTold]:
+def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesConfig]:
     config = build_experiment(
         {
             "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
@@ -38,8 +38,8 @@ def told(service: dict[str, Any] | None = None, **keys: Any) -> list[ResourcesTo
 
 
 def test_a_file_that_says_nothing_of_gpus_counts_none() -> None:
-    assert told() == [ResourcesTold()]
-    assert told({"resources": {"licence": 2}}) == [ResourcesTold(custom={"licence": 2.0})]
+    assert told() == [ResourcesConfig()]
+    assert told({"resources": {"licence": 2}}) == [ResourcesConfig(custom={"licence": 2.0})]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dispatcher.cli.weights_stores import removable_versions, sweep_stores
 from dispatcher.core import State, new_state
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Version
@@ -15,7 +14,8 @@ from dispatcher.core.settings import Settings
 from dispatcher.core.stores import enter
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiments.find import LocatedExperiment
+from dispatcher.experiments import versions
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.maintenance import stores
 from dispatcher.wiring.places import places
 from dispatcher.wiring.settings import settings_of
@@ -131,10 +131,10 @@ def test_versions_that_lie_elsewhere_are_not_taken_off_the_books_by_gc(
 
     monkeypatch.setattr(stores, "state_with_stores", read)
     elsewhere = config({"platform": "local"}, ssh({"host": "a", "storageDomain": "lake"}))
-    found = LocatedExperiment(tmp_path, "spread", "run")
-    assert removable_versions(found, elsewhere, 1) == []
-    assert sweep_stores(found, elsewhere, 1) is None
-    assert removable_versions(found, config({"platform": "local"}), 1) == [
+    place = ExperimentFolder(tmp_path)
+    assert versions.removable(place, elsewhere, 1) == []
+    assert versions.sweep(place, elsewhere, 1) is None
+    assert versions.removable(place, config({"platform": "local"}), 1) == [
         ("omega", 1),
         ("omega", 2),
     ]

@@ -96,7 +96,7 @@ class RemoteOffers:
                 self._there.pop(mark, None)
                 self._tell(attempt, answer)
             else:  # the trial asks again, is answered again, and this is tried again
-                _log.warning("%r cannot be told of a version: %s", attempt, error)
+                _log.warning("%r cannot be notified of a version: %s", attempt, error)
 
         def bring() -> None:
             self._remote.pull_version(attempt.key, newest.path, newest.digest)

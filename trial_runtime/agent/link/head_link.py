@@ -63,7 +63,7 @@ class HeadLink:
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
         where: Callable[[], Endpoint] | None = None,
-        offer: Callable[[bool], wire.OfferTold | None] = lambda newest: None,
+        offer: Callable[[bool], wire.OfferMessage | None] = lambda newest: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
@@ -87,7 +87,7 @@ class HeadLink:
         self._hopeless: set[str] = set()
         self._hands_in = False  # may not join, and sends its messages nevertheless
         self._offer = offer
-        self._offered: wire.OfferTold | None = None  # the last offer to this head
+        self._offered: wire.OfferMessage | None = None  # the last offer to this head
         self._offered_at = 0.0
         self._orders = 0  # number of the newest order heard from this head
         self._where = where or (lambda: config.head)
@@ -128,7 +128,7 @@ class HeadLink:
             return False
         if there is None and endpoint.address.startswith(_IPC):
             return False  # nobody listens there now
-        _log.info("the head is elsewhere now: connecting anew")
+        _log.info("the head has another address now: connecting anew")
         self._endpoint, self._socket_file = endpoint, there
         self.socket.close(linger=0)
         self.socket = connect(self._context, endpoint, immediate=True)
@@ -160,7 +160,7 @@ class HeadLink:
                 _log.error("dropped a frame of the head: %s", error)
                 continue
             if frame.epoch < self.epoch:
-                if self.refused.count("words of an older head", len(frame.messages)):
+                if self.refused.count("messages of an older head", len(frame.messages)):
                     _log.warning(
                         "refused a head of epoch %d: we follow %d", frame.epoch, self.epoch
                     )

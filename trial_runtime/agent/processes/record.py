@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
 
-from trial_runtime.opening import create_private
+from trial_runtime import durable_file
 from trial_runtime.process_start import boot_id, start_time
 from trial_runtime.trial_wire import VERSION
 
@@ -43,12 +42,7 @@ def write_private(path: Path, content: bytes) -> None:
     After a power cut there is this one, or the one before, and not an empty one. Blocks for the
     disk.
     """
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(create_private(str(partial)), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    durable_file.replace(path, content)
 
 
 def record_of(pid: int, runtime: str = "") -> AgentRecord:

@@ -88,7 +88,7 @@ class Allocation:
         self.devices.start()
         self._sampler.start()
 
-    def offer(self, newest: bool = True) -> wire.OfferTold:
+    def offer(self, newest: bool = True) -> wire.OfferMessage:
         """All resources for trials, free or not: the head knows the shares of attempts.
 
         The weights on this host are only a hint, and change with every trial: unless ``newest``,
@@ -97,7 +97,7 @@ class Allocation:
         if newest:
             self._cached = tuple(self._loaded)
         custom = sorted(self._config.resources.custom.items())[:MOST_CUSTOM]
-        return wire.OfferTold(
+        return wire.OfferMessage(
             self.devices.offered[:MOST_DEVICES],
             self._cpus,
             self._memory_bytes,

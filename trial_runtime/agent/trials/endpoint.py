@@ -117,7 +117,6 @@ class TrialEndpoint:
         self.max_frame_bytes = min(spec.max_metric_bytes + ROOM_BYTES, wire.MAX_TRIAL_FRAME_BYTES)
         self._listener = Listener(path, limit=self.max_frame_bytes, most=MAX_PEERS)
         self.refusals = Refusals()
-        self.slowed = 0  # receipts that were held back
         self._max_metric_bytes = spec.max_metric_bytes
         self._any_metric = spec.nni
         self._rate = float(spec.max_message_rate)
@@ -256,7 +255,7 @@ class TrialEndpoint:
         if self.refusals.count(reason):
             who = _name(connection) if connection is not None else "somebody"
             _log.warning(
-                "refused what %s said (%s, %d so far)%s",
+                "refused a message of %s (%s, %d so far)%s",
                 who,
                 reason,
                 self.refusals.counts.get(reason, 0),
@@ -279,7 +278,6 @@ class TrialEndpoint:
         if debt_s > 0:
             if not connection.owed:
                 connection.owed = True
-                self.slowed += 1
                 self._timers.at(time.monotonic() + debt_s, lambda: self._pay(connection))
             return
         self._confirm(connection)

@@ -69,7 +69,7 @@ def hold(path: str) -> Held:
         while at < size:
             count = os.preadv(fd, [view[at : at + _PIECE_BYTES]], at)
             if not count:
-                raise CorruptWeights("is shorter than it said", where=path)
+                raise CorruptWeights("is shorter than announced", where=path)
             at += count
         return Held(path, memory)
     finally:

@@ -78,7 +78,7 @@ class ReadFiles(TensorFiles):
                     count = os.preadv(fd, [target], offset)
                     if not count:
                         raise CorruptWeights(
-                            "is shorter than it said",
+                            "is shorter than announced",
                             where=path,
                             writer=self._opened.manifest.writer,
                         )

@@ -93,11 +93,6 @@ def behaviour_of(fault: OSError, path: str) -> Behaviour | None:
     return behaviour
 
 
-def is_absent(fault: OSError) -> bool:
-    """Whether an error means that nothing is there, as far as this client can see."""
-    return BEHAVIOURS.get(fault.errno or 0) in (Behaviour.ABSENT, Behaviour.REOPEN)
-
-
 def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
     """Do a step on the storage, and again while its error is one that passes; name the rest.
 

@@ -11,9 +11,9 @@ import pytest
 from dispatcher.cli.run import run
 from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.nni.script import children
-from dispatcher.nni.script.blame import script_error
 from dispatcher.nni.script.experiment import Experiment
 from dispatcher.nni.script.records import job_of
+from dispatcher.nni.script.script import script_error
 from dispatcher.nni.script.settings import (
     AlgorithmConfig,
     CustomAlgorithmConfig,

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.platforms.agents.identity import agent_routing_id
-from trial_runtime.agent.processes import record
 from trial_runtime.agent.processes.record import AgentRecord, is_running, record_of
 
 
@@ -41,14 +40,11 @@ def test_the_name_is_on_the_disk_before_it_is_used(
     synced: list[bytes] = []
 
     def note(descriptor: int) -> None:
-        synced.append(os.pread(descriptor, 100, 0))
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if path.is_file():
+            synced.append(path.read_bytes())
 
-    def open_for_both(path: str, flags: int, mode: int) -> int:
-        return real(path, (flags & ~os.O_WRONLY) | os.O_RDWR, mode)
-
-    real = os.open
-    monkeypatch.setattr(record.os, "open", open_for_both)
-    monkeypatch.setattr(record.os, "fsync", note)
+    monkeypatch.setattr(os, "fsync", note)
     assert synced == []
     name = agent_routing_id(tmp_path, "local")
     assert synced == [name.encode()]

@@ -123,7 +123,7 @@ def test_it_starts_nothing_before(both: BothEnds) -> None:
 def test_its_offer_is_not_taken_for_what_its_host_has(both: BothEnds) -> None:
     """Devices that cannot be counted are none: no trial is to be refused for that."""
     both.line.up.clear()
-    offer = wire.OfferTold((), 8.0, 64, ())
+    offer = wire.OfferMessage((), 8.0, 64, ())
     hello = wire.AgentHello(
         "b", "local", 2, 1, [ENDED], 1, trouble="no driver", offer=offer, hands_in=True
     )

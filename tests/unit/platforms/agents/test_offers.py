@@ -19,9 +19,9 @@ from trial_runtime.agent.link.head_link import HeadLink
 LOCAL = WorkerId("local")
 
 
-def told(trouble: str = "") -> wire.OfferTold:
-    device = wire.DeviceTold("GPU-a", 3, "H100", 80, trouble=trouble)
-    return wire.OfferTold((device,), 8.0, 64, (("licence", 2.0),))
+def told(trouble: str = "") -> wire.OfferMessage:
+    device = wire.DeviceMessage("GPU-a", 3, "H100", 80, trouble=trouble)
+    return wire.OfferMessage((device,), 8.0, 64, (("licence", 2.0),))
 
 
 def offer(trouble: str = "") -> Offer:
@@ -106,7 +106,7 @@ def test_what_the_core_gives_is_ordered() -> None:
 
 
 def test_more_devices_than_a_host_has_are_not_read() -> None:
-    many = wire.OfferTold(tuple(wire.DeviceTold(f"GPU-{n}") for n in range(257)))
+    many = wire.OfferMessage(tuple(wire.DeviceMessage(f"GPU-{n}") for n in range(257)))
     frame = wire.frame(wire.AgentFrame(1, [wire.Offers("a", many)]))
     with pytest.raises(wire.WireError):
         wire.from_agent(frame)

@@ -154,14 +154,14 @@ def test_of_an_offer_that_never_stands_still_the_newest_counts_in_the_end(scene:
     scene.hello()
     news = []
     for cores in range(1, 1000):
-        news += scene.hear(wire.Offers("a", wire.OfferTold(cpus=cores)))
+        news += scene.hear(wire.Offers("a", wire.OfferMessage(cpus=cores)))
     assert 1 <= len(news) <= 50
     assert news[0] == e.WorkerOffers(LOCAL, Offer(cpus=1))
     assert scene.backend.statistics().refused["news of the host"] > 900
     for _ in range(int(OFFER_AGAIN_S)):
         scene.hear(wire.Heartbeat("a", 0, 0))
         assert scene.wait(1.0) == []
-    newest = wire.Offers("a", wire.OfferTold(cpus=999))
+    newest = wire.Offers("a", wire.OfferMessage(cpus=999))
     assert scene.hear(newest) == [e.WorkerOffers(LOCAL, Offer(cpus=999))]
     assert scene.hear(newest) == []
 

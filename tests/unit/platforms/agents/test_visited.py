@@ -81,7 +81,7 @@ class World:
     def look(self, _config: AgentConfig) -> None:
         self.did.append("look")
         if not self.pid:
-            raise AgentEnded("its process ended; its last words: no space")
+            raise AgentEnded("its process ended; its last lines: no space")
 
     def end(self, _config: AgentConfig, _grace_s: float, *, ask: bool) -> None:
         self.did.append("ask and end" if ask else "end")
@@ -147,7 +147,7 @@ def test_what_ended_is_told_once_with_its_last_words_and_not_replaced_unasked(
     scene.world.pid = 0
     scene.process.look(60.0)
     scene.until(lambda: scene.lost)
-    assert scene.lost == [Loss("its process ended; its last words: no space")]
+    assert scene.lost == [Loss("its process ended; its last lines: no space")]
     scene.process.give_up()
     assert scene.world.did.count("start") == 1
     scene.process.ensure(CONFIG)

@@ -83,7 +83,7 @@ class Scene:
         self.driver.perform(a.LaunchWorker(Q))
 
     def hello(self, ticket: str = "t1", start: str = "s1", life: str = "a") -> list[e.Event]:
-        offer = wire.OfferTold(cpus=4.0)
+        offer = wire.OfferMessage(cpus=4.0)
         hello = wire.AgentHello(life, "q", 2, 1, [], 1, offer=offer, ticket=ticket, start=start)
         return self.driver.receive(wire.frame(wire.AgentFrame(1, [hello])))
 
@@ -146,7 +146,7 @@ def test_the_end_of_a_place_comes_with_its_offer_and_when_it_moves(scene: Scene)
     assert joined.offer == Offer(cpus=4.0, ends_at=5000.0)
     scene.process.ends_at = 9000.0
     assert scene.wait(3.0) == [e.WorkerOffers(Q, Offer(cpus=4.0, ends_at=9000.0))]
-    news = wire.frame(wire.AgentFrame(1, [wire.Offers("a", wire.OfferTold(cpus=3.0))]))
+    news = wire.frame(wire.AgentFrame(1, [wire.Offers("a", wire.OfferMessage(cpus=3.0))]))
     expected = [e.WorkerOffers(Q, Offer(cpus=3.0, ends_at=9000.0))]
     assert scene.driver.receive(news) == expected
 

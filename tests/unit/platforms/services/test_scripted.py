@@ -4,10 +4,11 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
-from dispatcher.platforms.services.scripted import FAILS, FOR_EVER, REFUSED, Script, ScriptedBackend
+from dispatcher.platforms.services.scripted import FAILS, REFUSED, Script, ScriptedBackend
 from dispatcher.ports import Backend
 
 LOCAL = WorkerId("local")
+FOR_EVER = Script(ticks=1 << 60)
 
 
 def backend(script) -> ScriptedBackend:

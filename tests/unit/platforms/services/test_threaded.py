@@ -14,7 +14,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import PermanentBackendError, ProtocolError
 from dispatcher.platforms.services import threaded
-from dispatcher.platforms.services.scripted import FOR_EVER, ScriptedBackend
+from dispatcher.platforms.services.scripted import Script, ScriptedBackend
 from dispatcher.platforms.services.threaded import ThreadedBackend
 from tests.support.processes import wait_until
 
@@ -243,7 +243,7 @@ def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: An
                 let_go.wait(120)
             super().perform(action)
 
-    inner = Hanging(worker=LAKE, script=lambda order: FOR_EVER)
+    inner = Hanging(worker=LAKE, script=lambda order: Script(ticks=1 << 60))
     scene = scenes(lambda: inner, suspect_s=30.0, lost_s=120.0, clock=lambda: now[0])
     try:
         scene.launch()

@@ -31,7 +31,7 @@ class Judge:
         self._min_free_bytes = min_free_bytes
         self._strangers: Optional[dict[str, set[int]]] = None
 
-    def judge(self, devices: Sequence[Seen], held: Mapping[str, bool]) -> list[wire.DeviceTold]:
+    def judge(self, devices: Sequence[Seen], held: Mapping[str, bool]) -> list[wire.DeviceMessage]:
         """The devices to offer to the head, each with its trouble.
 
         Args:
@@ -49,7 +49,7 @@ class Judge:
                 strangers = strangers & before.get(device.id, set())
             trouble = device.fault or self._trouble(device, strangers, held.get(device.id, False))
             offered.append(
-                wire.DeviceTold(
+                wire.DeviceMessage(
                     device.id,
                     device.index,
                     device.name[:100],

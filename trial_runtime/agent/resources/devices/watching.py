@@ -14,7 +14,7 @@ from trial_runtime import wire
 from trial_runtime.agent.base.looking import Looking
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
-from trial_runtime.agent.config import ResourcesTold
+from trial_runtime.agent.config import ResourcesConfig
 from trial_runtime.agent.processes.table import descends_from
 from trial_runtime.agent.resources.devices.judging import Judge
 from trial_runtime.agent.resources.devices.nvml import Nvml
@@ -57,7 +57,7 @@ class DeviceWatch:
 
     def __init__(
         self,
-        resources: ResourcesTold,
+        resources: ResourcesConfig,
         watch: Watch,
         timers: Timers,
         held: Callable[[], Mapping[str, bool]],
@@ -85,7 +85,7 @@ class DeviceWatch:
         )
         self.seen: tuple[Seen, ...] = ()
         self.seen_at = time.monotonic()
-        self.offered: tuple[wire.DeviceTold, ...] = ()
+        self.offered: tuple[wire.DeviceMessage, ...] = ()
         self.trouble: Optional[str] = None if resources.count_gpus else ""  # None: not known yet
         self.hopeless = False  # nobody mends it but by changing the experiment or the host
         self._again = False
@@ -179,7 +179,7 @@ class DeviceWatch:
         self._offer(devices, self.trouble or (text if self.trouble is None else ""), False)
 
     def _offer(
-        self, devices: tuple[wire.DeviceTold, ...], amiss: str, hopeless: bool = True
+        self, devices: tuple[wire.DeviceMessage, ...], amiss: str, hopeless: bool = True
     ) -> None:
         if amiss != self.trouble or devices != self.offered:
             for each in devices:
@@ -192,5 +192,5 @@ class DeviceWatch:
             self._changed()
 
 
-def _with_trouble(device: wire.DeviceTold, text: str) -> wire.DeviceTold:
+def _with_trouble(device: wire.DeviceMessage, text: str) -> wire.DeviceMessage:
     return msgspec.structs.replace(device, trouble=text[:200])

@@ -1,4 +1,4 @@
-"""The trial and the attempt that a user means, and whether the attempt is over."""
+"""One trial of an experiment with its attempts: the one that is meant, and whether it is over."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 from dispatcher import queries
 from dispatcher.errors import UserError
-from dispatcher.experiments.find import find_one
-from dispatcher.folders.experiment_folder import ExperimentFolder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dispatcher.attempt_files.attempt_at import AttemptAt
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import TrialDetail
 
 _OVER = ("delivering", "ended", "backoff")
@@ -23,14 +20,14 @@ class LocatedTrial:
     """One trial of an experiment, with the experiment's store open for reading.
 
     Raises:
-        UserError: there is no such experiment, or it has no such trial.
+        TrialNotFound: the experiment has no such trial.
     """
 
-    def __init__(self, trial: int, experiment: str | None, base: Path | None) -> None:
-        self.experiment = find_one(experiment, base, others=True)
-        self.folder = ExperimentFolder(self.experiment.folder)
+    def __init__(self, experiment: ExperimentHandle, trial: int) -> None:
+        self.experiment = experiment
+        self.folder = experiment.place
         self.trial = trial
-        self._reader = queries.ExperimentReader.open(self.experiment.folder)
+        self._reader = queries.ExperimentReader.open(experiment.folder)
         try:
             self.detail: TrialDetail = queries.trial(self._reader, trial)
         except BaseException:

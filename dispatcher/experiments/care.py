@@ -1,0 +1,77 @@
+"""Care of an experiment's store and folder: compared with its journal, folded, deleted.
+
+Heads are kept out meanwhile. Only what is wrong with the store is looked for, so that an
+experiment of which nothing else can be read has these as well.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import NamedTuple
+
+from dispatcher.errors import UserError
+from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
+from dispatcher.folders.status import is_led
+from dispatcher.store.journal import SqliteJournal
+from dispatcher.store.leadership import Leadership
+from dispatcher.store.replay.folding import compact as compact_store
+from dispatcher.store.verify import Verification
+from dispatcher.store.verify import rebuild as rebuild_tables
+from dispatcher.store.verify import verify as verify_store
+
+
+class Compacted(NamedTuple):
+    """The outcome of a compaction: whether there was anything to fold, and the store's sizes."""
+
+    done: bool
+    bytes_before: int
+    bytes_after: int
+
+
+def verify(place: ExperimentFolder, *, rebuild: bool = False) -> Verification:
+    """Replay the journal and compare it with the tables, which may be made again from it before.
+
+    Raises:
+        ExperimentBusy: a head leads it.
+    """
+    with Leadership.keep_heads_out(place.path):
+        if rebuild:
+            rebuild_tables(place.journal)
+        return verify_store(place.journal)
+
+
+def compact(place: ExperimentFolder) -> Compacted:
+    """Fold what is past of the journal into one state.
+
+    Raises:
+        ExperimentBusy: a head leads it.
+    """
+    before = place.journal.stat().st_size
+    with Leadership.keep_heads_out(place.path):
+        journal = SqliteJournal.open(place.journal)
+        try:
+            done = compact_store(journal)
+        finally:
+            journal.close()
+    return Compacted(done, before, place.journal.stat().st_size)
+
+
+def refuse_running(place: ExperimentFolder) -> None:
+    """Raise ``UserError`` if a head leads it, which is no time to delete it."""
+    if is_led(place.path):
+        raise UserError(f"{place.id} is running", hint=f"end it first: bequeath stop {place.id}")
+
+
+def delete(place: ExperimentFolder) -> None:
+    """Delete the folder with all that is in it, and the one with its sockets.
+
+    Raises:
+        UserError: it runs, or the folder cannot be deleted.
+    """
+    refuse_running(place)
+    sockets = run_folder(place.path)  # read first: the experiment's folder may name it
+    try:
+        shutil.rmtree(place.path)
+    except OSError as error:
+        raise UserError(f"cannot be deleted: {error.strerror}", where=str(place.path)) from error
+    shutil.rmtree(sockets, ignore_errors=True)
