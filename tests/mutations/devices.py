@@ -70,7 +70,7 @@ DEVICES: tuple[Mutation, ...] = (
         9,
         "a trial has failed for good because a GPU fell off the bus",
         "trial_runtime/agent/attempts/attempts.py",
-        "if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):",
+        "if failed and attempt.stop_reason is None and self._allocation.lost_device(attempt):",
         "if not attempt:",
         AGENT,
     ),

@@ -16,12 +16,15 @@ import msgspec
 import zmq
 
 from trial_runtime import facts, wire
+from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.attempts.attempts import Attempts
+from trial_runtime.agent.attempts.leftovers import sweep_strays
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig, read_config
 from trial_runtime.agent.dialects import dialect_of
+from trial_runtime.agent.events import AgentEvents
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.path_mapping import PathMapping
@@ -98,8 +101,18 @@ class Agent:
         self._base_environment = base_environment(config, self._dialect)
         self._base_environment[AGENT_VARIABLE] = self._guard.mark
         self._remote = remote_weights(config)
+        self._events = AgentEvents()
+        self._live: dict[tuple[int, int], Attempt] = {}
+        self._allocation = Allocation(
+            config, self._watch, self._timers, live=self._live, events=self._events
+        )
+        self._runner = self._make_runner()
         self._attempts = Attempts(
             config,
+            live=self._live,
+            events=self._events,
+            runner=self._runner,
+            allocation=self._allocation,
             endpoint=self._endpoint,
             outbox=self._outbox,
             outputs=self._outputs,
@@ -109,15 +122,6 @@ class Agent:
             dialect=self._dialect,
             clean=lambda text: self._paths.for_head(self._mask(text)),
             remote=self._remote,
-        )
-        self._attempts.runner = self._make_runner()
-        self._allocation = self._attempts.allocation = Allocation(
-            config,
-            self._watch,
-            self._timers,
-            attempts=self._attempts.live,
-            stop=self._attempts.end,
-            changed=self._tell_offer,
         )
         self._head = HeadLink(
             self._context,
@@ -143,6 +147,7 @@ class Agent:
         self._guard.start()
         self._listen(True)
         self._allocation.start()
+        self._settle()
         self._tick()
         if looks_at_root(self._config):
             head = self._head
@@ -171,7 +176,9 @@ class Agent:
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
+            self._attempts.settle()
         self._timers.fire(time.monotonic())
+        self._settle()
         self._send_messages()
         self._listen(not self._outbox.full)
 
@@ -187,6 +194,11 @@ class Agent:
             elif isinstance(order, wire.Shutdown):
                 self._shut_down("the head", order.grace_s)
 
+    def _settle(self) -> None:
+        self._attempts.settle()
+        if self._events.take_offer_changed():
+            self._tell_offer()
+
     def _tell_offer(self) -> None:
         devices = self._allocation.devices
         if devices.trouble is not None:
@@ -194,10 +206,11 @@ class Agent:
         self._head.tell_offer()
 
     def _hear(self) -> None:
-        hear, runner = self._attempts.messages.hear, self._attempts.runner
+        hear, runner = self._attempts.messages.hear, self._runner
         for connection, messages in self._endpoint.receive():
             hear(connection, messages)
             runner.hear(connection, messages)
+            self._attempts.settle()
 
     def _send_messages(self) -> None:
         outbox = self._outbox
@@ -241,7 +254,7 @@ class Agent:
         self._head.heartbeat(
             self._attempts.running, self._endpoint.refusals.counts, self._allocation.samples()
         )
-        self._attempts.sweep_strays()
+        sweep_strays(self._runner, self._live.values())
         self._head.look()
         if self._head.quiet:
             self._spool()
@@ -305,8 +318,7 @@ class Agent:
             self._watch,
             self._children,
             self._environment,
-            self._attempts.started,
-            self._attempts.exited,
+            self._events,
         )
         if spec.reuse == "inProcess" and spec.function is not None:
             return WarmRunner(
@@ -322,7 +334,7 @@ class Agent:
         return FreshRunner(context)
 
     def _close(self) -> None:
-        self._attempts.runner.close()
+        self._runner.close()
         for pid in sweep.children():
             sweep.kill_group(pid)
         for _round in range(64):

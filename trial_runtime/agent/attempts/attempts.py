@@ -18,6 +18,7 @@ from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit, Phase, Unpreparable
 from trial_runtime.agent.attempts.ending import Ending, ending_of
 from trial_runtime.agent.attempts.left_weights import weights_left_by
+from trial_runtime.agent.attempts.leftovers import sweep_behind
 from trial_runtime.agent.attempts.preparing import (
     located,
     make_room,
@@ -25,13 +26,13 @@ from trial_runtime.agent.attempts.preparing import (
     session_path,
 )
 from trial_runtime.agent.attempts.readiness import Readying
-from trial_runtime.agent.attempts.trial_messages import DirectOffers, Offers, TrialMessages
+from trial_runtime.agent.attempts.trial_messages import DirectOffers, OfferRelay, TrialMessages
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.events import AgentEvents, Exited, Started
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.reports import Reports
-from trial_runtime.agent.processes import sweep
 from trial_runtime.agent.remote_weights import RemoteWeights
 from trial_runtime.agent.resources.oom import OutOfMemoryWatch
 from trial_runtime.agent.runners.output import Outputs
@@ -59,6 +60,10 @@ class Attempts:
 
     Args:
         config: of the agent.
+        live: the attempts that have not ended; kept here, and read by others.
+        events: what runners and resources have noted.
+        runner: starts and ends processes.
+        allocation: the resources of this host.
         endpoint: the socket of the trials.
         outbox: takes the messages for the head.
         outputs: the pipes and logs of attempts.
@@ -74,6 +79,10 @@ class Attempts:
         self,
         config: AgentConfig,
         *,
+        live: dict[tuple[int, int], Attempt],
+        events: AgentEvents,
+        runner: Runner,
+        allocation: Allocation,
         endpoint: TrialEndpoint,
         outbox: Outbox,
         outputs: Outputs,
@@ -85,6 +94,10 @@ class Attempts:
         remote: RemoteWeights | None = None,
     ) -> None:
         self._config = config
+        self._live = live
+        self._events = events
+        self._runner = runner
+        self._allocation = allocation
         self._endpoint = endpoint
         self._outbox = outbox
         self._outputs = outputs
@@ -94,7 +107,7 @@ class Attempts:
         self._remote = remote
         self._readying = Readying(config, helper, remote)
         self._reports = Reports(config.trial, outbox)
-        self._offers: Offers = DirectOffers(self._reports, endpoint)
+        self._offers: OfferRelay = DirectOffers(self._reports, endpoint)
         if remote is not None:
             from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 
@@ -107,10 +120,7 @@ class Attempts:
             holds_weights=remote is not None,
         )
         self._overheard = dialect.overheard(self._reports, timers)
-        self._live: dict[tuple[int, int], Attempt] = {}
         self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
-        self.runner: Runner  # set by the agent: runners call back into this
-        self.allocation: Allocation  # as well
         self._clean = clean
 
     # -- orders ----------------------------------------------------------------------------
@@ -121,6 +131,7 @@ class Attempts:
         if key in self._live or key in self._ended:
             return
         failpoint("agent.order.taken")
+        self.settle()
         try:
             session = session_for(self._config, order, self._endpoint.address)
             if not self._readying.beside:
@@ -141,6 +152,7 @@ class Attempts:
     def stop(self, order: facts.StopAttempt) -> None:
         """End an attempt: by a message, then SIGTERM, then SIGKILL after its grace. Repeating an
         order changes nothing, one with a shorter grace goes further."""
+        self.settle()  # an exit that was seen before the order comes before it
         attempt = self._live.get((order.trial, order.attempt))
         if attempt is not None:
             self._stop(attempt, order.reason, order.grace_s)
@@ -153,6 +165,7 @@ class Attempts:
 
     def stop_all(self, reason: EndReason, grace_s: float) -> None:
         """End all attempts."""
+        self.settle()
         for attempt in list(self._live.values()):
             self._stop(attempt, reason, grace_s)
 
@@ -161,19 +174,21 @@ class Attempts:
         """The number of attempts that have not ended."""
         return len(self._live)
 
-    def live(self) -> list[Attempt]:
-        """The attempts that have not ended."""
-        return list(self._live.values())
+    def settle(self) -> None:
+        """Take the events that runners and resources have noted, in their order."""
+        for event in self._events.take():
+            if event.attempt.phase is Phase.OVER:
+                continue
+            if isinstance(event, Started):
+                self._started(event.attempt)
+            elif isinstance(event, Exited):
+                self._exited(event.attempt)
+            else:
+                self._end_for(event.attempt, event.reason, event.text, event.grace_s)
 
-    def end(self, attempt: Attempt, reason: EndReason, text: str, grace_s: float) -> None:
+    def _end_for(self, attempt: Attempt, reason: EndReason, text: str, grace_s: float) -> None:
         """End an attempt for a cause on this host; the first such cause counts. A cause that leaves
         no time takes it also from an attempt that is ending for another one.
-
-        Args:
-            attempt: one that has not ended.
-            reason: of its end.
-            text: the cause, for the user.
-            grace_s: time until SIGKILL (seconds); 0 kills at once.
         """
         if attempt.stop_reason is None or grace_s <= 0:
             attempt.stop_text = attempt.stop_text or text
@@ -183,10 +198,9 @@ class Attempts:
         """The numbers (trial, attempt) of the attempts that have not ended."""
         return list(self._live)
 
-    # -- called by runners ---------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------
 
-    def started(self, attempt: Attempt) -> None:
-        """Note that the attempt's process has started."""
+    def _started(self, attempt: Attempt) -> None:
         failpoint("agent.process.started")
         attempt.phase = Phase.RUNNING
         attempt.started_at = time.monotonic()
@@ -202,19 +216,16 @@ class Attempts:
             attempt.timers.append(
                 self._timers.at(
                     attempt.started_at + timeout_s,
-                    lambda: self.end(attempt, EndReason.TIMED_OUT, limit, grace_s),
+                    lambda: self._end_for(attempt, EndReason.TIMED_OUT, limit, grace_s),
                 )
             )
 
-    def exited(self, attempt: Attempt, outcome: Exit) -> None:
-        """Note that the attempt's process is gone, or its function is over."""
-        if attempt.exit is not None:
-            return
+    def _exited(self, attempt: Attempt) -> None:
+        assert attempt.exit is not None
         failpoint("agent.exit.seen")
-        attempt.exit = outcome
         attempt.phase = Phase.LEAVING
         attempt.cancel_timers()
-        if not outcome.returned:
+        if not attempt.exit.returned:
             # The messages it had sent are with the kernel, however it died.
             for connection, messages in self._endpoint.last_messages(attempt):
                 self.messages.hear(connection, messages)
@@ -247,10 +258,11 @@ class Attempts:
                 make_room(attempt.session.save_path, attempt.number)
             if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
-            self.allocation.allocate(attempt)
-            self.runner.launch(attempt)
+            self._allocation.allocate(attempt)
+            self._runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(EndReason.START_FAILED, str(error)))
+        self.settle()
 
     def _stop(self, attempt: Attempt, reason: EndReason, grace_s: float) -> None:
         if attempt.phase in (Phase.LEAVING, Phase.OVER):
@@ -267,16 +279,18 @@ class Attempts:
         if grace_s > 0 and attempt.killed_at <= now + grace_s:
             return  # a head repeats its orders after each hello: only a shorter grace says more
         attempt.killed_at = now + grace_s
-        heard = not again and self.runner.tell_to_stop(attempt, reason)
+        heard = not again and self._runner.tell_to_stop(attempt, reason)
         if heard and attempt.accepts_stop and grace_s > 0:
             when = now + grace_s * PART_BEFORE_SIGNAL
-            attempt.timers.append(self._timers.at(when, lambda: self.runner.terminate(attempt)))
+            attempt.timers.append(self._timers.at(when, lambda: self._runner.terminate(attempt)))
         else:
-            self.runner.terminate(attempt)
+            self._runner.terminate(attempt)
         if grace_s > 0:
-            attempt.timers.append(self._timers.at(now + grace_s, lambda: self.runner.kill(attempt)))
+            attempt.timers.append(
+                self._timers.at(now + grace_s, lambda: self._runner.kill(attempt))
+            )
         else:
-            self.runner.kill(attempt)
+            self._runner.kill(attempt)
 
     def _launched(self, attempt: Attempt) -> bool:
         """Whether a runner holds it already (a fork that was asked for has no pid yet)."""
@@ -287,11 +301,11 @@ class Attempts:
         assert attempt.exit is not None
         attempt.cancel_timers()
         self._outputs.finish(attempt)
-        if self.runner.sweeps_at_once:
-            self._sweep(attempt)
+        if self._runner.sweeps_at_once:
+            sweep_behind(self._runner, attempt)
         if attempt.exit.code != 0 and attempt.stop_reason is None:
             # If one of its devices is lost, it failed for that, and not by a fault of its own.
-            self.allocation.when_judged(attempt, lambda: self._conclude(attempt))
+            self._allocation.when_judged(attempt, lambda: self._conclude(attempt))
         else:
             self._conclude(attempt)
 
@@ -299,13 +313,13 @@ class Attempts:
         """Judge how it ended, and look for the weights it has left."""
         assert attempt.exit is not None
         failed = attempt.exit.code != 0
-        if failed and attempt.stop_reason is None and self.allocation.lost_device(attempt):
+        if failed and attempt.stop_reason is None and self._allocation.lost_device(attempt):
             attempt.stop_reason = EndReason.LOST
-            attempt.stop_text = self.allocation.lost_device(attempt)
+            attempt.stop_text = self._allocation.lost_device(attempt)
         killed = attempt.exit.signal == 9 or attempt.exit.code == 137
-        if killed and attempt.stop_reason is None and self.allocation.killed_for_memory(attempt):
+        if killed and attempt.stop_reason is None and self._allocation.killed_for_memory(attempt):
             attempt.stop_reason = EndReason.OUT_OF_MEMORY
-            attempt.stop_text = self.allocation.killed_for_memory(attempt)
+            attempt.stop_text = self._allocation.killed_for_memory(attempt)
         ending = ending_of(
             attempt.exit,
             stop_reason=attempt.stop_reason,
@@ -354,8 +368,8 @@ class Attempts:
         attempt.phase = Phase.OVER
         attempt.cancel_timers()
         self._outputs.finish(attempt)
-        self.runner.forget(attempt)
-        self.allocation.release(attempt)
+        self._runner.forget(attempt)
+        self._allocation.release(attempt)
         self._live.pop(attempt.key, None)
         self._offers.forget(attempt)
         if (remote := self._remote) is not None:
@@ -398,21 +412,3 @@ class Attempts:
             ),
             urgent=True,
         )
-
-    def _sweep(self, attempt: Attempt) -> None:
-        """Kill what the attempt left behind, until nothing new turns up."""
-        path = attempt.session_path
-        own = self.runner.own_pids()
-        sweep.sweep_where(own, lambda pid: sweep.belongs(pid, path, attempt.pid))
-
-    def sweep_strays(self) -> None:
-        """Kill the leftovers of attempts that are over.
-
-        Processes without a known attempt are killed while no attempt runs.
-        """
-        live = {each.session_path for each in self._live.values()}
-
-        def stray(pid: int) -> bool:
-            return not live or sweep.session_of(pid) not in live | {None, ""}
-
-        sweep.sweep_where(self.runner.own_pids(), stray)

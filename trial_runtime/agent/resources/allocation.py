@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Optional
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from trial_runtime.agent.attempt import Attempt, Share
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.base.watch import Watch
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.events import AgentEvents, OverBound
 from trial_runtime.agent.resources.devices.variables import share_variables
 from trial_runtime.agent.resources.devices.visible import VISIBLE
 from trial_runtime.agent.resources.devices.watching import DeviceWatch, Looks
@@ -43,9 +44,8 @@ class Allocation:
         config: of the agent.
         watch: of the agent's loop.
         timers: of the agent's loop.
-        attempts: returns the attempts that have not ended.
-        stop: ends an attempt, given a reason, a text for the user and a grace (seconds).
-        changed: called when the offer has changed, and once when it is first known.
+        live: the attempts that have not ended.
+        events: takes what is seen: attempts that are to end, and changes of the offer.
         nvml: asks the driver for devices; a test may have its own.
     """
 
@@ -55,15 +55,13 @@ class Allocation:
         watch: Watch,
         timers: Timers,
         *,
-        attempts: Callable[[], Iterable[Attempt]],
-        stop: Callable[[Attempt, EndReason, str, float], None],
-        changed: Callable[[], None],
+        live: Mapping[Key, Attempt],
+        events: AgentEvents,
         nvml: Optional[Looks] = None,
     ) -> None:
         self._config = config
-        self._attempts = attempts
-        self._stop = stop
-        self._changed = changed
+        self._live = live
+        self._events = events
         self._cores = Cores(usable_cores())
         self._cpus = usable_cpus()
         self._memory_bytes = usable_memory_bytes()
@@ -199,7 +197,7 @@ class Allocation:
             if each.id in troubles
         )
         attempts: list[wire.AttemptSample] = []
-        for each in self._attempts():
+        for each in self._live.values():
             taken = self._sampler.taken.get(each.key)
             if taken is None or len(attempts) >= MOST_SAMPLES:
                 continue
@@ -248,16 +246,17 @@ class Allocation:
         shared = self._config.resources.trials_per_gpu > 1
         return {
             device: not shared and attempt.start.device_share == 0
-            for attempt in self._attempts()
+            for attempt in self._live.values()
             for device in attempt.start.devices
         }
 
     def _devices_changed(self) -> None:
-        for attempt in list(self._attempts()):
+        grace_s = self._config.trial.stop_grace_s
+        for attempt in self._live.values():
             lost = self.lost_device(attempt)
             if lost and attempt.exit is None:
-                self._stop(attempt, EndReason.LOST, lost, self._config.trial.stop_grace_s)
-        self._changed()
+                self._events.over_bound(OverBound(attempt, EndReason.LOST, lost, grace_s))
+        self._events.offer_changed()
 
     def _measured(self) -> dict[Key, Asked]:
         fresh = self._config.trial.reuse != "inProcess"
@@ -268,16 +267,16 @@ class Allocation:
                 0 if held and each.share.cgroup else each.start.memory_bytes,
                 each.started_at if fresh else 0.0,
             )
-            for each in self._attempts()
+            for each in self._live.values()
             if each.pid and each.exit is None
         }
 
     def _too_much(self, key: Key, nbytes: int) -> None:
-        for attempt in list(self._attempts()):
-            if attempt.key == key and attempt.exit is None:
-                bound = attempt.start.memory_bytes
-                text = f"took {_mib(nbytes)} of memory, and its trialMemorySize is {_mib(bound)}"
-                self._stop(attempt, EndReason.OUT_OF_MEMORY, text, 0.0)
+        attempt = self._live.get(key)
+        if attempt is not None and attempt.exit is None:
+            bound = attempt.start.memory_bytes
+            text = f"took {_mib(nbytes)} of memory, and its trialMemorySize is {_mib(bound)}"
+            self._events.over_bound(OverBound(attempt, EndReason.OUT_OF_MEMORY, text, 0.0))
 
     def _find_cgroups(self) -> Optional[cgroup.Cgroups]:
         if not self._looked_for_cgroups:

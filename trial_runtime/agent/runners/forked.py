@@ -88,7 +88,7 @@ class ForkedRunner:
                 if not self._ask_for(attempt, self._channel):
                     return
             except (CannotStart, OSError) as error:
-                self._context.on_exit(attempt, Exit(code=1, text=str(error)))
+                self._context.events.exited(attempt, Exit(code=1, text=str(error)))
             self._waiting.pop(key, None)
 
     def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
@@ -198,13 +198,13 @@ class ForkedRunner:
                 _signal(message.pid, signal.SIGKILL)
             elif attempt.stop_reason is not None:  # before there was a process to signal
                 self.terminate(attempt)
-            self._context.on_start(attempt)
+            self._context.events.started(attempt)
         elif isinstance(message, zygote.ChildEnded):
             # Reaped by the server, so its number may belong to somebody else by now; its
             # orphans are the agent's children and are swept from there.
-            self._context.on_exit(attempt, exit_of(message.status, message.cpu_s))
+            self._context.events.exited(attempt, exit_of(message.status, message.cpu_s))
         else:
-            self._context.on_exit(attempt, Exit(code=1, text=message.text))
+            self._context.events.exited(attempt, Exit(code=1, text=message.text))
 
     def _server_died(self, outcome: Exit) -> None:
         self._hear()
@@ -221,7 +221,7 @@ class ForkedRunner:
                 # Its parent-death signal ends it; make sure of its group.
                 if attempt.pid:
                     _signal(attempt.pid, signal.SIGKILL)
-                self._context.on_exit(attempt, Exit(code=1, text=text))
+                self._context.events.exited(attempt, Exit(code=1, text=text))
 
 
 def _signal(pid: int, number: int) -> None:

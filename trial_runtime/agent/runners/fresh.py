@@ -96,12 +96,12 @@ class FreshRunner:
         process.returncode = 0
         attempt.pid = process.pid
         self._speakers[attempt.key] = self._context.endpoint.admit(attempt.session.routing, attempt)
-        self._context.on_start(attempt)
 
         def ended(outcome: Exit) -> None:
-            self._context.on_exit(attempt, outcome)
+            self._context.events.exited(attempt, outcome)
 
         self._context.children.add(process.pid, ended)
+        self._context.events.started(attempt)
 
     def _folder_of(self, attempt: Attempt) -> str:
         code, own = self._context.spec.code_directory, attempt.session.work_folder

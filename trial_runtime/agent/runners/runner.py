@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from trial_runtime.agent.attempt import Attempt, Exit
+from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.trials.endpoint import Connection, Heard
-
-#: Called in the agent's loop when the process (or function) of an attempt is over.
-OnExit = Callable[[Attempt, Exit], None]
-#: Called in the agent's loop when the process is there.
-OnStart = Callable[[Attempt], None]
 
 
 class Runner(Protocol):
@@ -24,7 +19,7 @@ class Runner(Protocol):
     sweeps_at_once: bool
 
     def launch(self, attempt: Attempt) -> None:
-        """Begin an attempt; callbacks report its start and its exit. Raises CannotStart."""
+        """Begin an attempt; events tell of its start and its exit. Raises CannotStart."""
         ...
 
     def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:

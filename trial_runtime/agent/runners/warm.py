@@ -37,6 +37,7 @@ class _Worker:
         self.connection: Connection | None = None  # None until it has connected
         self.attempt: Attempt | None = None
         self.trials = 0
+        self.over = False  # its process is gone
         self.signalled = False  # it may be on its way out, however long the kernel takes for that
         self.variables: dict[str, str] = {}  # of its environment, beyond what all share
         self.pipes: list[int] = []  # read ends of its output
@@ -118,7 +119,7 @@ class WarmRunner:
             self._retire(worker)
         else:
             self._idle.append(worker)
-        self._context.on_exit(
+        self._context.events.exited(
             attempt,
             Exit(
                 code=message.code,
@@ -141,19 +142,22 @@ class WarmRunner:
 
     def terminate(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
-        if worker is not None:
+        if worker is not None and not worker.over:
             # The worker is replaced; the signal still lets exit handlers of the trial run.
             worker.signalled = True
             signal_group(worker.pid, signal.SIGTERM)
 
     def kill(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)
-        if worker is not None:
+        if worker is not None and not worker.over:
             worker.signalled = True
             kill_group(worker.pid)
 
     def forget(self, attempt: Attempt) -> None:
-        self._of_attempt.pop(attempt.key, None)
+        worker = self._of_attempt.pop(attempt.key, None)
+        if worker is not None and worker.over:  # its last messages have been read
+            self._release(worker, attempt)
+            self._context.endpoint.dismiss(worker.speaker)
 
     def own_pids(self) -> set[int]:
         return self._context.children.pids()
@@ -180,7 +184,7 @@ class WarmRunner:
         attempt = worker.attempt
         assert attempt is not None
         self._context.endpoint.send(connection, [wire.Run(attempt.session, attempt.session_path)])
-        self._context.on_start(attempt)
+        self._context.events.started(attempt)
 
     def _start_worker(self, variables: dict[str, str]) -> _Worker:
         self._started += 1
@@ -268,8 +272,8 @@ class WarmRunner:
         self._workers.pop(worker.speaker, None)
         if worker in self._idle:
             self._idle.remove(worker)
-        attempt = worker.attempt
-        if attempt is not None:
-            self._context.on_exit(attempt, outcome)  # reads its last messages while it is known
-            self._release(worker, attempt)
-        self._context.endpoint.dismiss(worker.speaker)
+        worker.over = True
+        if worker.attempt is not None:
+            self._context.events.exited(worker.attempt, outcome)
+        else:
+            self._context.endpoint.dismiss(worker.speaker)
