@@ -60,7 +60,7 @@ class Head:
 
     @property
     def state(self) -> State | None:
-        """What the experiment is in, to look at from any thread; None before it is led."""
+        """The experiment's state, to look at from any thread; None before it is led."""
         return self._inbox.state
 
     @property

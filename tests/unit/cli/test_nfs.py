@@ -52,7 +52,7 @@ def test_options_are_explained(bequeath: Shell, machine: Pretended) -> None:
         (("server", "/srv/w", "a\nb", "--owner", "1000"), 3, "neither a host name"),
         (("server", "/etc/fstab", "a", "--owner", "1000"), 4, "is no folder"),
         (("server", "/srv/w", "a", "--owner", "1000"), 4, "is no file system of its own"),
-        (("server", "/srv/w", "a", SHARES), 3, "say --owner USER"),
+        (("server", "/srv/w", "a", SHARES), 3, "add --owner USER"),
         (("client", "nowhere", "/mnt/w"), 3, "write it as server:/srv/weights"),
         (("undo", "/mnt/w"), 3, "was not set up here"),
         (("server", "/srv/w"), 2, "Missing argument"),
