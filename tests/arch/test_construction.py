@@ -21,11 +21,6 @@ FILLED = {
     ("dispatcher/nni/tuner/advisor.py", "self._advisor.stopping"),
     # A Popen whose child somebody else has waited for.
     ("trial_runtime/agent/processes/guard.py", "self._warden.returncode"),
-    # The agent's loop, its attempts, their runner and their resources know one another yet.
-    ("trial_runtime/agent/agent.py", "self._attempts.runner"),
-    ("trial_runtime/agent/agent.py", "self._attempts.allocation"),
-    ("trial_runtime/agent/attempts/attempts.py", "self.runner"),
-    ("trial_runtime/agent/attempts/attempts.py", "self.allocation"),
 }
 
 
