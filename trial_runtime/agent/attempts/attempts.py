@@ -25,7 +25,7 @@ from trial_runtime.agent.attempts.preparing import (
     session_path,
 )
 from trial_runtime.agent.attempts.readiness import Readying
-from trial_runtime.agent.attempts.trial_messages import DirectOffers, Offers, TrialMessages
+from trial_runtime.agent.attempts.trial_messages import DirectOffers, OfferChannel, TrialMessages
 from trial_runtime.agent.base.helper import Helper
 from trial_runtime.agent.base.timers import Timers
 from trial_runtime.agent.config import AgentConfig
@@ -94,7 +94,7 @@ class Attempts:
         self._remote = remote
         self._readying = Readying(config, helper, remote)
         self._reports = Reports(config.trial, outbox)
-        self._offers: Offers = DirectOffers(self._reports, endpoint)
+        self._offers: OfferChannel = DirectOffers(self._reports, endpoint)
         if remote is not None:
             from trial_runtime.agent.attempts.remote_offers import RemoteOffers
 

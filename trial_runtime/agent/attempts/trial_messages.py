@@ -15,7 +15,7 @@ from trial_runtime.agent.trials.endpoint import Closed, Connection, Heard, Trial
 _log = logging.getLogger("bequeath.agent")
 
 
-class Offers(Protocol):
+class OfferChannel(Protocol):
     """The way of offers to shared stores to the head, and of its answers back."""
 
     def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
@@ -39,15 +39,15 @@ class DirectOffers:
         self._endpoint = endpoint
 
     def offer(self, attempt: Attempt, offer: wire.Offered) -> None:
-        """See :class:`Offers`."""
+        """See :class:`OfferChannel`."""
         self._reports.offered(attempt, offer)
 
     def answer(self, attempt: Attempt, answer: wire.OfferAnswered) -> None:
-        """See :class:`Offers`."""
+        """See :class:`OfferChannel`."""
         self._endpoint.tell(attempt, [answer])
 
     def forget(self, attempt: Attempt) -> None:
-        """See :class:`Offers`."""
+        """See :class:`OfferChannel`."""
 
 
 class TrialMessages:
@@ -66,7 +66,7 @@ class TrialMessages:
         spec: TrialSpec,
         endpoint: TrialEndpoint,
         reports: Reports,
-        offers: Offers,
+        offers: OfferChannel,
         *,
         holds_weights: bool,
     ) -> None:
