@@ -117,7 +117,7 @@ def test_fields_that_a_later_agent_sends_are_passed_over() -> None:
     ids=str,
 )
 def test_what_no_agent_sends_is_refused(values: list[object]) -> None:
-    with pytest.raises(WireError, match="malformed word"):
+    with pytest.raises(WireError, match="malformed message"):
         decoded(values)
 
 
