@@ -74,7 +74,7 @@ def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
 
 
 #: Events that may end attempts: of no others :func:`judged_by` has anything to say.
-ENDS_OF_ATTEMPTS = frozenset({e.AttemptEnded, e.WorkerLost, e.WorkerJoined})
+ENDS_OF_ATTEMPTS = frozenset({e.AttemptEnded, e.WorkerLost, e.WorkerJoined, e.WorkerWaits})
 
 
 def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
@@ -86,7 +86,11 @@ def judged_by(state: State, event: e.Event) -> Iterator[e.LastMetricKept]:
     match event:
         case e.AttemptEnded(trial=trial_id):
             ending = [trial_id]
-        case e.WorkerLost(worker=worker) | e.WorkerJoined(worker=worker):
+        case (
+            e.WorkerLost(worker=worker)
+            | e.WorkerJoined(worker=worker)
+            | e.WorkerWaits(worker=worker)
+        ):
             ending = sorted(state.workers[worker].running) if worker in state.workers else []
         case _:
             return

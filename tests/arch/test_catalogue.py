@@ -7,8 +7,10 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from dispatcher.core import ENDS_OF_ATTEMPTS
 from dispatcher.core import events as e
 from dispatcher.core.apply import EFFECTS
+from dispatcher.core.arrows import ARROWS
 from dispatcher.core.model import TrialState
 from dispatcher.core.transitions import (
     attempt,
@@ -72,3 +74,10 @@ def test_whatever_a_worker_or_its_agent_reports_is_never_a_fault_of_ours() -> No
 def test_tables_for_people_are_filled_from_events_that_a_replay_finds() -> None:
     for kind in trial_rows._NOTES:
         assert e.CATALOGUE[kind].journalled, kind
+
+
+def test_ends_of_attempts_are_those_events_that_may_end_one() -> None:
+    """Mutation: an event that delivers a trial that ran, without the metric it is judged by."""
+    end = (TrialState.RUNNING, TrialState.DELIVERING)
+    ending = {kind for kind in e.CATALOGUE if end in ARROWS[kind]}
+    assert ending == ENDS_OF_ATTEMPTS

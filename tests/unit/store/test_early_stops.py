@@ -231,6 +231,7 @@ def test_without_keeping_results_nothing_more_is_journalled() -> None:
     state.settings = Settings(slots=2, lookahead=8, early_stop_keeps_result=True)
     kept = [e.LastMetricKept(T0, 1, "1")]
     assert list(core.judged_by(state, e.WorkerLost(HOST, "gone"))) == kept
+    assert list(core.judged_by(state, e.WorkerWaits(HOST, "Priority", 1.0))) == kept
     with pytest.raises(InvalidTransition, match="names trial 9"):
         core.apply(state, e.AttemptEnded(TrialId(9), 1, EndReason.LOST), 1.0)
     assert list(core.judged_by(state, e.AttemptEnded(TrialId(9), 1, EndReason.LOST))) == []
