@@ -13,6 +13,7 @@ from typing import Any
 from dispatcher.tuner_tools.check import CheckReport, Fault, check_tuner
 from dispatcher.tuner_tools.named import named_tuner
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan
+from dispatcher.wiring.nesting import refuse_nested
 
 __all__ = ["CheckReport", "Fault", "assert_sound", "rehearse"]
 
@@ -48,6 +49,7 @@ def rehearse(
         UserError: there is no such tuner, or it does not take these arguments.
         BequeathError: the rehearsal itself failed.
     """
+    refuse_nested()  # the tuner host imports the file that calls this, if it has no guard
     plan = RehearsalPlan(
         trials=trials,
         slots=SLOTS,

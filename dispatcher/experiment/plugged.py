@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint
 from typing import Any, NamedTuple
 
-from dispatcher.errors import InternalError, PermanentBackendError
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.entry_points import entries_of
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.platform_base import FilePlatform
@@ -46,7 +46,7 @@ def installed() -> Mapping[str, EntryPoint]:
     """Return all platforms, by the words that name them, folded. Ours come first.
 
     Raises:
-        InternalError: our own are not among them: the installation is older than the code.
+        UserError: our own are not among them: the installation is older than the code.
     """
     return _installed(tuple(sys.path))
 
@@ -56,7 +56,7 @@ def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     entries = sorted(entries_of(GROUP), key=lambda each: (_is_alias(each), each.name))
     ours = {fold_word(each.name): each for each in entries if _is_ours(each)}
     if USUAL not in ours:
-        raise InternalError(
+        raise UserError(
             "this installation does not name its own platforms",
             hint="install bequeath again: 'pip install -e .' in a checkout, or its wheel",
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from dispatcher import queries
 from dispatcher.experiments import find
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led
 
 if TYPE_CHECKING:
@@ -286,8 +287,10 @@ class ExperimentHandle:
             value: as in the experiment file.
 
         Raises:
+            NotOurs: the experiment is somebody else's.
             UserError: another key, or a value that the file could not have either.
         """
+        demand_ours(self.folder)
         if self.running:
             self._ask("update", key=key, value=value)
             return Updated(running=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 
 import pytest
@@ -81,3 +82,18 @@ def test_what_no_other_process_can_find():
         rehearse(int)
     with pytest.raises(UserError, match="takes no argument 'least'"):
         rehearse(Sound, class_args={"least": 1})
+
+
+def test_a_file_without_a_guard_is_rehearsed_once(tmp_path):
+    """Mutation: the tuner host imports the file, which rehearses again, and so on."""
+    (tmp_path / "mine.py").write_text(
+        "from dispatcher.testing import rehearse\n"
+        "from tuners import RandomTuner\n"
+        "class Mine(RandomTuner):\n"
+        "    pass\n"
+        "print(*(fault.details for fault in rehearse(Mine, trials=8).faults))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert "mine.py starts an experiment when it is imported" in done.stdout, done

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.errors import InternalError
+from dispatcher.errors import UserError
 from dispatcher.experiment import ExperimentFileErrors, parse_experiment, plugged
 from dispatcher.experiment.plugged import installed
 from dispatcher.experiment.snapshot import from_json, to_json
@@ -193,7 +193,7 @@ def test_an_installation_older_than_the_code_says_so(monkeypatch: pytest.MonkeyP
     is blamed, whose platform is not installed."""
     monkeypatch.setattr(plugged, "entries_of", lambda group: ())
     monkeypatch.syspath_prepend("/another/path")  # what was read for this one is not kept
-    with pytest.raises(InternalError, match="does not name its own platforms") as refused:
+    with pytest.raises(UserError, match="does not name its own platforms") as refused:
         plugged.platform_named("local")
     assert "install bequeath again" in refused.value.hint
 

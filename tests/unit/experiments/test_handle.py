@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments import care
 from dispatcher.experiments.handle import ExperimentHandle, Purpose
+from dispatcher.folders.ownership import NotOurs
 from tests.unit.queries.evolution import evolve, make_folder
 
 
@@ -96,3 +98,13 @@ def test_the_best_are_as_many_as_were_asked_for(handle: ExperimentHandle) -> Non
     trials, objectives = handle.leaders(None, few=2)
     assert (len(trials), dict(objectives)) == (2, {})
     assert [one.id for one in handle.leaders(1).trials] == [trials[0].id]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to somebody else")
+def test_a_strangers_record_is_not_changed(handle: ExperimentHandle) -> None:
+    """Mutation: an update asks nobody whose experiment it is."""
+    for path in (handle.folder, *handle.folder.iterdir()):
+        os.chown(path, 1234, -1)
+    with pytest.raises(NotOurs):
+        handle.update("max_trial_number", 6)
+    assert (handle.folder / "experiment.json").stat().st_uid == 1234
