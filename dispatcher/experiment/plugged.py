@@ -114,30 +114,34 @@ def platform_named(word: str) -> FilePlatform[Any] | Unusable:
         names = ", ".join(each.name for each in there.values() if not _is_alias(each))
         hint = f"installed are {names}; others come with packages that bring them"
         return Unusable(f"the platform {word!r} is not installed", hint)
-    by = entry.dist.name if entry.dist is not None else entry.value
     try:
         platform = entry.load()
     except Exception as error:  # noqa: BLE001 - somebody else's code, which harms itself only
         _log.warning("the platform %s cannot be loaded", word, exc_info=True)
         problem = f"{type(error).__name__}: {error}"
         return Unusable(
-            f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {by!r}"
+            f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {_by(entry)!r}"
         )
-    return _checked(platform, word, by)
+    return _checked(platform, word, entry)
 
 
-def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
+def _by(entry: EntryPoint) -> str:
+    """The distribution that brings it. Read from its metadata each time, so only for errors."""
+    return entry.dist.name if entry.dist is not None else entry.value
+
+
+def _checked(platform: Any, word: str, entry: EntryPoint) -> FilePlatform[Any] | Unusable:
     version = getattr(platform, "protocol", None)
     if version != PROTOCOL:
         return Unusable(
             f"the platform {word!r} was written for version {version} of the protocol of "
             f"backends, and this bequeath has version {PROTOCOL}",
-            f"install versions of {by!r} and bequeath that fit together",
+            f"install versions of {_by(entry)!r} and bequeath that fit together",
         )
     section = getattr(platform, "section", None)
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
-        return Unusable(text, f"report it to the authors of {by!r}")
+        return Unusable(text, f"report it to the authors of {_by(entry)!r}")
     if isinstance(platform, type):  # the entry point may name the class as well
         try:
             platform = _made(platform)

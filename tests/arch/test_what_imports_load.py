@@ -66,5 +66,10 @@ def test_the_dispatcher_is_empty_before_it_is_used() -> None:
     assert surplus(plain, "dispatcher dispatcher.errors dispatcher.core") == []
 
 
+def test_a_file_is_read_without_what_runs_it() -> None:
+    """Each ``validate`` and each editor that asks for the schema loads these."""
+    assert "zmq" not in surplus("", "dispatcher.experiment dispatcher.platforms.local")
+
+
 def test_the_look_bites() -> None:
     assert "msgspec" in surplus("", "dispatcher.codec")

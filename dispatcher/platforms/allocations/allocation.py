@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2s
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from trial_runtime.agent.config import AgentConfig
+if TYPE_CHECKING:
+    from trial_runtime.agent.config import AgentConfig
 
 #: Longest name of an allocation: DNS-1123, with room for what a controller appends.
 LONGEST_NAME = 52
