@@ -18,6 +18,9 @@ from benchmarks.rows import Row
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 REPORT = HERE / "RESULTS.md"
+
+#: In the folder of results.
+COMPARISON = "beside.json"
 MARKS = {True: "yes", False: "**no**", None: "–"}
 
 
@@ -27,6 +30,63 @@ class Section(TypedDict):
     measured_at: str  # UTC, to the minute
     machine: Machine
     rows: list[Row]
+
+
+class Comparison(TypedDict):
+    """One quantity of this version beside an earlier one, measured in turns."""
+
+    what: str
+    before: float
+    now: float
+    more_is_better: bool
+
+
+class Beside(TypedDict):
+    """The last comparison with an earlier version."""
+
+    commit: str
+    measured_at: str  # UTC, to the minute
+    machine: Machine
+    rounds: int
+    rows: list[Comparison]
+
+
+def keep_comparison(commit: str, machine: Machine, rounds: int, rows: Sequence[Comparison]) -> None:
+    """Replace the comparison with an earlier version.
+
+    Args:
+        commit: the earlier one.
+        machine: where both were measured.
+        rounds: how often each was.
+        rows: medians.
+    """
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+    beside = Beside(commit=commit, measured_at=now, machine=machine, rounds=rounds, rows=list(rows))
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(beside, indent=1, ensure_ascii=False)
+    (RESULTS / COMPARISON).write_text(text + "\n")
+
+
+def kept_comparison() -> Beside | None:
+    """The comparison that is kept, if there is one."""
+    path = RESULTS / COMPARISON
+    if not path.exists():
+        return None
+    kept: Beside = json.loads(path.read_text())
+    return kept
+
+
+def comparison_table(rows: Sequence[Comparison]) -> list[str]:
+    """The rows as lines of a Markdown table. A change above zero is for the better."""
+    lines = ["| what | before | now | change |", "|---|---|---|---|"]
+    for row in rows:
+        before, now = row["before"], row["now"]
+        change = "–"
+        if before and now:
+            better = now / before if row["more_is_better"] else before / now
+            change = f"{better - 1:+.0%}"
+        lines.append(f"| {_cell(row['what'])} | {before:.4g} | {now:.4g} | {change} |")
+    return lines
 
 
 def keep(name: str, machine: Machine, rows: Sequence[Row]) -> None:
@@ -74,6 +134,19 @@ def report(sections: dict[str, Section]) -> str:
             "",
         ]
         lines += table(section["rows"])
+    beside = kept_comparison()
+    if beside is not None:
+        lines += [
+            "",
+            "## Beside an earlier version",
+            "",
+            f"Commit {beside['commit']} and this one in turns, {beside['rounds']} rounds without "
+            f"peers; medians. Measured {beside['measured_at']} UTC. A change above zero is for the "
+            "better: more trials a second, less time or memory. Figures of rows are the first of "
+            "each, as ratios to their floors where the sections above have ratios.",
+            "",
+            *comparison_table(beside["rows"]),
+        ]
     return "\n".join(lines) + "\n"
 
 

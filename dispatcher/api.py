@@ -7,9 +7,10 @@ when a notebook's kernel is restarted, and nothing it does can stop the notebook
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dispatcher import queries
 from dispatcher.errors import PassingBackendError, UserError
@@ -17,12 +18,26 @@ from dispatcher.experiment import ExperimentConfig, build_experiment, load_exper
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.notebook.code import NotebookCode
-from dispatcher.notebook.plotting import PlotFile, PlotKind, draw
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
 
 __all__ = ["Experiment", "PlotFile"]
+
+PlotKind = Literal["progress", "parallel", "lineage"]
+
+
+class PlotFile:
+    """A picture on disk, which a notebook shows by itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path  #: where the PNG file lies
+
+    def __repr__(self) -> str:
+        return f"<picture {self.path}>"
+
+    def _repr_png_(self) -> bytes:
+        return self.path.read_bytes()
 
 
 class Experiment:
@@ -154,9 +169,8 @@ class Experiment:
             BequeathError: the head ended before it answered; its own message.
         """
         if self._handle is None:
-            folder, self.config = self._code.create(self.config)
-            known_folders.remember(folder.parent)
-            self._handle = ExperimentHandle(folder)
+            self._handle = self._code.create(self.config)
+            self.config = self._handle.config()
         self._handle.start(take_over=take_over)
         return self
 
@@ -215,13 +229,11 @@ class Experiment:
         Raises:
             PassingBackendError: it does not run.
         """
-        self._known.stop(now=now, reason="stopped from Python")
-        if wait:
-            self.wait()
+        self.perform("stop", drain=not now, wait=wait)
 
     def kill(self) -> None:
         """End all its processes at once (SIGKILL); it can be started again."""
-        self._known.kill()
+        self.perform("kill")
 
     # -- looking at it --------------------------------------------------------------------
 
@@ -231,7 +243,7 @@ class Experiment:
 
     def why(self) -> str:
         """The reason why nothing, or not more, is running, in one sentence."""
-        return self._known.why().text
+        return str(self.perform("why").text)
 
     def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
         """The trials, in the order of their numbers.
@@ -269,13 +281,11 @@ class Experiment:
         ``parameters.<name>``, what a final result holds beside ``default`` under
         ``metrics.<name>``.
         """
-        with self._known.reading() as reader:
-            return queries.export_rows(reader)
+        return self._known.rows()
 
     def lineage(self) -> Lineage:
         """The inheritance tree, as records; :meth:`lineage_text` shows it as text."""
-        with self._known.reading() as reader:
-            return queries.lineage(reader)
+        return self._known.lineage()
 
     def lineage_text(self) -> str:
         """The inheritance tree as text."""
@@ -292,9 +302,37 @@ class Experiment:
             UserError: matplotlib is missing, or the file cannot be written.
         """
         target = Path(path) if path is not None else self.folder / f"{kind}.png"
-        return draw(self.folder, kind, target)
+        self._known.draw(kind, target)
+        return PlotFile(target)
 
-    # -- changing it while it runs --------------------------------------------------------
+    def perform(self, operation: str, /, *, trial: int | None = None, **arguments: Any) -> Any:
+        """Carry out any operation of the table by its name, such as ``weights du``; its answer,
+        whose attributes are the keys of ``--json``. :mod:`dispatcher.operations` lists them.
+
+        Nobody is asked whether weights or an experiment shall go.
+
+        Args:
+            operation: its name, as of the command line.
+            trial: the trial that it is about, if it is about one.
+            **arguments: its own.
+
+        Raises:
+            UserError: there is no such operation, or it cannot take these arguments.
+            BequeathError: it cannot be done.
+
+        Example:
+            >>> experiment.perform("weights gc", keep="best:3").bytes  # doctest: +SKIP
+            1048576
+        """
+        from dispatcher.operations.operation import Context, arguments_of, perform
+        from dispatcher.operations.table import operation as row
+
+        wish = row(operation)
+        given = arguments_of(wish, arguments)
+        context = Context(who="Python")
+        return perform(wish, context, given, experiment=str(self._known.folder), trial=trial)
+
+    # -- changing it ----------------------------------------------------------------------
 
     def submit(self, parameters: Mapping[str, Any]) -> int:
         """Run a trial with parameters of your own; returns its number.
@@ -306,7 +344,7 @@ class Experiment:
             UserError: they are no JSON, or their paths are taken or lead nowhere.
             PassingBackendError: the experiment does not run.
         """
-        return self._known.submit(parameters)
+        return int(self.perform("trial submit", parameters=dict(parameters)).trial)
 
     def stop_trial(self, number: int) -> None:
         """End one trial; it counts as failed and is not retried.
@@ -317,10 +355,13 @@ class Experiment:
             UserError: there is no such trial.
             PassingBackendError: the experiment does not run.
         """
-        list(self._known.stop_trials([number]))
+        self.perform("trial kill", trials=[number])
 
     def update(self, key: str, value: Any) -> None:
         """Change a limit or the search space: at once if it runs, for its next start if not.
+
+        ``config`` is what it is from then on. What will be missed if the experiment goes on, such
+        as weights that are gone, is a Python warning.
 
         Args:
             key: ``trial_concurrency``, ``max_trial_number``, ``max_experiment_duration``,
@@ -328,9 +369,13 @@ class Experiment:
             value: as in the experiment file.
 
         Raises:
+            NotOurs: the experiment is somebody else's.
             UserError: another key, or a value that the file could not have either.
         """
-        self._known.update(key, value)
+        updated = self.perform("experiment update", key=key, value=value)
+        self.config = self._known.config()
+        if updated.warning:
+            warnings.warn(updated.warning, stacklevel=2)
 
     def _outcome(self) -> ExperimentSummary:
         summary = self.status()

@@ -46,3 +46,17 @@ def decode(name: str, payload: bytes) -> Any:
         return decoder.decode(payload)
     except UNREADABLE as error:
         raise ProtocolError(f"malformed {name}: {error}") from error
+
+
+def journalled(value: Any) -> Any:
+    """An event or action as it is read from the journal, of one that other code than ours made.
+
+    Raises:
+        ProtocolError: its values are of other types than its fields.
+    """
+    name = type(value).__name__
+    try:
+        payload = encode(value)
+    except (TypeError, OverflowError, *UNREADABLE) as error:  # msgpack has no form for it
+        raise ProtocolError(f"malformed {name}: {error}") from error
+    return decode(name, payload)

@@ -392,10 +392,11 @@ class Engine(threading.Thread):
         return trial.worker is None or self._owner_of(trial.worker) == owner
 
     def _send_replies(self) -> None:
-        for peer, handled in self._replies:
+        ready = [each for each in self._replies if each[1].ready()]
+        for peer, handled in ready:
             self._router.send(peer, handled.reply(self.state))
             self._router.leave(peer)
-        self._replies.clear()
+        self._replies = [each for each in self._replies if each not in ready]
 
 
 def _with_what_judges(state: State, facts: Iterable[OwnedFact]) -> Iterator[OwnedFact]:

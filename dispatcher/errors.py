@@ -10,13 +10,40 @@ prints these three and exits with the base's ``exit_code``; a traceback is shown
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trial_runtime.errors import SentenceError
+
+MOST_SHOWN = 20
+"""Beyond this a list of errors is noise: the first few usually explain the rest."""
 
 
 class BequeathError(SentenceError):
     """Base of everything bequeath raises on purpose."""
 
     exit_code: int = 1
+
+
+class SeveralErrors(BequeathError):
+    """Errors that were found together. With one it reads like that one; with several, ``str()``
+    shows one after the other, at most :data:`MOST_SHOWN`.
+
+    Args:
+        errors: at least one, in the order in which people should read them. The highest exit code
+            counts.
+    """
+
+    def __init__(self, errors: Sequence[BequeathError]) -> None:
+        self.errors = tuple(errors)
+        self.exit_code = max(error.exit_code for error in errors)
+        first = self.errors[0]
+        if len(self.errors) == 1:
+            super().__init__(first.message, hint=first.hint, where=first.where)
+            return
+        shown = [str(error) for error in self.errors[:MOST_SHOWN]]
+        if len(self.errors) > MOST_SHOWN:
+            shown.append(f"… and {len(self.errors) - MOST_SHOWN} more")
+        super().__init__("\n".join(shown))
 
 
 class UserError(BequeathError):

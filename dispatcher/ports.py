@@ -89,6 +89,11 @@ class Base(NamedTuple):
 class Journal(Protocol):
     """The write side of the store. Thread: the engine's. Raises ``StoreError``."""
 
+    @property
+    def folder(self) -> Path:
+        """Folder of the experiment."""
+        ...
+
     def append(
         self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
     ) -> int:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from dispatcher.cli.reference import reference_markdown as commands
-from dispatcher.experiment.schema import reference_markdown as configuration
-from dispatcher.nni.commands.page import verbs_markdown
-from dispatcher.nni.files.page import page as from_nni
+from dispatcher.experiment.reference import reference_markdown as configuration
+from dispatcher.nni.page import page as from_nni
+from dispatcher.operations.reference import reference_markdown as operations
 
 DOCS = Path(__file__).parent
 
@@ -15,7 +15,8 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": configuration(),
         "cli.md": commands(),
-        "from-nni.md": from_nni(verbs_markdown()),
+        "operations.md": operations(),
+        "from-nni.md": from_nni(),
     }
 
 

@@ -31,8 +31,7 @@ def main() -> int:
         else:
             answer = perform(LocalHost(), request_of(document)).plain()
     except SetupError as error:
-        kind = type(error).__name__
-        answer = {"error": {"kind": kind, **vars(error)}}
+        answer = {"error": error.plain()}
     json.dump(answer, sys.stdout)
     sys.stdout.write("\n")
     return 1 if "error" in answer else 0

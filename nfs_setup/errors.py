@@ -1,4 +1,7 @@
-"""Errors by whose fault they are. The command line turns these into its own."""
+"""Errors by whose fault they are. The command line turns these into its own.
+
+Their base is written out here, as this package knows no other: it is sent to machines alone.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,10 @@ class SetupError(Exception):
         self.message = message
         self.hint = hint
         self.where = where
+
+    def plain(self) -> dict[str, str]:
+        """Return the error as JSON has it."""
+        return {"kind": type(self).__name__, **vars(self)}
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

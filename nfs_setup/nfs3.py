@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from nfs_setup import exports
 from nfs_setup.distro import Distro, installed
-from nfs_setup.exports_reader import exported
 from nfs_setup.host import Host
 from nfs_setup.report import Report
 from nfs_setup.services import Services, nfsd_threads, versions
@@ -52,7 +51,9 @@ class Nfs3:
             return True
         host = self._host
         if nfsd_threads(host) > 0 and versions(host).get("3") and host.read(CONF) is None:
-            foreign = [path for path in exported(host) if host.read(exports.file_of(path)) is None]
+            foreign = [
+                path for path in exports.exported(host) if host.read(exports.file_of(path)) is None
+            ]
             if foreign:
                 self._report.note(
                     f"NFSv3 stays on: this machine serves {', '.join(foreign)} already, perhaps "

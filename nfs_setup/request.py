@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar, Union
+from dataclasses import dataclass
+from typing import Any, Union
 
 from nfs_setup.errors import RequestRefused
+from nfs_setup.plain_values import made_of
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,9 @@ VERBS: dict[str, type[Any]] = {
     "undo": UndoRequest,
 }
 
-_R = TypeVar("_R")
-
 
 def request_of(document: Any) -> Request:
-    """Turn ``{"verb": "client", …}`` into the request. What comes from elsewhere is not trusted.
+    """Turn ``{"verb": "client", …}`` into the request.
 
     Raises:
         RequestRefused: for an unknown verb or key, or a value of the wrong type.
@@ -92,23 +91,5 @@ def request_of(document: Any) -> Request:
     verb = values.pop("verb", None)
     if not isinstance(verb, str) or verb not in VERBS:
         raise RequestRefused(f"its verb is not one of {', '.join(VERBS)}", where="request")
-    made: Request = _made(VERBS[verb], values)
+    made: Request = made_of(VERBS[verb], values, "request")
     return made
-
-
-def _made(form: type[_R], values: dict[str, Any]) -> _R:
-    kinds = {"str": str, "bool": bool, "int": int}
-    known = {field.name: str(field.type) for field in fields(form)}  # type: ignore[arg-type]
-    for name, value in values.items():
-        if name not in known:
-            raise RequestRefused(f"has no key {name!r}", where="request")
-        if known[name].startswith("tuple"):
-            if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-                raise RequestRefused(f"{name} is no list of texts", where="request")
-            values[name] = tuple(value)
-        elif type(value) is not kinds[known[name]]:
-            raise RequestRefused(f"{name} is no {known[name]}", where="request")
-    try:
-        return form(**values)
-    except TypeError as error:
-        raise RequestRefused(str(error).partition("() ")[2], where="request") from None

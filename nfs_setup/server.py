@@ -8,7 +8,6 @@ import uuid
 from nfs_setup import exports, firewall
 from nfs_setup.distro import Distro, distro_of
 from nfs_setup.errors import MachineRefuses, RequestRefused
-from nfs_setup.exports_reader import exported, exporters, read_exports
 from nfs_setup.host import Host
 from nfs_setup.mount_table import mount_above
 from nfs_setup.mounts import Mount
@@ -50,7 +49,7 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
     options = _options(host, request, path, report)
     distro, services = distro_of(host), services_of(host)
     file = exports.file_of(path)
-    others = exporters(host, path, file)
+    others = exports.exporters(host, path, file)
     if others:
         raise MachineRefuses(
             "is exported already",
@@ -75,7 +74,7 @@ def server_steps(host: Host, request: ServerRequest, report: Report) -> list[Ste
         Service(services, service),
         Check(
             f"{path} is exported",
-            lambda host: "" if path in exported(host) else "exportfs does not list it",
+            lambda host: "" if path in exports.exported(host) else "exportfs does not list it",
             hint="see: exportfs -v, and the messages of: exportfs -ra",
         ),
         *_firewall(host, request, clients, report),
@@ -185,7 +184,7 @@ def _folder(host: Host, request: ServerRequest, path: str) -> Folder:
 
 def _read_back(text: str, path: str, clients: list[str]) -> None:
     """Check that exportfs will read from the text exactly this folder and these clients."""
-    found = read_exports(text.encode("utf-8", "surrogateescape"))
+    found = exports.read_exports(text.encode("utf-8", "surrogateescape"))
     if [(e.path, e.client) for e in found] != [(path, client) for client in clients]:
         raise AssertionError(f"exports of {path!r} would be read as {found}")
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from nfs_setup import exports
 from nfs_setup.errors import MachineRefuses
-from nfs_setup.exports_reader import exported, read_exports
 from nfs_setup.host import Host
 from nfs_setup.ledger import FOLDER, Ledger, Run
 from nfs_setup.mount_table import mount_at
@@ -54,8 +53,8 @@ def _targets(runs: list[Run], verb: str) -> list[str]:
 
 def _share(host: Host, path: str, report: Report) -> dict[str, Any]:
     file = exports.file_of(path)
-    found = [e for e in read_exports(host.read(file) or b"") if e.path == path]
-    active = path in exported(host)
+    found = [e for e in exports.read_exports(host.read(file) or b"") if e.path == path]
+    active = path in exports.exported(host)
     if not active:
         report.note(f"{path} was set up and is not exported", "warning")
     return {

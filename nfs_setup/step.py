@@ -53,6 +53,26 @@ class Step(Protocol):
         """Add to the data of :meth:`before` what could be known only now."""
 
 
+class Undo(Protocol):
+    """Takes a step back by what was noted of it. The step may be half done, or gone already."""
+
+    def __call__(self, host: Host, ledger: Ledger, data: dict[str, Any], /) -> str:
+        """Put things back as they were.
+
+        Args:
+            host: the machine.
+            ledger: keeps contents that were replaced.
+            data: as the step's :meth:`Step.before` and :meth:`Step.after` noted it.
+
+        Returns:
+            Why something of it was kept on purpose; an empty text if nothing was.
+
+        Raises:
+            SetupError: if it cannot be undone.
+            OSError: if the system refuses.
+        """
+
+
 class KnownBefore:
     """Base of steps of which all is known before they are made."""
 

@@ -45,16 +45,7 @@ class Commands(KnownBefore):
 
 
 def undo_command(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Run the commands that take a step back.
-
-    Args:
-        host: the machine.
-        ledger: not needed here.
-        data: as :meth:`Commands.before` noted it.
-
-    Returns:
-        An empty text: nothing is kept.
-    """
+    """See :class:`nfs_setup.step.Undo`. Runs the commands that take it back."""
     for command in data["back"]:
         ran = host.run(command, limit_s=_COMMAND_S)
         if not ran.ok and ran.code != 127:

@@ -97,18 +97,10 @@ class MarkedLines(WriteFile):
 
 
 def undo_file(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Put back what was there, byte for byte.
+    """See :class:`nfs_setup.step.Undo`. Puts back what was there, byte for byte.
 
     Where somebody has changed the file since, only our marked lines are taken out of it; a
     file of ours that somebody changed is not overwritten.
-
-    Args:
-        host: the machine.
-        ledger: keeps the old content.
-        data: as :meth:`WriteFile.before` noted it.
-
-    Returns:
-        Why something was kept; an empty text if nothing was.
     """
     path, old = data["path"], None if data["old"] is None else ledger.kept(data["old"])
     now, kept = host.read(path), ""

@@ -67,16 +67,8 @@ class Folder(KnownBefore):
 
 
 def undo_folder(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Remove what we made, where it is empty; give back owner and mode.
-
-    Args:
-        host: the machine.
-        ledger: not needed here.
-        data: as :meth:`Folder.before` noted it.
-
-    Returns:
-        Why something was kept; an empty text if nothing was.
-    """
+    """See :class:`nfs_setup.step.Undo`. Removes what we made, where it is empty; gives back owner
+    and mode."""
     path, was = data["path"], data.get("was")
     if was is not None:
         found = host.stat(path)

@@ -118,19 +118,8 @@ def _failed(ran: Ran, step: MountShare) -> MachineRefuses:
 
 
 def undo_mount(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Unmount it, unless somebody uses it: never lazily, never by force.
-
-    Args:
-        host: the machine.
-        ledger: not needed here.
-        data: as :meth:`MountShare.before` noted it.
-
-    Returns:
-        Why it was kept; an empty text if it was not.
-
-    Raises:
-        MachineRefuses: while it is in use.
-    """
+    """See :class:`nfs_setup.step.Undo`. Unmounts it, unless somebody uses it: never lazily, never
+    by force."""
     there = mount_at(host, data["point"])
     if there is None:
         return ""

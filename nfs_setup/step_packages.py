@@ -82,16 +82,8 @@ def _failed(ran: Ran, names: str) -> MachineRefuses:
 
 
 def undo_packages(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Remove exactly what came with us; what others need by now stays, with all the rest.
-
-    Args:
-        host: the machine.
-        ledger: not needed here.
-        data: as :meth:`Packages.before` and :meth:`Packages.after` noted it.
-
-    Returns:
-        Why something was kept; an empty text if nothing was.
-    """
+    """See :class:`nfs_setup.step.Undo`. Removes exactly what came with us; what others need by
+    now stays, with all the rest."""
     if data.get("keep"):
         return "the packages stay, as asked"
     distro = distro_of(host)

@@ -88,16 +88,7 @@ def _commands(services: Services, name: str, now: State, on: bool) -> Lines:
 
 
 def undo_service(host: Host, ledger: Ledger, data: dict[str, Any]) -> str:
-    """Put a service back as it was before, its links included.
-
-    Args:
-        host: the machine.
-        ledger: not needed here.
-        data: as :meth:`Service.before` and :meth:`Service.after` noted it.
-
-    Returns:
-        An empty text: nothing is kept.
-    """
+    """See :class:`nfs_setup.step.Undo`. Puts a service back as it was, its links included."""
     services, name = services_of(host), data["name"]
     now = services.state(host, name)
     commands: Lines = ()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from nfs_setup.errors import MachineRefuses, RollbackFailed, SetupError
 from nfs_setup.host import Host
 from nfs_setup.ledger import Entry, Ledger, Run
 from nfs_setup.report import Line, Report
-from nfs_setup.step import Step
+from nfs_setup.step import Step, Undo
 from nfs_setup.step_commands import undo_command
 from nfs_setup.step_file import undo_file
 from nfs_setup.step_folder import undo_folder
@@ -21,8 +20,8 @@ from nfs_setup.step_service import undo_service
 #: Gets each step as it is done.
 Watcher = Callable[[Line], None]
 
-#: The function that takes back each kind of step. It tolerates a step that was half done.
-_BY_KIND: dict[str, Callable[[Host, Ledger, dict[str, Any]], str]] = {
+#: By the kind of the step that is taken back.
+_BY_KIND: dict[str, Undo] = {
     "command": undo_command,
     "file": undo_file,
     "folder": undo_folder,
@@ -67,7 +66,7 @@ def carry_out(
             for step in steps:
                 record(_carried_out(host, ledger, run, step))
         except BaseException as error:  # Ctrl-C as well: nothing is left half done
-            _roll_back(host, ledger, run, error)
+            roll_back(host, ledger, run, error)
             raise
         run.complete = True
         ledger.save()
@@ -98,30 +97,42 @@ def clean_up(host: Host, ledger: Ledger, report: Report) -> None:
         SetupError: if that fails.
     """
     for run in ledger.interrupted():
-        for entry in list(reversed(run.entries)):
-            take_back(host, ledger, entry)
-            run.entries.remove(entry)
-            ledger.save()
-        ledger.runs.remove(run)
+        for _ in taken_back(host, ledger, run):
+            pass
         report.note(f"an earlier '{run.verb}' of {run.target} had died; it was taken back first")
 
 
-def take_back(host: Host, ledger: Ledger, entry: Entry) -> str:
-    """Undo one entry; it stays in the ledger until the caller removes it.
+def taken_back(
+    host: Host, ledger: Ledger, run: Run, *, keep_packages: bool = False
+) -> Iterator[tuple[Entry, str]]:
+    """Undo the entries of a run, the newest first, and strike each off the ledger.
 
     Args:
         host: the machine.
-        ledger: keeps contents that were replaced.
-        entry: the step, with what was noted before it was made.
+        ledger: has the run, which is gone from it at the end.
+        run: what is undone.
+        keep_packages: whether packages stay installed.
 
-    Returns:
-        Why something of it was kept on purpose; an empty text if nothing was.
+    Yields:
+        An entry that was undone, and why something of it was kept on purpose, if anything was.
 
     Raises:
-        SetupError: if it cannot be undone.
-        OSError: if the system refuses.
+        SetupError: if one cannot be undone; it and those before it are in the ledger still.
     """
-    return _BY_KIND[entry.step](host, ledger, entry.data)
+    for entry in list(reversed(run.entries)):
+        if entry.step == "packages" and keep_packages:
+            entry.data["keep"] = True
+        kept = _take_back(host, ledger, entry)
+        run.entries.remove(entry)
+        ledger.save()
+        yield entry, kept
+    ledger.runs.remove(run)
+    ledger.save()
+
+
+def _take_back(host: Host, ledger: Ledger, entry: Entry) -> str:
+    with _named(entry.title):
+        return _BY_KIND[entry.step](host, ledger, entry.data)
 
 
 def _planned(host: Host, step: Step) -> Line:
@@ -156,12 +167,23 @@ def _named(title: str) -> Iterator[None]:
         raise MachineRefuses(text, where=error.filename or title) from error
 
 
-def _roll_back(host: Host, ledger: Ledger, run: Run, cause: BaseException) -> None:
+def roll_back(host: Host, ledger: Ledger, run: Run, cause: BaseException) -> None:
+    """Take back what a run has done before it failed.
+
+    Args:
+        host: where it ran.
+        ledger: of that machine; saved.
+        run: goes from the ledger, unless something of it cannot be taken back.
+        cause: why it failed.
+
+    Raises:
+        RollbackFailed: something of it cannot be taken back.
+    """
     left = []
     for entry in list(reversed(run.entries)):
         try:
-            take_back(host, ledger, entry)
-        except (SetupError, OSError) as error:
+            _take_back(host, ledger, entry)
+        except SetupError as error:
             left.append(f"{entry.title}: {error}")
             continue
         run.entries.remove(entry)

@@ -10,7 +10,7 @@ from nfs_setup.ledger import Ledger, Run
 from nfs_setup.report import Line, Report
 from nfs_setup.request import UndoRequest
 from nfs_setup.step_mount import refuse_used
-from nfs_setup.transaction import Watcher, clean_up, require_root, take_back
+from nfs_setup.transaction import Watcher, clean_up, require_root, taken_back
 
 
 def undo(
@@ -54,27 +54,10 @@ def undo(
         clean_up(host, ledger, report)
         for run in reversed([run for run in chosen if run in ledger.runs]):
             _pass_on(ledger, run, chosen)
-            _take_back(host, ledger, run, request, report, watch)
-
-
-def _take_back(
-    host: Host, ledger: Ledger, run: Run, request: UndoRequest, report: Report, watch: Watcher
-) -> None:
-    for entry in list(reversed(run.entries)):
-        if entry.step == "packages" and request.keep_packages:
-            entry.data["keep"] = True
-        try:
-            kept = take_back(host, ledger, entry)
-        except OSError as error:
-            where = error.filename or entry.title
-            raise MachineRefuses(error.strerror or str(error), where=where) from error
-        run.entries.remove(entry)
-        ledger.save()
-        line = Line("kept" if kept else "undone", entry.title, f"{kept}\n" if kept else "")
-        report.steps.append(line)
-        watch(line)
-    ledger.runs.remove(run)
-    ledger.save()
+            for entry, kept in taken_back(host, ledger, run, keep_packages=request.keep_packages):
+                state, detail = ("kept", f"{kept}\n") if kept else ("undone", "")
+                report.steps.append(Line(state, entry.title, detail))
+                watch(report.steps[-1])
 
 
 def _pass_on(ledger: Ledger, run: Run, chosen: list[Run]) -> None:

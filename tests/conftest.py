@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).parent
 
@@ -21,9 +21,17 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
+#: For whoever asks only whether a test fails (``tests/mutations``): no search for the smallest
+#: example, which may take minutes.
+settings.register_profile(
+    "unshrunk",
+    settings.get_profile("same"),
+    phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
+)
+
 #: Folders whose tests watch real processes, and a bound on a hang of one of them with all that
 #: its fixtures start, on a machine on which much else runs (seconds).
-REAL = ("integration", "faults", "system", "fuzz", "upgrade")
+REAL = ("engines", "integration", "faults", "system", "fuzz", "upgrade")
 PATIENCE_S = 600.0
 
 

@@ -2,7 +2,7 @@
 
 Run it in the root of a checkout. Files move by ``git mv``; in every text that git knows the
 references follow: imports, dotted names and paths, so also anchors of mutations, import contracts
-and pages. ``tests/unit`` has a folder a room and no mirror of files: where a room gets another
+and pages. ``tests/unit`` has folders by room and no mirror of files: where a room gets another
 name, its folder of tests moves in the same call (``tests.unit.old=tests.unit.new``).
 
 Lines that name a moved file in another way, such as ``room/file.py`` in prose, are printed: read

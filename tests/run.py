@@ -1,9 +1,9 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
-Two folders run beside each other, since tests that watch real processes mostly wait; with
-``--lanes 1`` one after the other. The last lines are the sum over all folders, each failed test
-with the first line of its error, and how many tests were left out, with the one command that
-installs what they need. Exits 1 if anything failed.
+Three folders run beside each other, since tests that watch real processes mostly wait (with two,
+two cores were idle half of the time); with ``--lanes 1`` one after the other. The last lines are
+the sum over all folders, each failed test with the first line of its error, and how many tests were
+left out, with the one command that installs what they need. Exits 1 if anything failed.
 
 ``--quick`` runs what tells most in minutes: the unit tests, the simulation and one experiment with
 real processes.
@@ -32,8 +32,8 @@ from tests.support import failures
 
 HERE = Path(__file__).parent
 #: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
-ORDER = ["system", "arch", "unit", "sim", "integration", "faults", "upgrade"]
-REAL = {"integration", "faults", "system", "fuzz", "upgrade"}
+ORDER = ["system", "arch", "unit", "sim", "integration", "engines", "faults", "upgrade"]
+REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 #: What ``--quick`` runs, in parts of about the same length: the folder's name, and what of it.
@@ -193,7 +193,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--again", type=int, default=0, metavar="N", help="see above")
     parser.add_argument("--quick", action="store_true", help="see above")
-    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="folders at a time")
+    parser.add_argument("--lanes", type=int, default=3, metavar="N", help="folders at a time")
     options = parser.parse_args(words)
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
     every = [n for n in ORDER if n in there] + sorted(there - set(ORDER))

@@ -1,4 +1,8 @@
-"""Errors that the functions of a trial may raise, beside the errors about weights."""
+"""Errors that the functions of a trial may raise, beside the errors about weights.
+
+In a module of their own: a process of 0.1.0 that goes on while this version is installed has its
+:mod:`trial_runtime.errors` in memory, and imports late what raises these.
+"""
 
 from __future__ import annotations
 

@@ -3,17 +3,25 @@
 A *durable* one is that after a power cut, too. Written elsewhere for a reason: what is long and
 comes in pieces, what lies in a folder that the code of trials can change (those go by descriptors
 of folders), logs that grow, the lock file (whose inode is what is locked), and files of weights.
+
+Each writer has a draft of its own, under a name that nobody else has, and holds a lock on it. Who
+is killed before its draft has its place leaves it without a lock: the next one that writes the
+same file removes it, since there may be secrets in it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
-import threading
+import re
 from pathlib import Path
 from types import TracebackType
-from typing import Optional
+from typing import Optional, Union
 
-from trial_runtime.opening import create_private
+#: A sweep takes a new draft for a leftover once in a lifetime. Some file systems in user space say
+#: of every file that it has no name, or is locked: what they make last is used as it is.
+_MOST_TRIES = 10
 
 
 def replace(
@@ -54,19 +62,20 @@ class Draft:
     ) -> None:
         self._path = path
         self._durable = durable
-        # Threads have numbers of their own, so that two that write one file each have a draft.
-        self._draft = path.with_name(f".{path.name}.{threading.get_native_id()}")
-        descriptor = create_private(str(self._draft), 0o666 if mode is None else 0o600)
+        _remove_leftovers(path)
+        self._draft, descriptor = _new_draft(path, 0o666 if mode is None else 0o600)
+        self._file = open(descriptor, "wb")  # noqa: SIM115 - holds its lock
         try:
-            with open(descriptor, "wb") as file:
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-                file.write(content)
-                file.flush()
-                if durable:
-                    os.fsync(file.fileno())
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            self._file.write(content)
+            self._file.flush()
+            if durable:
+                os.fsync(descriptor)
+            else:  # a file server may say at a close only that there is no room
+                os.close(os.dup(descriptor))
         except BaseException:
-            self._draft.unlink(missing_ok=True)
+            self._give_up()
             raise
 
     def place(self) -> None:
@@ -84,12 +93,59 @@ class Draft:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self._draft.unlink(missing_ok=True)  # nothing, once it has its place
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Remove the draft: nothing, once it has its place."""
+        with contextlib.suppress(OSError):  # what a full disk did not take before
+            self._file.close()
+        self._draft.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
+def _new_draft(path: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside ``path``, and a descriptor of it that holds its lock."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    for tries_left in reversed(range(_MOST_TRIES)):
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+        descriptor = os.open(draft, flags, mode)
+        ours = _locked(descriptor) is not False and os.fstat(descriptor).st_nlink
+        if ours or not tries_left:
+            break
+        os.close(descriptor)  # before we had the lock, another writer took it for a leftover
+        draft.unlink(missing_ok=True)
+    return draft, descriptor
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove drafts of writers that are gone. Others' files and links of such a name stay."""
+    ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}")
+    for name in os.listdir(path.parent):
+        if not ours.fullmatch(name):
+            continue
+        with contextlib.suppress(OSError):  # it is gone, or nothing that we may open
+            draft = path.with_name(name)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if _locked(descriptor):
+                    draft.unlink(missing_ok=True)
+            finally:
+                os.close(descriptor)
+
+
+def _locked(descriptor: int) -> Optional[bool]:
+    """Lock a file; false if another process or thread has the lock, None where there are none."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None  # of this file system nobody removes leftovers
+    return True
+
+
+def sync_folder(folder: Union[str, Path]) -> None:
     """Bring the names in a folder to disk. Raises ``OSError``."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,4 +1,4 @@
-"""All errors of the trial runtime that a trial's author, or an agent, may have to catch.
+"""The base of all errors that bequeath's packages raise on purpose, and the errors about weights.
 
 Every error carries a sentence (its text), ``hint`` (what to do about it) and ``where``
 (a place a person can go to: a path, a tensor), as the dispatcher's errors do.

@@ -1,8 +1,9 @@
 """Facts of attempts, and orders about them, as the arrays that travel between agent and head.
 
-An array is a tag and the fields of a type of :mod:`trial_runtime.facts`, in their order. The types
-alone say which these are and what they may hold; here is only what their bounds mean. Weights lie
-flat in the array, and the address of an order is left out: who receives it knows who it is.
+An array is a tag and the fields of a type of :mod:`trial_runtime.facts`, in their order but for one
+type. The types alone say which these are and what they may hold; here is only what their bounds
+mean. Weights lie flat in the array, and the address of an order is left out: who receives it knows
+who it is.
 """
 
 from __future__ import annotations
@@ -94,9 +95,11 @@ class _Form(NamedTuple):
     read: Callable[..., Any]  # of what was decoded, and the address where there is one
 
 
-def _form(cls: type, tag: str) -> _Form:
+def _form(cls: type, tag: str, order: tuple[str, ...] = ()) -> _Form:
+    """The form of a type, with its fields in their own order or in another one."""
     hints = get_type_hints(cls, include_extras=True)
-    sent = [field for field in dataclasses.fields(cls) if field.name != _ADDRESS]
+    own = {field.name: field for field in dataclasses.fields(cls) if field.name != _ADDRESS}
+    sent = [own[name] for name in order or own]
     columns: list[tuple[Any, ...]] = []
     part, at = None, 0  # at: the column where the part begins
     for field in sent:
@@ -111,8 +114,10 @@ def _form(cls: type, tag: str) -> _Form:
     cells: _Cells = attrgetter(*(column[0] for column in columns))
     if part is not None:
         fields, cells = _laid_out(fields, part, at), _gathered(cells, part, at)
-    if _ADDRESS in hints:
-        read: Callable[..., Any] = lambda row, worker: cls(worker, *cells(row))  # noqa: E731
+    if order:
+        read: Callable[..., Any] = lambda row: cls(**dict(zip(order, cells(row))))  # noqa: E731
+    elif _ADDRESS in hints:
+        read = lambda row, worker: cls(worker, *cells(row))  # noqa: E731
     else:
         read = lambda row: cls(*cells(row))  # noqa: E731
     return _Form(layout, lambda value: (tag, *fields(value)), read)
@@ -136,13 +141,16 @@ def _gathered(cells: _Cells, part: _Part, at: int) -> _Cells:
     return fields
 
 
+#: Weights were added to the array last, and stand before the seconds in the type.
+_ENDED = ("trial", "attempt", "reason", "exit_code", "signal", "text", "cpu_s", "wall_s", "weights")
+
 _FACTS = {
     facts.AttemptStarted: _form(facts.AttemptStarted, "s"),
     facts.MetricReported: _form(facts.MetricReported, "m"),
     facts.FinalReported: _form(facts.FinalReported, "f"),
     facts.WeightsPublished: _form(facts.WeightsPublished, "w"),
     facts.VersionOffered: _form(facts.VersionOffered, "v"),
-    facts.AttemptEnded: _form(facts.AttemptEnded, "e"),
+    facts.AttemptEnded: _form(facts.AttemptEnded, "e", _ENDED),
 }
 _ORDERS = {
     facts.StartAttempt: _form(facts.StartAttempt, "s"),
@@ -161,8 +169,8 @@ _fact: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
 
 
 def encode_fact(fact: AttemptFact) -> msgspec.Raw:
-    """Encode a fact as :class:`trial_runtime.wire.Words` carries it, once for however often it is
-    sent."""
+    """Encode a fact as :class:`trial_runtime.wire.AttemptMessages` carries it, once for however
+    often it is sent."""
     return msgspec.Raw(_encoder.encode(_WRITERS[type(fact)](fact)))
 
 

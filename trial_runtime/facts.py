@@ -2,7 +2,8 @@
 
 One set of types from the agent to the core: the agent makes a fact, :mod:`trial_runtime.fact_wire`
 carries it as an array of its fields, the head applies and journals it as it is. So the order of
-the fields is that of the arrays: new ones go to the end, with a default.
+the fields is that of the arrays (of one it is not, which fact_wire names), and that in which other
+packages give them: new ones go to the end, with a default.
 
 The core imports this, so it needs the standard library only; machines of trials do, so it needs no
 more than Python 3.9.
@@ -142,9 +143,9 @@ class AttemptEnded:
     exit_code: Optional[Code] = None
     signal: Optional[Code] = None
     text: Text = ""
+    weights: Optional[Weights] = None
     cpu_s: Seconds = 0.0
     wall_s: Seconds = 0.0
-    weights: Optional[Weights] = None
 
 
 AttemptFact = Union[

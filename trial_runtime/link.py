@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trial_runtime import trial_wire as wire
+from trial_runtime.retry import growing_pause
 
 if TYPE_CHECKING:
     from trial_runtime.local_channel import LocalChannel
@@ -97,7 +98,7 @@ class AgentLink:
             AgentGone: the agent has left, or no head has answered for a long time.
         """
         give_up = time.monotonic() + PATIENCE_S
-        ask_at, pause_s = 0.0, ASK_AGAIN_S
+        ask_at, asked = 0.0, 0
         self._asked[offer.digest] = None
         try:
             while True:
@@ -106,8 +107,8 @@ class AgentLink:
                     raise _gone(f"no head has answered an offer within {PATIENCE_S:.0f} s")
                 if now >= ask_at:
                     self.post([offer], wait=True)
-                    ask_at = now + pause_s
-                    pause_s = min(2 * pause_s, LONGEST_ASK_AGAIN_S)
+                    asked += 1
+                    ask_at = now + growing_pause(asked, ASK_AGAIN_S, LONGEST_ASK_AGAIN_S)
                 with self._lock, _reaching_the_agent():
                     payload = None
                     if self._asked[offer.digest] is None:

@@ -9,13 +9,14 @@ from hashlib import blake2s
 from pathlib import Path
 
 from trial_runtime import durable_file
+from trial_runtime.errors import SentenceError
 
 
-class NotOurs(PermissionError):
+class RunFolderTaken(SentenceError):
     """Raised when the folder's place is taken by somebody else's folder, or by no folder."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(13, "is not a folder of ours", str(path))
+        super().__init__("is not a folder of ours", where=str(path))
 
 
 #: In the experiment's folder: where the folder is if somebody else's was in the usual place.
@@ -34,8 +35,8 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
         experiment: the experiment's folder on this host.
 
     Raises:
-        NotOurs: somebody else's is in the way, and there is no folder of the experiment to note
-            another one in; nothing in it is touched.
+        RunFolderTaken: somebody else's is in the way, and there is no folder of the experiment to
+            note another one in; nothing in it is touched.
         OSError: it cannot be made.
     """
     noted = _noted(experiment)
@@ -43,7 +44,7 @@ def run_folder_below(base: Path, experiment: Path) -> Path:
         return noted
     try:
         return _usual(base, experiment)
-    except NotOurs:
+    except RunFolderTaken:
         if not experiment.is_dir():
             raise
     made = tempfile.mkdtemp(prefix="bequeath-", dir=base)
@@ -73,10 +74,10 @@ def _usual(base: Path, experiment: Path) -> Path:
         try:
             path.mkdir(mode=0o700, exist_ok=True)
         except FileExistsError:  # no folder, or a link that leads nowhere
-            raise NotOurs(path) from None
+            raise RunFolderTaken(path) from None
         info = path.lstat()
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise NotOurs(path)
+            raise RunFolderTaken(path)
         if info.st_mode & 0o077:
             path.chmod(0o700)
     return folder

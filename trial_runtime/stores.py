@@ -45,6 +45,7 @@ class SharedStore:
         pinned = [each for each in file.versions if each.store == name]
         self._base: Optional[PinnedVersion] = pinned[0] if pinned else None
         self._newest = self._base
+        self._nbytes = 0  # of the state that was written last
 
     @property
     def version(self) -> int:

@@ -54,6 +54,9 @@ from trial_runtime.trial_wire import (
 )
 
 __all__ = [
+    "FILES",
+    "MAX_FILE_NAME_BYTES",
+    "MAX_PIECE_BYTES",
     "MAX_TRIAL_FRAME_BYTES",
     "UNCOUNTED",
     "VERSION",
@@ -62,11 +65,14 @@ __all__ = [
     "AgentFrame",
     "AgentHello",
     "Attach",
+    "AttemptMessages",
     "AttemptSample",
     "DeviceMessage",
     "DeviceSample",
     "Done",
     "Fenced",
+    "FileAsked",
+    "FileGiven",
     "Final",
     "FromAgent",
     "FromHead",
@@ -92,7 +98,6 @@ __all__ = [
     "VersionAnswered",
     "Welcome",
     "WireError",
-    "Words",
     "decode_orders",
     "encode_order",
     "frame",
@@ -110,19 +115,27 @@ Slots = Annotated[int, Meta(ge=1, le=99_999)]
 # -- agent → head --------------------------------------------------------------------------
 
 
-#: Numbered messages in one :class:`Words` of an agent, and messages in one frame of it: it sends
-#: 2,000, and a few. The length of a list is bounded before any of it is decoded.
+#: Numbered messages in one :class:`AttemptMessages` of an agent, and messages in one frame of it:
+#: it sends 2,000, and a few. The length of a list is bounded before any of it is decoded.
 MAX_NUMBERED = 4096
 MAX_AGENT_MESSAGES = 256
 
 #: Attempts that an agent may claim to hold: more than fit into its outbox.
 MAX_HOLDS = 1 << 18
 
+#: What an agent may be asked for: files of attempts (:class:`FileAsked`). Nobody else is asked.
+FILES = "files"
+MAX_SERVICES = 64
+
+#: Bytes of a file in one :class:`FileGiven`, and of the name of one.
+MAX_PIECE_BYTES = 256 << 10
+MAX_FILE_NAME_BYTES = 4096
+
 #: Reasons for which it refused messages, of its trials and of older heads.
 MAX_REFUSED = 256
 
 
-class Words(Message, frozen=True, tag="W"):
+class AttemptMessages(Message, frozen=True, tag="W"):
     """Numbered messages about attempts, kept until the head acknowledges them.
 
     The first has number ``first``; the others follow without a gap.
@@ -146,6 +159,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     ``share``: the token below its weights root, from an agent whose configuration names none.
     ``ticket``: the one of its configuration. ``start``: drawn when its process began; with the same
     ticket and another ``start`` comes a process that was started a second time by somebody else.
+    ``serves``: what it may be asked for beside orders, such as :data:`FILES`.
+    ``way``: the word for the way by which it reaches this head, where it knows one.
     """
 
     life: Name
@@ -162,6 +177,10 @@ class AgentHello(Message, frozen=True, tag="H"):
     hands_in: bool = False
     ticket: Text = ""
     start: Name = ""
+    serves: Annotated[list[Name], Meta(max_length=MAX_SERVICES)] = msgspec.field(
+        default_factory=list
+    )
+    way: Name = ""
 
 
 class Offers(Message, frozen=True, tag="O"):
@@ -177,7 +196,7 @@ class Heartbeat(Message, frozen=True, tag="B"):
     ``newest`` is the number of its newest numbered message, ``sent`` that of the newest one it
     sent: a head that has not received it by now never will. ``refused`` counts the messages of
     trials and strangers that it refused, by reason. ``samples``: the usage of trials, where it was
-    measured since the last heartbeat.
+    measured since the last heartbeat. ``leaving``: whoever lent its place has asked it to go.
     """
 
     life: Name
@@ -188,6 +207,7 @@ class Heartbeat(Message, frozen=True, tag="B"):
     )
     sent: Count = 0
     samples: Optional[Samples] = None
+    leaving: bool = False
 
 
 class Fenced(Message, frozen=True, tag="X"):
@@ -196,7 +216,23 @@ class Fenced(Message, frozen=True, tag="X"):
     epoch: Count
 
 
-FromAgent = Union[Words, AgentHello, Heartbeat, Fenced, Offers]
+class FileGiven(Message, frozen=True, tag="F"):
+    """The answer to a :class:`FileAsked`, by its number.
+
+    ``size``, ``version`` and ``identity`` are those of the whole. ``gone``: there is no such
+    file, or of a list, no folder of the attempt. ``error``: why it cannot be read.
+    """
+
+    number: Count
+    data: Annotated[bytes, Meta(max_length=MAX_PIECE_BYTES)] = b""
+    size: Count = 0
+    version: Name = ""
+    identity: Name = ""
+    gone: bool = False
+    error: Text = ""
+
+
+FromAgent = Union[AttemptMessages, AgentHello, Heartbeat, Fenced, Offers, FileGiven]
 
 
 # -- head → agent --------------------------------------------------------------------------
@@ -230,11 +266,28 @@ class Shutdown(Message, frozen=True, tag="q"):
     grace_s: float
 
 
-FromHead = Union[Welcome, Ack, AttemptOrder, Ping, Shutdown, VersionAnswered]
+class FileAsked(Message, frozen=True, tag="f"):
+    """The head asks for a part of a file of an attempt, or of the list of its files (JSON).
 
-#: Messages that the next one of their kind makes up for. All others are orders: both ends count
-#: them, and a difference between the counts means that an order was lost.
-UNCOUNTED = (Welcome, Ack, Ping)
+    Only agents that serve :data:`FILES` know it. It or its answer may get lost: whoever wants to
+    know asks again. ``most``: of a list, so many files below ``path`` at most; zero: the file is
+    meant. ``number`` is nobody's but the asker's.
+    """
+
+    number: Count
+    trial: Count
+    attempt: Count
+    path: Annotated[bytes, Meta(max_length=MAX_FILE_NAME_BYTES)]
+    offset: Count
+    limit: Annotated[int, Meta(ge=0, le=MAX_PIECE_BYTES)]
+    most: Count = 0
+
+
+FromHead = Union[Welcome, Ack, AttemptOrder, Ping, Shutdown, VersionAnswered, FileAsked]
+
+#: Messages that the next one of their kind makes up for, and questions. All others are orders:
+#: both ends count them, and a difference between the counts means that an order was lost.
+UNCOUNTED = (Welcome, Ack, Ping, FileAsked)
 
 
 class HeadFrame(msgspec.Struct, frozen=True, array_like=True):
@@ -267,7 +320,7 @@ _from_trial: msgspec.msgpack.Decoder[list[FromTrial]] = msgspec.msgpack.Decoder(
 _from_agent = msgspec.msgpack.Decoder(AgentFrame)
 _from_head = msgspec.msgpack.Decoder(HeadFrame)
 _order: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
-    Union[(Welcome, Ack, Ping, Shutdown, VersionAnswered, *ORDER_LAYOUTS)]
+    Union[(Welcome, Ack, Ping, Shutdown, VersionAnswered, FileAsked, *ORDER_LAYOUTS)]
 )
 
 

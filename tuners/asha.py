@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import TunerArgumentError
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import InheritingTuner, without
 
 Key: TypeAlias = tuple[float, int]
 """``(-score, trial)``: sorts the best first, the earliest if even."""
@@ -180,8 +180,8 @@ class ASHATuner(InheritingTuner):
         if kwargs.get("customized") or known.get("budget") not in self.budgets:
             return
         rung = self.budgets.index(known["budget"])
-        own = {key: known[key] for key in known if key not in self._own_keys}
         if score is not None:
+            own = without(known, self._own_keys)
             with self.lock:
                 forgotten = self._rungs[rung].add(parameter_id, score, own)
                 if forgotten is not None:

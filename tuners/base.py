@@ -267,16 +267,7 @@ class Tuner:
         parents = tuple(dict.fromkeys(_parameter_id(one) for one in (parent, *more)))
         if mode not in ("all", "any"):
             raise ValueError(f"mode is 'all' or 'any', not {mode!r}")
-        if timeout is not None and not timeout >= 0:
-            raise ValueError(f"timeout is a number of seconds from 0 up, or None, not {timeout!r}")
-        if _held_by_this_thread(self.__dict__.get("lock")):
-            raise WaitWithLock(parents)
-        gate = self._bequeath_gate
-        if gate is None:
-            raise WaitNotAllowed(
-                "this tuner is not run by the dispatcher",
-                "In a test, give it a gate: tuners.testing.with_gate(tuner).",
-            )
+        gate = self._gate_to_wait_at(parents, timeout)
         try:
             return gate.wait(parents, mode, timeout)
         except ParentFailed:
@@ -354,22 +345,26 @@ class Tuner:
         if number is not None and wanted < 1:
             raise ValueError(f"versions count from 1, not from {wanted}")
         publisher = None if by is None else _parameter_id(by)
-        if timeout is not None and not timeout >= 0:
-            raise ValueError(f"timeout is a number of seconds from 0 up, or None, not {timeout!r}")
-        if _held_by_this_thread(self.__dict__.get("lock")):
-            raise WaitWithLock(() if publisher is None else (publisher,))
-        gate = self._bequeath_gate
-        if gate is None:
-            raise WaitNotAllowed(
-                "this tuner is not run by the dispatcher",
-                "In a test, give it a gate: tuners.testing.with_gate(tuner).",
-            )
+        gate = self._gate_to_wait_at(() if publisher is None else (publisher,), timeout)
         try:
             return gate.wait_for_version(store, wanted, publisher, timeout)
         except ParentFailed:
             if isinstance(fallback, _Raise):
                 raise
             return fallback
+
+    def _gate_to_wait_at(self, parents: tuple[int, ...], timeout: float | None) -> Gate:
+        """The gate, if this thread may wait there."""
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout is a number of seconds from 0 up, or None, not {timeout!r}")
+        if _held_by_this_thread(self.__dict__.get("lock")):
+            raise WaitWithLock(parents)
+        if self._bequeath_gate is None:
+            raise WaitNotAllowed(
+                "this tuner is not run by the dispatcher",
+                "In a test, give it a gate: tuners.testing.with_gate(tuner).",
+            )
+        return self._bequeath_gate
 
     def _hold_versions(self, store: str, numbers: tuple[int, ...]) -> None:
         hold = getattr(self._bequeath_gate, "hold", None)  # stand-ins in tests may have none

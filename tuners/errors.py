@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trial_runtime.errors import SentenceError
 
-class TunerError(Exception):
-    """Base of the errors of this package.
 
-    Attributes:
+class TunerError(SentenceError):
+    """Base of the errors of this package. Its text is one line: message and hint.
+
+    Args:
         message: one sentence saying what happened.
         hint: one sentence saying what to do, or empty.
     """
 
+    message = hint = ""  # of authors' errors that do not call ours when they are made
+
     def __init__(self, message: str = "", hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message} {hint}".strip())
+        super().__init__(message, hint=hint)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip() or Exception.__str__(self)
 
 
 class NoMoreTrialError(TunerError):
@@ -154,13 +159,13 @@ class WaitWithLock(WaitRefused):
 
     def __init__(self, parents: Sequence[int] = (), where: str = "") -> None:
         self.parents = tuple(parents)
-        self.where = where
         at = f" ({where})" if where else ""
         super().__init__(
             f"waiting for {_trials(self.parents)} while holding self.lock{at} would block "
             "the very result that is waited for.",
             "Leave the 'with self.lock' block first, then call wait_for.",
         )
+        self.where = where
 
 
 class TunerArgumentError(TunerError, ValueError):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import NoMoreTrialError, TunerArgumentError
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import PATHS, InheritingTuner, without
 from tuners.pareto import Archive, Objectives, Point, best_first
 
 if TYPE_CHECKING:
@@ -179,10 +179,10 @@ class RegularizedEvolutionTuner(InheritingTuner):
         score, point = self._read(value)
         if score is None:
             return
-        known = parameters if isinstance(parameters, Mapping) else {}
-        own = {key: known[key] for key in known if key not in ("save_path", "restore_path")}
+        saved = parameters.get("save_path") if isinstance(parameters, Mapping) else None
+        own = without(parameters, PATHS)
         with self.lock:
-            self._admit(Individual(parameter_id, own, score, known.get("save_path"), point=point))
+            self._admit(Individual(parameter_id, own, score, saved, point=point))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts the trial out; one without a usable result leaves its place to another."""

@@ -6,14 +6,13 @@ Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar: Hyperband, Journal of Machine Le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import InheritingTuner, without
 
 #: How far back a number may still come that was passed over, see ``HyperbandTuner._see``.
 PATIENCE = 500
@@ -181,10 +180,8 @@ class HyperbandTuner(InheritingTuner):
         score = values.score(value, self.optimize_mode)
         if score is None or kwargs.get("customized"):
             return
-        known = parameters if isinstance(parameters, Mapping) else {}
-        own = {key: known[key] for key in known if key not in self._own_keys}
         with self.lock:
-            self._results[parameter_id] = (own, score)
+            self._results[parameter_id] = (without(parameters, self._own_keys), score)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts a trial as ended; rounds that have promoted all they could are forgotten."""

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from tuners import space as spaces
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError, UnknownParent, WaitNotAllowed
+
+#: Parameters that such tuners add.
+PATHS = ("save_path", "restore_path")
+
+
+def without(parameters: Any, keys: Collection[str]) -> dict[str, Any]:
+    """Returns parameters without those that a tuner has added; none of what is no mapping."""
+    known = parameters if isinstance(parameters, Mapping) else {}
+    return {key: known[key] for key in known if key not in keys}
 
 
 class InheritingTuner(Tuner):
@@ -19,7 +29,7 @@ class InheritingTuner(Tuner):
     _not_ended: ClassVar[str] = "trial {trial} has not ended"
 
     #: Parameters that the tuner adds, and that a search space may not have therefore.
-    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path")
+    _own_keys: ClassVar[tuple[str, ...]] = PATHS
 
     _space = spaces.Space(())
 

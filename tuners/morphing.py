@@ -24,7 +24,7 @@ from tuners import values
 from tuners.crossing import crossed
 from tuners.evolution import RegularizedEvolutionTuner
 from tuners.growth import Growth, applied
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import PATHS, InheritingTuner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ class NetworkMorphismTuner(InheritingTuner):
         seed: one seed gives one search, whatever the timing; null draws one.
     """
 
-    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
+    _own_keys: ClassVar[tuple[str, ...]] = (*PATHS, *_OURS)
     _not_ended = "trial {trial} of the step before has not ended"
 
     def __init__(
@@ -85,9 +85,9 @@ class NetworkMorphismTuner(InheritingTuner):
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.neighbours = values.whole("neighbours", neighbours, 2)
         self.seed = values.seed(seed)
-        # Of the latest steps, by step: results, and all that have ended anyhow.
+        # Of the latest steps: results, by step, and all that have ended anyhow.
         self._finished: dict[int, list[Neighbour]] = {}
-        self._ended: dict[int, dict[int, bool]] = {}
+        self._ended: dict[int, bool] = {}
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Returns a neighbour of the best network. Blocks until the step before has ended.
@@ -127,28 +127,28 @@ class NetworkMorphismTuner(InheritingTuner):
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts a neighbour as ended, for requests that may not wait."""
         with self.lock:
-            self._ended.setdefault(self._step(parameter_id), {})[parameter_id] = success
-            for old in sorted(self._ended)[:-3]:
+            self._ended[parameter_id] = success
+            latest = sorted({self._step(one) for one in self._ended})[-3:]
+            for old in [one for one in self._ended if self._step(one) not in latest]:
                 del self._ended[old]
 
     def state(self) -> dict[str, Any]:
         """The results of the latest steps. Running trials are known from the ids alone."""
         with self.lock:
             finished = [asdict(one) for line in self._finished.values() for one in line]
-            ended = [[n, well] for line in self._ended.values() for n, well in line.items()]
+            ended = [[number, well] for number, well in self._ended.items()]
             return {"seed": self.seed, "finished": finished, "ended": ended}
 
     def restore(self, state: Any) -> None:
         """Takes over what ``state`` returned."""
         with self.lock:
             self.seed = state["seed"]
-            self._finished, self._ended = {}, {}
+            self._finished = {}
+            self._ended = {int(number): bool(well) for number, well in state["ended"]}
             for one in state["finished"]:
                 self._finished.setdefault(self._step(one["parameter_id"]), []).append(
                     Neighbour(**one)
                 )
-            for number, well in state["ended"]:
-                self._ended.setdefault(self._step(number), {})[int(number)] = well
 
     # ---- which trial is which -----------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class NetworkMorphismTuner(InheritingTuner):
         }
 
     def _reported_end(self, parameter_id: int) -> bool | None:
-        return self._ended.get(self._step(parameter_id), {}).get(parameter_id)
+        return self._ended.get(parameter_id)
 
 
 class MorphingEvolutionTuner(RegularizedEvolutionTuner):
@@ -215,7 +215,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         crossover: how likely a child has two parents.
     """
 
-    _own_keys: ClassVar[tuple[str, ...]] = ("save_path", "restore_path", *_OURS)
+    _own_keys: ClassVar[tuple[str, ...]] = (*PATHS, *_OURS)
 
     def __init__(
         self,

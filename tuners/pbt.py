@@ -2,7 +2,7 @@
 
 Jaderberg, Dalibard, Osindero, Czarnecki, Donahue, Razavi, Vinyals, Green, Dunning, Simonyan,
 Fernando, Kavukcuoglu: Population Based Training of Neural Networks, arXiv:1711.09846, Algorithm 1.
-``exploit.py`` has its selection rules, ``space/perturbing.py`` its exploration.
+``exploit.py`` has its selection rules, ``space/sampling.py`` its exploration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuners import exploit, values
 from tuners import space as spaces
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import PATHS, InheritingTuner, without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,10 +142,8 @@ class PBTTuner(InheritingTuner):
                 self._foreign[parameter_id % self.population_size] = parameter_id
             return
         score = values.score(value, self.optimize_mode)
-        known = parameters if isinstance(parameters, Mapping) else {}
-        own = {key: known[key] for key in known if key not in ("save_path", "restore_path")}
         with self.lock:
-            self._note(Generation(parameter_id, own, score))
+            self._note(Generation(parameter_id, without(parameters, PATHS), score))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Notes how a generation ended; one without a result has no score."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from tuners import space as spaces
 from tuners import values
 from tuners.errors import NoMoreTrialError, ParentFailed, TunerArgumentError
-from tuners.inheriting import InheritingTuner
+from tuners.inheriting import InheritingTuner, without
 from tuners.paths import Blocks, Path, generation, refusal
 
 
@@ -176,9 +176,8 @@ class SPOSTuner(InheritingTuner):
             return
         score = values.score(value, self.optimize_mode)
         if score is not None:
-            own = {key: parameters[key] for key in parameters if key not in self._own_keys}
             with self.lock:
-                self._results[parameter_id] = (own, score)
+                self._results[parameter_id] = (without(parameters, self._own_keys), score)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts a trial as ended, for requests that may not wait."""

@@ -53,10 +53,15 @@ def leave_the_network() -> bool:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[None]:
-    """Ray on this machine, with a slot for each trial at once."""
+def cluster(folder: Path, address: str = "") -> Iterator[None]:
+    """Ray on this machine, with a slot for each trial at once; or the cluster at an address."""
     import ray
 
+    if address:
+        ray.init(address, log_to_driver=False)
+        yield
+        ray.shutdown()
+        return
     ray.init(
         num_cpus=CONCURRENT,
         num_gpus=0,
@@ -125,14 +130,17 @@ def rate(kind: str, trials: int, results: Path) -> Steady:
 
 
 def main() -> None:
-    """``ray_tune.py function|reuse|unlogged TRIALS``."""
-    kind, trials = sys.argv[1], int(sys.argv[2])
-    detail = "in a network namespace" if leave_the_network() else "bound to loopback"
+    """``ray_tune.py function|reuse|unlogged TRIALS [ADDRESS]``."""
+    kind, trials, address = sys.argv[1], int(sys.argv[2]), "".join(sys.argv[3:])
+    if address:
+        detail = f"on the cluster at {address}"
+    else:
+        detail = "in a network namespace" if leave_the_network() else "bound to loopback"
     os.environ.update(SETTINGS)
     folder = Path.cwd()
     if kind == "unlogged":
         os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
-    with cluster(folder):
+    with cluster(folder, address):
         result = rate(kind, trials, folder / "results")
     say({**result, "detail": detail})
 

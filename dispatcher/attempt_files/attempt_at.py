@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dispatcher.folders.experiment_folder import ExperimentFolder
 
-#: The worker of this machine (`experiment.planned`, which commands that only look do not load).
+#: The worker of this machine (`experiment.service`, which commands that only look do not load).
 _LOCAL = "local"
 
 

@@ -21,6 +21,7 @@ from typing import BinaryIO
 from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.ports import AttemptFiles, FileEntry
+from trial_runtime.attempt_folder import is_stream
 from trial_runtime.errors import PathError
 from trial_runtime.weights.storage import confined
 
@@ -35,7 +36,6 @@ CHUNK_BYTES = 4 << 20
 #: How often a file is begun anew that changes while it is read.
 TRIES = 3
 
-_STREAMS = ("stdout", "stderr")
 _UNFINISHED = ".fetching"
 _LONGEST_PATH = 4096
 
@@ -79,8 +79,7 @@ def why_refused(path: str) -> str:
             return "its name is too long"
     except UnicodeEncodeError:
         return "has a name that no file can have"
-    stem, dot, number = path.partition(".")
-    if len(names) == 1 and not (stem in _STREAMS and (not dot or number.isdecimal())):
+    if len(names) == 1 and not is_stream(path):
         return "is nothing that an attempt leaves"
     return "" if len(names) == 1 or names[0] in KINDS[1:] else "is nothing that an attempt leaves"
 

@@ -7,22 +7,27 @@ cannot be reached are tried again with growing pauses, and a disk that is low ge
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from dispatcher.attempt_files import fetching
 from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.places import PlaceFiles, ShowsNoFiles
 from dispatcher.core.events import DiskLow
 from dispatcher.errors import BequeathError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.planned import LOCAL
+from dispatcher.experiment.plugged import word_of
+from dispatcher.experiment.service import LOCAL
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.platforms.registry import platform_of
+from dispatcher.ports import AttemptFiles
 from dispatcher.queries import ExperimentReader
 from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.watermark import Watermark
@@ -93,7 +98,8 @@ class Gathering:
 
     def once(self) -> Iterable[tuple[str, int, BequeathError | None]]:
         """Fetch missing files now, worker by worker; yield each with how many attempts were dealt
-        with, and the error that ended it early. Blocks."""
+        with, and the error that ended it early. Agents are asked by way of the head where nobody
+        else sees their files. Blocks."""
         for worker in self._workers:
             yield worker.name, *worker.once()
 
@@ -109,6 +115,8 @@ class _Worker:
         self._folder = gathering.folder
         self._note = gathering.note
         self._files = PlaceFiles(gathering.config, gathering.folder, place)
+        self._service = place.service
+        self._asks_agents = False
         self._disk = Watermark(str(self._folder.path), gathering.config.disk_reserve)
         self._gathered = Gathered.read(self._folder.path, self.name, self._kinds)
         self._recorded_at = 0.0
@@ -135,6 +143,7 @@ class _Worker:
         count = 0
         trouble: BequeathError | None = None
         again = False
+        self._asks_agents = platform_of(self._service).has_agent
         try:
             with ExperimentReader.open(self._folder.path) as reader:
                 bound = self._first_that_goes_on(reader)
@@ -247,18 +256,33 @@ class _Worker:
         if isinstance(low, DiskLow):
             text = "the disk here is low; files stay where they are"
             raise PassingBackendError(text, where=low.place)
-        outcome = fetching.fetch(
-            self._files.of(attempt),
-            kept_here(self._folder, attempt),
-            attempt.name,
-            lambda entry: fetching.kind_of(entry.path) in self._kinds,
-            most_bytes=self._most_bytes,
-            over=self._kinds,
-        )
+        with self._files_of(attempt) as files:
+            outcome = fetching.fetch(
+                files,
+                kept_here(self._folder, attempt),
+                attempt.name,
+                lambda entry: fetching.kind_of(entry.path) in self._kinds,
+                most_bytes=self._most_bytes,
+                over=self._kinds,
+            )
         for path, why in outcome.left.items():
             _log.info("%s: %s of attempt %s stays there: %s", self.name, path, attempt.name, why)
         self._gathered.done.add(attempt.name)
         self._changed = True
+
+    @contextlib.contextmanager
+    def _files_of(self, attempt: AttemptAt) -> Iterator[AttemptFiles]:
+        try:
+            shown = self._files.of(attempt)
+        except ShowsNoFiles:
+            if not self._asks_agents:
+                raise
+        else:
+            yield shown
+            return
+        by_head = FilesByHead(self._folder, attempt, word_of(self._service), gone_is_empty=True)
+        with contextlib.closing(by_head):
+            yield by_head
 
     def _ended(self, reader: ExperimentReader) -> list[AttemptAt]:
         """Read the attempts that have ended there and were not dealt with yet. One that was lost

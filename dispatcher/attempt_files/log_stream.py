@@ -18,7 +18,7 @@ _MOST_PARTS = 10_000
 def parts(files: AttemptFiles, stream: str) -> list[str]:
     """List the files of a stream, the oldest first."""
     found = [each.path for each in files.list(stream, most=_MOST_PARTS).entries if not each.link]
-    numbers = {path: path.partition(".")[2] or "0" for path in found}
+    numbers = {path: path.removeprefix(stream).lstrip(".") or "0" for path in found}
     return sorted(found, key=lambda path: -int(numbers[path]))
 
 
@@ -40,7 +40,7 @@ def follow(
 
     Args:
         files: the attempt's.
-        stream: ``stdout`` or ``stderr``.
+        stream: ``stdout`` or ``stderr``, or that of one of several nodes: ``stdout.rank1``.
         over: whether the attempt has ended.
         look_every_s: seconds between looks.
     """

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.planned import LOCAL
 from dispatcher.experiment.plugged import word_of
+from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.registry import platform_of
-from dispatcher.platforms.worker_files import WorkerFiles
+from dispatcher.platforms.worker_files import AttemptShell, WorkerFiles
 from dispatcher.ports import AttemptFiles
 from dispatcher.wiring.agents import worker_config
 from dispatcher.wiring.archives import packer
@@ -30,7 +32,14 @@ class ShowsNoFiles(PermanentBackendError):
 def files_of(folder: ExperimentFolder, attempt: AttemptAt) -> AttemptFiles:
     """See :func:`dispatcher.attempt_files.ways.files_of`."""
     config = from_json(folder.read_config(), str(folder.config))
-    return PlaceFiles(config, folder, place_of(config, attempt)).of(attempt)
+    place = place_of(config, attempt)
+    files = PlaceFiles(config, folder, place)
+    try:
+        return files.of(attempt)
+    except ShowsNoFiles:
+        if not platform_of(place.service).has_agent:
+            raise
+    return FilesByHead(folder, attempt, word_of(place.service), partial(files.shell, attempt))
 
 
 class PlaceFiles:
@@ -61,6 +70,12 @@ class PlaceFiles:
                 where=self._place.worker,
             )
         return files
+
+    def shell(self, attempt: AttemptAt) -> AttemptShell | None:
+        """Return a shell beside one attempt, where its files are not shown; None if there is none.
+        Raises ``BackendError``."""
+        platform = platform_of(self._place.service)
+        return platform.shell(self._given(), attempt.trial, attempt.number, pid=attempt.pid)
 
     def close(self) -> None:
         """Log out; the next question logs in again."""

@@ -9,8 +9,7 @@ from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.errors import BequeathError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
-from dispatcher.platforms.files.here import LocalFiles
-from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.files import LocalFiles, Whereabouts
 from dispatcher.ports import AttemptFiles
 
 

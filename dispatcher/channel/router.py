@@ -95,11 +95,27 @@ class RouterLink:
         self._router.rename(self, routing_id.encode())
 
 
+#: Sockets of a context beside those of peers that come by folders.
+_OTHER_SOCKETS = 64
+
+
+def context_for(by_folder: int) -> zmq.Context[zmq.Socket[bytes]]:
+    """Make a context with sockets for all of a head's peers.
+
+    Args:
+        by_folder: peers that come by folders, each of which has a socket on this side as well.
+    """
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    # A context knows how many only until its first socket.
+    context.set(zmq.MAX_SOCKETS, max(context.get(zmq.MAX_SOCKETS), by_folder + _OTHER_SOCKETS))
+    return context
+
+
 class Router:
     """Bind, poll, send. All methods but :meth:`wake` belong to one thread."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
-        self._context = context
+        self.context = context
         self._sockets: list[zmq.Socket[bytes]] = []
         self._home: dict[bytes, zmq.Socket[bytes]] = {}
         self._links: dict[bytes, RouterLink] = {}
@@ -112,6 +128,7 @@ class Router:
         self._poller.register(self._wake_in, zmq.POLLIN)
         self._refusals = Refusals()
         self._allowed: _AllowList | None = None
+        self._inside = ""
 
     @property
     def refused(self) -> int:
@@ -152,6 +169,13 @@ class Router:
         self._bind(router, address)
         path.chmod(0o600)
         return address
+
+    def open_inside(self) -> str:
+        """Listen to this process alone: to what brings the frames of peers from somewhere else."""
+        if not self._inside:
+            self._inside = f"inproc://head-{id(self)}"
+            self._bind(self._new_socket(), self._inside)
+        return self._inside
 
     def bind_tcp(
         self,
@@ -194,7 +218,7 @@ class Router:
         """Admit nobody without one of these keys; before it listens."""
         if self._allowed is None:
             self._allowed = _AllowList()
-            self._authenticator = ThreadAuthenticator(self._context)
+            self._authenticator = ThreadAuthenticator(self.context)
             self._authenticator.start()
             self._authenticator.configure_curve_callback(
                 domain="*", credentials_provider=self._allowed
@@ -204,7 +228,7 @@ class Router:
         router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
 
     def _new_socket(self) -> zmq.Socket[bytes]:
-        router = self._context.socket(zmq.ROUTER)
+        router = self.context.socket(zmq.ROUTER)
         router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         # A peer that connects under an id takes it over, and unread messages of the one before are
         # never read: so the messages of an agent need not name their incarnation.

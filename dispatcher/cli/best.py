@@ -6,11 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.terminal.console import note, print_json
-
-#: Trials that are shown without ``--number``.
-_FEW = 5
 
 
 def best(
@@ -32,17 +29,17 @@ def best(
 
     Of several objectives: the trials that no other one beats in all of them (the Pareto front).
     """
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.arguments import ListBest
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import BEST
     from dispatcher.terminal.leaderboard import print_front, print_leaders
 
-    handle = ExperimentHandle.find(experiment, folder)
-    leaders, objectives = handle.leaders(many, few=_FEW)
+    answer = perform(BEST, context_for("best", folder), ListBest(limit=many), experiment=experiment)
     if as_json:
-        document = {"experiment": handle.id, "mode": handle.mode, "objectives": objectives}
-        print_json({**document, "trials": [one.to_json() for one in leaders]})
-    elif leaders and objectives:
-        print_front(leaders, list(objectives))
-    elif leaders:
-        print_leaders(leaders)
+        print_json(answer)
+    elif answer.trials and answer.objectives:
+        print_front(answer.trials, list(answer.objectives))
+    elif answer.trials:
+        print_leaders(answer.trials)
     else:
-        note(f"no trial of {handle.id} has a result yet")
+        note(f"no trial of {answer.experiment} has a result yet")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from pathlib import Path
 from types import FrameType
 
 import typer
@@ -15,9 +14,8 @@ from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
 from dispatcher.errors import BequeathError, PassingBackendError
-from dispatcher.experiments.processes import kill_experiment, spawn_head
-from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.queries import ExperimentReader, ExperimentSummary, experiment_summary
+from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.experiments.processes import spawn_head
 from dispatcher.terminal.console import note
 
 #: Signals that are the head's to interpret.
@@ -27,11 +25,11 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDS = ("completed", "stopped", "failed")
 
 
-def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) -> None:
+def lead_under_chaos(handle: ExperimentHandle, seed: int, every_s: float, *, as_json: bool) -> None:
     """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
 
     Args:
-        folder: the experiment's folder.
+        handle: on the experiment.
         seed: of the schedule of faults.
         every_s: mean time between two faults, in seconds.
         as_json: print the outcome as one JSON document.
@@ -40,12 +38,12 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
         typer.Exit: unless the experiment is completed.
         PassingBackendError: the head ended early, and not by a fault of ours; with its stderr.
     """
-    errors = ExperimentFolder(folder).head_stderr
+    errors = handle.place.head_stderr
     supervisor = Supervisor(
-        folder,
+        handle.folder,
         seed,
-        lambda: spawn_head(folder, errors),
-        lambda: _trials_over(folder),
+        lambda: spawn_head(handle.folder, errors),
+        lambda: _trials_over(handle),
         every_s=every_s,
         tell=note,
     )
@@ -55,17 +53,17 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     began = time.monotonic()
-    note(f"chaos of seed {seed}: what was done to whom is in {ExperimentFolder(folder).chaos_log}")
+    note(f"chaos of seed {seed}: what was done to whom is in {handle.place.chaos_log}")
     try:
         code = supervisor.run()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    status = _summary(folder).status
+    status = handle.status().status
     if status.value not in _ENDS and supervisor.interrupted:
         # The signal reached a head before it had its handlers: the agent of the previous head may
         # wait for a next one. What the journal holds can be resumed.
-        kill_experiment(folder)
+        handle.kill()
         raise typer.Exit(ExitCode.INTERRUPTED)
     if status.value not in _ENDS:
         raise PassingBackendError(
@@ -74,20 +72,15 @@ def lead_under_chaos(folder: Path, seed: int, every_s: float, *, as_json: bool) 
             where=str(errors),
         )
     phase = Phase(status.value)
-    print_closing(folder, phase, time.monotonic() - began, as_json=as_json)
+    print_closing(handle, phase, time.monotonic() - began, as_json=as_json)
     exit_code = exit_code_of(phase, interrupted=supervisor.interrupted)
     if exit_code is not ExitCode.OK:
         raise typer.Exit(exit_code)
 
 
-def _summary(folder: Path) -> ExperimentSummary:
-    with ExperimentReader.open(folder) as reader:
-        return experiment_summary(reader)
-
-
-def _trials_over(folder: Path) -> int:
+def _trials_over(handle: ExperimentHandle) -> int:
     """Return how many trials are over; -1 while the store cannot be read."""
     try:
-        return _summary(folder).ended
+        return handle.status().ended
     except BequeathError:
         return -1

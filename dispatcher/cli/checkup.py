@@ -15,11 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from dispatcher.errors import BackendError
+from dispatcher.findings import Finding, Severity
 from dispatcher.folders.experiment_folder import run_folder
 from dispatcher.store.filesystem import filesystem_type, is_network
 from dispatcher.terminal import formatting
@@ -36,26 +35,11 @@ _FEW_THREADS = 4096
 _LITTLE_DISK = 1 << 30
 _LITTLE_SHARED_MEMORY = 64 << 20
 
+#: Seconds after which the driver of GPUs counts as hung.
+_GPUS_S = 20.0
+
 #: bequeath's first year; an earlier clock makes nonsense of every time in a journal.
 _EARLIEST = 1_735_689_600
-
-
-class Level(StrEnum):
-    """How bad a finding is. ``problem`` makes ``doctor`` exit with 1."""
-
-    OK = "ok"
-    NOTE = "note"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was checked."""
-
-    topic: str
-    level: Level
-    text: str
-    hint: str = ""
 
 
 def check_python() -> Iterator[Finding]:
@@ -64,7 +48,7 @@ def check_python() -> Iterator[Finding]:
     text = f"{platform.python_version()} at {sys.executable}, {system}, {os.cpu_count()} cores"
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     hint = "" if fits else "bequeath is made for Python 3.11 to 3.13"
-    yield Finding("python", Level.OK if fits else Level.PROBLEM, text, hint)
+    yield Finding("python", Severity.OK if fits else Severity.PROBLEM, text, hint)
 
 
 def check_packages() -> Iterator[Finding]:
@@ -78,9 +62,9 @@ def check_packages() -> Iterator[Finding]:
             versions.append(f"{name} {version}")
     if missing:
         text = f"missing: {', '.join(missing)}"
-        yield Finding("packages", Level.PROBLEM, text, "pip install --upgrade bequeath")
+        yield Finding("packages", Severity.PROBLEM, text, "pip install --upgrade bequeath")
     else:
-        yield Finding("packages", Level.OK, ", ".join(versions))
+        yield Finding("packages", Severity.OK, ", ".join(versions))
     for name, extra, use in (
         ("torch", "torch", "weights of torch modules"),
         ("matplotlib", "plot", "bequeath plot"),
@@ -88,12 +72,12 @@ def check_packages() -> Iterator[Finding]:
         version = _version(name)
         if version is None:
             text = f"not installed, needed for {use}"
-            yield Finding(name, Level.NOTE, text, f"pip install 'bequeath[{extra}]'")
+            yield Finding(name, Severity.NOTE, text, f"pip install 'bequeath[{extra}]'")
         elif name == "torch" and (unsafe := why_unsafe(version)):
             hint = "pip install 'torch>=2.10'; until then no file of torch.save is read"
-            yield Finding(name, Level.NOTE, unsafe, hint)
+            yield Finding(name, Severity.NOTE, unsafe, hint)
         else:
-            yield Finding(name, Level.OK, version)
+            yield Finding(name, Severity.OK, version)
 
 
 def _requirements() -> list[str]:
@@ -119,20 +103,20 @@ def check_sockets() -> Iterator[Finding]:
         folder = run_folder(Path(tempfile.gettempdir()) / "bequeath-doctor")
     except BackendError as error:  # another user's folder is in the way
         hint = "experiments note one of their own; or set XDG_RUNTIME_DIR to a folder of yours"
-        yield Finding("sockets", Level.NOTE, str(error).partition("\n")[0], hint)
+        yield Finding("sockets", Severity.NOTE, str(error).partition("\n")[0], hint)
         return
     except OSError as error:
         hint = "set XDG_RUNTIME_DIR to a folder of your own"
-        yield Finding("sockets", Level.PROBLEM, str(error).partition("\n")[0], hint)
+        yield Finding("sockets", Severity.PROBLEM, str(error).partition("\n")[0], hint)
         return
     folder.rmdir()
     length = len(os.fsencode(folder)) + _SOCKET_NAME
     if length > _SOCKET_PATH:
         text = f"{folder.parent} is too long for the paths of sockets"
         hint = "set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"
-        yield Finding("sockets", Level.PROBLEM, text, hint)
+        yield Finding("sockets", Severity.PROBLEM, text, hint)
     else:
-        yield Finding("sockets", Level.OK, str(folder.parent))
+        yield Finding("sockets", Severity.OK, str(folder.parent))
 
 
 def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding]:
@@ -146,18 +130,20 @@ def check_folder(topic: str, folder: Path, *, journal: bool) -> Iterator[Finding
     there = next(path for path in (folder, *folder.parents) if path.exists())
     kind = filesystem_type(there)
     if not os.access(there, os.W_OK):
-        yield Finding(topic, Level.PROBLEM, f"{there} cannot be written", "choose another folder")
+        yield Finding(
+            topic, Severity.PROBLEM, f"{there} cannot be written", "choose another folder"
+        )
         return
     free = shutil.disk_usage(there).free
     text = f"{folder}{'' if folder.exists() else ' (will be made)'}, {formatting.size(free)} free"
     text += f", {kind}" if kind else ""
     if journal and kind is not None and is_network(kind):
         hint = "set experimentWorkingDirectory to a local disk; weights may stay on the network"
-        yield Finding(topic, Level.PROBLEM, f"{text}: no place for a journal", hint)
+        yield Finding(topic, Severity.PROBLEM, f"{text}: no place for a journal", hint)
     elif free < _LITTLE_DISK:
-        yield Finding(topic, Level.NOTE, text, "little room is left")
+        yield Finding(topic, Severity.NOTE, text, "little room is left")
     else:
-        yield Finding(topic, Level.OK, text)
+        yield Finding(topic, Severity.OK, text)
 
 
 def check_mount(topic: str, folder: Path) -> Iterator[Finding]:
@@ -171,7 +157,7 @@ def check_mount(topic: str, folder: Path) -> Iterator[Finding]:
         # Weights in memory may be meant to be there: no reason to exit with 1.
         bad = advice.level == "trouble" and mount.is_nfs
         text = f"{mount.kind} at {mount.point}: {advice.text}"
-        yield Finding(topic, Level.PROBLEM if bad else Level.NOTE, text)
+        yield Finding(topic, Severity.PROBLEM if bad else Severity.NOTE, text)
 
 
 def check_limits() -> Iterator[Finding]:
@@ -179,11 +165,11 @@ def check_limits() -> Iterator[Finding]:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = soft != resource.RLIM_INFINITY and soft < _FEW_FILES
     hint = "raise it with 'ulimit -n 4096'" if few else ""
-    yield Finding("open files", Level.NOTE if few else Level.OK, _limit(soft), hint)
+    yield Finding("open files", Severity.NOTE if few else Severity.OK, _limit(soft), hint)
     threads = _most_threads()
     few = threads is not None and threads < _FEW_THREADS
     hint = "fewer requests can wait for parents at once; see 'lookahead'" if few else ""
-    yield Finding("threads", Level.NOTE if few else Level.OK, _limit(threads), hint)
+    yield Finding("threads", Severity.NOTE if few else Severity.OK, _limit(threads), hint)
 
 
 def _limit(value: int | None) -> str:
@@ -217,14 +203,14 @@ def check_shared_memory() -> Iterator[Finding]:
     if not folder.is_dir():
         if sys.platform == "linux":
             yield Finding(
-                "shared memory", Level.NOTE, "missing", "data loaders with workers need it"
+                "shared memory", Severity.NOTE, "missing", "data loaders with workers need it"
             )
         return
     usage = shutil.disk_usage(folder)
     text = f"{formatting.size(usage.free)} of {formatting.size(usage.total)} free"
     little = usage.free < _LITTLE_SHARED_MEMORY
     hint = "data loaders with workers may fail; give the container more" if little else ""
-    yield Finding("shared memory", Level.NOTE if little else Level.OK, text, hint)
+    yield Finding("shared memory", Severity.NOTE if little else Severity.OK, text, hint)
 
 
 def check_clock() -> Iterator[Finding]:
@@ -233,5 +219,33 @@ def check_clock() -> Iterator[Finding]:
     wrong = now < _EARLIEST
     hint = "set the clock; times in journals would make no sense" if wrong else ""
     yield Finding(
-        "clock", Level.PROBLEM if wrong else Level.OK, f"{formatting.moment(now)} UTC", hint
+        "clock", Severity.PROBLEM if wrong else Severity.OK, f"{formatting.moment(now)} UTC", hint
     )
+
+
+def check_gpus() -> Iterator[Finding]:
+    """Check how many GPUs there are, and whether agents can count them. Runs another process."""
+    from dispatcher.remote_python.errors import ProgramFailed
+    from dispatcher.remote_python.gpu_findings import AllGpus, in_words
+    from dispatcher.remote_python.runner import ask_here
+
+    try:
+        answer = ask_here("gpus", {}, AllGpus, limit_s=_GPUS_S)
+    except TimeoutError:
+        text = f"the GPU driver has not answered for {_GPUS_S:.0f} s"
+        yield Finding("gpus", Severity.PROBLEM, text, "does nvidia-smi answer?")
+        return
+    except ProgramFailed:
+        yield Finding("gpus", Severity.NOTE, "cannot be looked at")
+        return
+    if not answer.gpus:
+        yield Finding("gpus", Severity.OK, f"none ({answer.trouble or 'the driver sees none'})")
+        return
+    for index, gpu in enumerate(answer.gpus):
+        if gpu.trouble:
+            yield Finding("gpus", Severity.PROBLEM, f"GPU {index}: {gpu.trouble}")
+    if not answer.pynvml:
+        text = f"{in_words(answer.gpus)}; not counted, since nvidia-ml-py is not installed"
+        yield Finding("gpus", Severity.NOTE, text, "pip install 'bequeath[gpu]'")
+        return
+    yield Finding("gpus", Severity.OK, in_words(answer.gpus))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dispatcher import queries
 from dispatcher.core.model import Phase
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import heading, print_json, say
 from dispatcher.terminal.leaderboard import print_front, print_leaders
@@ -13,20 +12,17 @@ from dispatcher.terminal.leaderboard import print_front, print_leaders
 _LEADERS = 5
 
 
-def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -> None:
+def print_closing(handle: ExperimentHandle, phase: Phase, took_s: float, *, as_json: bool) -> None:
     """Print the outcome, the best trials, and useful next commands.
 
     Args:
-        folder: the experiment's folder.
+        handle: on the experiment.
         phase: its last phase.
         took_s: time that it was led, in seconds.
         as_json: print one JSON document instead.
     """
-    with queries.ExperimentReader.open(folder) as reader:
-        summary = queries.experiment_summary(reader)
-        objectives = list(queries.objectives(reader))
-        best = (queries.front(reader) if objectives else queries.best(reader, _LEADERS))[:_LEADERS]
-        inherited = reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
+    summary = handle.status()
+    best, objectives = handle.leaders(_LEADERS)
     if as_json:
         print_json({"experiment": summary.to_json(), "best": [one.to_json() for one in best]})
         return
@@ -35,11 +31,11 @@ def print_closing(folder: Path, phase: Phase, took_s: float, *, as_json: bool) -
     if best:
         say()
         if objectives:
-            print_front(best, objectives)
+            print_front(best, list(objectives))
         else:
             print_leaders(best)
     say()
-    for line in _next(summary, phase, inherited=inherited):
+    for line in _next(summary, phase, inherited=handle.inherits):
         say(line)
 
 

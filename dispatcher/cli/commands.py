@@ -9,19 +9,27 @@ from dispatcher.cli.lazy_group import CommandEntry, Table
 _RUN, _LOOK, _PARTS, _SETUP = "Run", "Look", "Parts", "Set up"
 
 _ALL: Table = {
-    "run": CommandEntry("cli.run:run", "Run an experiment file and show how it goes.", _RUN),
-    "create": CommandEntry("cli.create:create", "Start an experiment in the background.", _RUN),
+    "run": CommandEntry(
+        "cli.run:run",
+        "Run an experiment file and show how it goes.",
+        _RUN,
+        arrange="cli.run:arranged",
+    ),
+    "create": CommandEntry("cli.run:create", "Start an experiment in the background.", _RUN),
     "stop": CommandEntry("cli.stop:stop", "Stop an experiment; it can be resumed.", _RUN),
     "kill": CommandEntry(
         "cli.stop:kill", "End an experiment's processes at once; it can be resumed.", _RUN
     ),
     "resume": CommandEntry(
-        "cli.resume:resume", "Take up a stopped, failed or killed experiment.", _RUN
+        "cli.run:resume", "Take up a stopped, failed or killed experiment.", _RUN
+    ),
+    "lead": CommandEntry(
+        "cli.lead:lead", "Begin an experiment, or go on with it, as jobs and pods do.", _RUN
     ),
     "status": CommandEntry("cli.status:status", "Show the state of an experiment.", _LOOK),
     "top": CommandEntry("cli.top:top", "Watch an experiment live.", _LOOK),
     "why": CommandEntry(
-        "cli.why:why", "Explain in one sentence why nothing, or not more, is running.", _LOOK
+        "cli.status:why", "Explain in one sentence why nothing, or not more, is running.", _LOOK
     ),
     "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
@@ -46,13 +54,13 @@ _ALL: Table = {
         "cli.tuner:TUNER", "List, explain, begin, check and replay tuners.", _PARTS
     ),
     "validate": CommandEntry(
-        "cli.validate:validate", "Check an experiment file; start nothing.", _SETUP
+        "cli.experiment_file:validate", "Check an experiment file; start nothing.", _SETUP
     ),
     "convert": CommandEntry(
-        "cli.convert:convert", "Print a file written for NNI under our keys.", _SETUP
+        "cli.experiment_file:convert", "Print a file written for NNI under our keys.", _SETUP
     ),
     "config": CommandEntry(
-        "cli.config:CONFIG", "Print the schema or reference of experiment files.", _SETUP
+        "cli.experiment_file:CONFIG", "Print the schema or reference of experiment files.", _SETUP
     ),
     "doctor": CommandEntry(
         "cli.doctor:doctor", "Check this machine for what bequeath needs.", _SETUP
@@ -64,6 +72,9 @@ _ALL: Table = {
         "cli.hosts.verbs:HOSTS",
         "Make machines known that are reached by SSH, and check them.",
         _SETUP,
+    ),
+    "kubernetes": CommandEntry(
+        "cli.kubernetes.verbs:KUBERNETES", "Print what a cluster's administrators apply.", _SETUP
     ),
     "systemd-unit": CommandEntry(
         "cli.systemd_unit:systemd_unit", "Print a systemd unit that leads an experiment.", _SETUP

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +12,10 @@ import typer
 
 from dispatcher.cli import checkup
 from dispatcher.cli.arguments import Folder, Json
-from dispatcher.cli.checkup import Finding, Level
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.cli.gpu_checkup import check_gpus
 from dispatcher.cli.share_checkup import check_share
 from dispatcher.errors import BequeathError
+from dispatcher.findings import Finding, Severity
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.terminal.console import print_json
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
@@ -24,7 +23,14 @@ from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
 
-_MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("•", "yellow"), Level.PROBLEM: ("✗", "red")}
+_MARKS = {
+    Severity.OK: ("✓", "green"),
+    Severity.NOTE: ("•", "yellow"),
+    Severity.PROBLEM: ("✗", "red"),
+}
+
+#: Names of allocations in one sentence.
+_NAMED = 10
 
 #: Modules that run as processes below a head.
 _OURS = {"dispatcher.tuner_host", "trial_runtime.agent"}
@@ -44,12 +50,14 @@ def doctor(
     their file systems, limits on files and threads, shared memory, the clock, GPUs, and
     experiments that lost their head. A weights root of FILE that lies on a network file system
     is measured for some seconds, as `bequeath nfs verify --quick` does, in a folder of its own
-    that is removed. Changes nothing else. Exit code 1 if there is a problem.
+    that is removed. Schedulers that FILE names are asked what this user may do there, and for one
+    short job that looks for what trials need. Changes nothing else. Exit code 1 if there is a
+    problem.
     """
     findings = list(_findings(file, folder))
-    bad = any(finding.level is Level.PROBLEM for finding in findings)
+    bad = any(finding.severity is Severity.PROBLEM for finding in findings)
     if as_json:
-        print_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]})
+        print_json({"ok": not bad, "findings": [finding.to_json("level") for finding in findings]})
     else:
         _show(findings)
     if bad:
@@ -70,12 +78,14 @@ def _findings(file: Path | None, folder: Path | None) -> Iterator[Finding]:
         config = with_default_folder(load_experiment(file))
         experiments, weights = config.experiment_working_directory, config.weights_folder
         yield from _of_store(config)
+        yield from _of_places(config)
+        yield from _of_services(config)
     yield from checkup.check_folder("experiments", experiments, journal=True)
     yield from _of_weights(weights, weights or experiments)
     yield from checkup.check_limits()
     yield from checkup.check_shared_memory()
     yield from checkup.check_clock()
-    yield from check_gpus()
+    yield from checkup.check_gpus()
     yield from _left_behind(folder)
     yield from _left_over_processes()
 
@@ -89,10 +99,32 @@ def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
     try:
         try_root(config)
     except BequeathError as error:
-        yield Finding("weights", Level.PROBLEM, error.message, error.hint)
+        yield Finding("weights", Severity.PROBLEM, error.message, error.hint)
     else:
         text = f"{config.weights_root} takes, shows, lists and removes files"
-        yield Finding("weights", Level.OK, text)
+        yield Finding("weights", Severity.OK, text)
+
+
+def _of_places(config: ExperimentConfig) -> Iterator[Finding]:
+    """Say which of several kinds of places are filled first."""
+    from dispatcher.wiring.filling import filling_order, has_an_order
+
+    order = filling_order(config)
+    if has_an_order(order):
+        text = f"filled first: {', then '.join(map(str, order))}"
+        yield Finding("places", Severity.OK, text)
+    elif len(config.services) > 1:
+        text = f"none is filled before another: {', '.join(map(str, order))}"
+        yield Finding("places", Severity.NOTE, text, "'cost' of a service says which comes last")
+
+
+def _of_services(config: ExperimentConfig) -> Iterator[Finding]:
+    """Pass on what platforms find of the services: of their schedulers, not of machines."""
+    from dispatcher.head.probing import look_over
+
+    for one in look_over(config):
+        for finding in one.findings:
+            yield replace(finding, topic=one.name, text=f"{finding.topic}: {finding.text}")
 
 
 def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
@@ -114,10 +146,27 @@ def _left_behind(folder: Path | None) -> Iterator[Finding]:
     lost = [one for one in listings if one.status is ExperimentStatus.INTERRUPTED]
     for one in lost:
         text = f"{one.id} lost its head and is not over"
-        yield Finding("experiments", Level.NOTE, text, f"go on with: bequeath resume {one.id}")
+        yield Finding("experiments", Severity.NOTE, text, f"go on with: bequeath resume {one.id}")
+        yield from _of_schedulers(Path(one.folder))
     if not lost:
         running = sum(one.status is ExperimentStatus.RUNNING for one in listings)
-        yield Finding("experiments", Level.OK, f"{len(listings)} kept, {running} running")
+        yield Finding("experiments", Severity.OK, f"{len(listings)} kept, {running} running")
+
+
+def _of_schedulers(path: Path) -> Iterator[Finding]:
+    """Name what a dead head may have left at schedulers; they are not asked."""
+    from dispatcher.experiments.handle import ExperimentHandle
+
+    handle = ExperimentHandle(path)
+    names = handle.left_at_schedulers()
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield Finding(
+            "experiments",
+            Severity.NOTE,
+            f"{handle.id} may have left at its scheduler: {', '.join(names[:_NAMED])}{more}",
+            f"bequeath stop {handle.id} cancels what is there",
+        )
 
 
 def _left_over_processes() -> Iterator[Finding]:
@@ -130,7 +179,9 @@ def _left_over_processes() -> Iterator[Finding]:
         folder = experiment_of(process.info["cmdline"] or [])
         if folder is not None and not is_led(folder):
             text = f"process {process.pid} of {folder.name} waits for a head"
-            yield Finding("processes", Level.NOTE, text, f"bequeath resume {folder.name}, or kill")
+            yield Finding(
+                "processes", Severity.NOTE, text, f"bequeath resume {folder.name}, or kill"
+            )
 
 
 def experiment_of(command: list[str]) -> Path | None:
@@ -148,7 +199,7 @@ def experiment_of(command: list[str]) -> Path | None:
 def _show(findings: list[Finding]) -> None:
     lines = []
     for finding in findings:
-        word = "" if finding.level is Level.OK else str(finding.level)
+        word = "" if finding.severity is Severity.OK else finding.severity.value
         text = (finding.topic, finding.text, finding.hint)
-        lines.append(MarkedLine(*_MARKS[finding.level], word, *text))
+        lines.append(MarkedLine(*_MARKS[finding.severity], word, *text))
     show_marked(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.errors import BequeathError, InternalError
+from dispatcher.errors import BequeathError, InternalError, SeveralErrors
 from dispatcher.terminal.console import emit, styled
 from dispatcher.terminal.safe_text import keep_lines, safe_text
 
@@ -14,7 +14,7 @@ def report(error: BequeathError) -> ExitCode:
     """Print an error to stderr and return the exit code it asks for."""
     if isinstance(error, InternalError):
         return report_internal(error)
-    several = getattr(error, "errors", (error,))
+    several = error.errors if isinstance(error, SeveralErrors) else (error,)
     for one in several:
         _print(one)
     if len(several) > 1:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -19,6 +18,7 @@ from dispatcher.live_view.watching import Watching
 from dispatcher.notices import Notice, NoticeKind
 
 if TYPE_CHECKING:
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.head.head import Head
 
 #: Notices that are printed; the others are in the log, or in the picture.
@@ -37,14 +37,20 @@ _SHOWN = {
 }
 
 
-def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> None:
+def lead(
+    handle: ExperimentHandle,
+    *,
+    as_json: bool,
+    take_over: bool = False,
+    leaves_trials: bool = False,
+) -> None:
     """Lead to the end and exit accordingly. Blocks; must be called in the main thread.
 
     Args:
-        folder: the experiment's folder.
-        name: its name.
+        handle: on the experiment.
         as_json: print the outcome as one JSON document.
         take_over: lead even if another head does.
+        leaves_trials: SIGTERM ends this head alone, as the end of a job or pod is no wish to stop.
 
     Raises:
         typer.Exit: unless the experiment is completed.
@@ -53,9 +59,11 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
     from dispatcher.head.collector import walk_less
     from dispatcher.head.head import Head
 
-    watching = Watching(Observer(folder, name))
-    head = Head(folder, on_notice=lambda notice: _tell(watching, notice), take_over=take_over)
-    signals = _Signals(head, watching)
+    watching = Watching(Observer(handle.folder, handle.name))
+    head = Head(
+        handle.folder, on_notice=lambda notice: _tell(watching, notice), take_over=take_over
+    )
+    signals = _Signals(head, watching, leaves_trials=leaves_trials)
     signals.install()
     watching.start()
     began = time.monotonic()
@@ -66,7 +74,7 @@ def lead(folder: Path, name: str, *, as_json: bool, take_over: bool = False) -> 
         signals.over = True
         watching.close()
         signals.restore()
-    print_closing(folder, phase, time.monotonic() - began, as_json=as_json)
+    print_closing(handle, phase, time.monotonic() - began, as_json=as_json)
     code = exit_code_of(phase, interrupted=signals.came)
     if code is not ExitCode.OK:
         raise typer.Exit(code)
@@ -91,12 +99,13 @@ def exit_code_of(phase: Phase, *, interrupted: bool) -> ExitCode:
 class _Signals:
     """Signal handlers: Ctrl-C once drains, twice stops at once, a third time leaves.
 
-    SIGTERM and the end of the terminal stop at once.
+    SIGTERM and the end of the terminal stop at once, or leave.
     """
 
-    def __init__(self, head: Head, watching: Watching) -> None:
+    def __init__(self, head: Head, watching: Watching, *, leaves_trials: bool) -> None:
         self._head = head
         self._watching = watching
+        self._leaves_trials = leaves_trials
         self._before: dict[int, Any] = {}
         self._interrupts = 0
         self.came = False
@@ -131,12 +140,19 @@ class _Signals:
             self._watching.tell("Ctrl-C twice: stopping the trials; 'bequeath resume' goes on")
             self._head.request_stop("now", "Ctrl-C twice")
         else:
-            # The journal holds everything; the agent ends the trials after headGrace.
-            os.write(2, b"left at once; trials still running end after headGrace\n")
-            os._exit(ExitCode.INTERRUPTED)
+            _leave()
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         if self.over:
             return
+        if self._leaves_trials:
+            _leave()
         self.came = True
         self._head.request_stop("now", signal.Signals(number).name)
+
+
+def _leave() -> NoReturn:
+    """End this process where it stands. The journal holds everything; agents end the trials after
+    headGrace."""
+    os.write(2, b"left at once; trials still running end after headGrace\n")
+    os._exit(ExitCode.INTERRUPTED)

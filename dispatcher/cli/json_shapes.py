@@ -37,8 +37,10 @@ SHAPES: dict[str, str] = {
     "run": _CLOSING,
     "resume": f"{_CLOSING} With `--background` {_STARTED}",
     "create": _STARTED,
-    "stop": "`{experiment, kind, stopped}`; `kind` is `drain` or `now`.",
-    "kill": "`{experiment, processes}`, the ids of the processes that were ended.",
+    "stop": "`{experiment, kind, stopped, allocations, troubles}`; `kind` is `drain` or `now`; the "
+    "latter two as for `kill`, of one without a head.",
+    "kill": "`{experiment, processes, allocations, troubles}`: the ids of the processes that were "
+    "ended, the names of what was cancelled at schedulers, and why one could not be asked.",
     "status": f"`{{experiment, head}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is the "
     "snapshot of the running head (as `top --json`), or null.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
@@ -56,19 +58,23 @@ SHAPES: dict[str, str] = {
     "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
     "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "
     "metric holds attempt, seq, at, final, counted, value, number.",
-    "trial kill": "`{experiment, trials}`; `trials` maps numbers to states.",
+    "trial kill": "`{experiment, trials, answers}`; `trials` maps numbers to states; an answer "
+    "holds trial, state, before, outcome (if it was over).",
     "trial submit": "`{experiment, trial}`.",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
     "to why they were not fetched.",
-    "experiment list": "`{experiments}`; each holds id, name, folder, status, created_at, "
-    "last_event_at, trials, best_trial, best_value, mode, problem.",
-    "experiment update": "`{experiment, key, running}`.",
+    "experiment list": "`{experiments, others}`; each holds id, name, folder, status, created_at, "
+    "last_event_at, trials, best_trial, best_value, mode, problem; `others` counts those of other "
+    "users.",
+    "experiment update": "`{experiment, key, running, warning, beyond}`; `warning` is what will be "
+    "missed, `beyond` counts the trials above a new limit that were proposed before.",
     "experiment import": "`{experiment, rows}`; `rows` is the number of results that were "
     "delivered.",
     "experiment fetch": "`{experiment, workers}`; a worker holds attempts, error.",
-    "experiment delete": "`{experiment, deleted}`.",
+    "experiment delete": "`{experiment, deleted, allocations, troubles}`; the latter two as for "
+    "`kill`.",
     "experiment verify": "`{experiment, ok, events, trials, damage, broken_at, differences, "
     "mended}`; `mended` lists what an older bequeath could not have read.",
     "experiment replay": "`{experiment, first, until, newest, trial, kinds, events, state, "
@@ -86,6 +92,8 @@ SHAPES: dict[str, str] = {
     "weights gc": "`{experiment, done, weights, files, bytes, shared, kept, doubtful, stores, "
     "unseen}`; `doubtful` maps trials whose weights are not as they were committed to the reason; "
     "`stores` holds versions, and after a removal leftovers, files, bytes.",
+    "weights pin": "`{experiment, trial, pinned}`.",
+    "weights unpin": "`{experiment, trial, pinned}`.",
     "nfs server": _SETUP,
     "nfs client": f"{_SETUP} `shown.options` maps each option to its reason.",
     "nfs undo": _SETUP,
@@ -106,7 +114,8 @@ SHAPES: dict[str, str] = {
     "tuner replay": "`{experiment, requests, results, ends, from_state, differences, notes}`; a "
     "difference has trial, then and now (JSON texts).",
     "validate": "`{valid, file, experiment}`, or with errors `{valid, file, errors}`, each of "
-    "which holds where, message, hint.",
+    "which holds where, message, hint. With `--connect` `findings`, too: service, topic, level, "
+    "text, hint.",
     "systemd-unit": "`{name, unit}`: what the file should be called, and its text.",
     "doctor": "`{ok, findings}`; a finding holds topic, level (`ok`, `note`, `problem`), text, "
     "hint.",

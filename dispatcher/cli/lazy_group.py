@@ -15,12 +15,23 @@ HELP_WIDTH = 100
 
 
 class CommandEntry(NamedTuple):
-    """A command in its table. ``home`` is ``module:function``, or ``module:TABLE`` for a group of
-    commands, with the module's name below ``dispatcher``."""
+    """A command in its table.
+
+    Attributes:
+        home: ``module:function``, or ``module:TABLE`` for a group of commands, with the module's
+            name below ``dispatcher``.
+        help: the line that lists it.
+        panel: the heading of that line.
+        arrange: the home of a function that turns the typed arguments into those to parse; empty:
+            they are the same.
+        lenient: whether it takes options that it does not know.
+    """
 
     home: str
     help: str
     panel: str = "Commands"
+    arrange: str = ""
+    lenient: bool = False
 
 
 Table = Mapping[str, CommandEntry]
@@ -46,18 +57,23 @@ def group_of(name: str, help_text: str, table: Table) -> TyperGroup:
 
 def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
     """Import what an entry names and make a command of it."""
-    module, _, attribute = entry.home.partition(":")
-    target = getattr(importlib.import_module(f"dispatcher.{module}"), attribute)
+    target = _imported(entry.home)
     if isinstance(target, Mapping):
         return group_of(name, entry.help, target)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=_Command, short_help=entry.help)(target)
     command = typer.main.get_command(app)
     command.context_settings["max_content_width"] = HELP_WIDTH
-    command.context_settings.update(getattr(target, "context_settings", {}))
+    command.context_settings["ignore_unknown_options"] = entry.lenient
     assert isinstance(command, _Command)
-    command.arranged = getattr(target, "arranged", None)
+    if entry.arrange:
+        command.arranged = _imported(entry.arrange)
     return command
+
+
+def _imported(home: str) -> Any:
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(f"dispatcher.{module}"), attribute)
 
 
 class _Command(TyperCommand):

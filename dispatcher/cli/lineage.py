@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.terminal.console import is_terminal, note, print_json, say, styled
+from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
+from dispatcher.terminal.console import is_terminal, print_json, say, styled
 from dispatcher.terminal.safe_text import SafeText, safe_text
 
 _COLOURS: dict[str, dict[str, object]] = {
@@ -43,22 +43,24 @@ def lineage(
     ★ marks the best trial, ▲ and ▼ what a child gained or lost against its parent.
     """
     from dispatcher import queries
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.cli.plot import draw
+    from dispatcher.operations.arguments import ChooseRoot
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import LINEAGE
 
-    handle = ExperimentHandle.find(experiment, folder)
-    with handle.reading() as reader:
-        tree = queries.lineage(reader, root=root)
-        if png is not None:
-            from dispatcher.queries.pictures import draw_lineage
-
-            draw_lineage(reader, png, root=root)
-            note(f"wrote {png}")
+    context = context_for("lineage", folder)
+    answer = perform(LINEAGE, context, ChooseRoot(root=root), experiment=experiment)
+    if png is not None:
+        draw("lineage", experiment, png, folder, root=root)
     if as_json:
-        print_json({"experiment": handle.id, **tree.to_json()})
+        print_json(answer)
     elif png is None:
         terminal = is_terminal()
         width = shutil.get_terminal_size().columns if terminal else None
         paint = _painter(terminal)
+        tree = queries.Lineage(
+            answer.mode, answer.nodes, answer.roots, answer.best, answer.best_path
+        )
         text = queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=paint)
         say(SafeText(text.rstrip("\n")))  # each part of it was painted
 

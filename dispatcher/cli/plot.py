@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder
+from dispatcher.cli.arguments import Experiment, Folder, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.errors import UserError
 from dispatcher.terminal.console import note
 
 PLOT: Table = {
@@ -40,7 +41,14 @@ def lineage(experiment: Experiment = None, out: Out = None, folder: Folder = Non
     draw("lineage", experiment, out, folder)
 
 
-def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | None) -> None:
+def draw(
+    kind: Literal["progress", "parallel", "lineage"],
+    experiment: str | None,
+    out: Path | None,
+    folder: Path | None,
+    *,
+    root: int | None = None,
+) -> None:
     """Draw one kind of picture of one experiment.
 
     Args:
@@ -49,21 +57,23 @@ def draw(kind: str, experiment: str | None, out: Path | None, folder: Path | Non
             the newest.
         out: the file to write; None: one named after experiment and kind.
         folder: the folder of experiments; None: the usual ones.
+        root: of the lineage: this trial and its descendants only.
 
     Raises:
         UserError: matplotlib is missing, there is nothing to draw, or the file cannot be
             written.
     """
-    from dispatcher.experiments.handle import ExperimentHandle
-    from dispatcher.queries import pictures
+    from dispatcher.operations.arguments import DrawPicture
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import PLOT
 
-    handle = ExperimentHandle.find(experiment, folder)
-    path = out or Path(f"{handle.id}-{kind}.png")
-    painters = {
-        "progress": pictures.draw_progress,
-        "parallel": pictures.draw_parallel,
-        "lineage": pictures.draw_lineage,
-    }
-    with handle.reading() as reader:
-        painters[kind](reader, path)
+    context = context_for("plot", folder)
+    image = perform(PLOT, context, DrawPicture(kind=kind, root=root), experiment=experiment)
+    path = out or Path(f"{context.handle(experiment, PLOT.purpose).id}-{kind}.png")
+    try:
+        path.write_bytes(image)
+    except OSError as error:
+        raise UserError(
+            f"the picture cannot be written: {error.strerror}", where=str(path)
+        ) from error
     note(f"wrote {path}")

@@ -1,4 +1,4 @@
-"""``bequeath run``: an experiment from its file to its end, in the foreground."""
+"""``bequeath run``, ``create``, ``resume``: experiments that begin or go on, here or behind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dispatcher.cli.arguments import ExperimentFile, Json
-from dispatcher.terminal.console import note
+from dispatcher.cli.arguments import Experiment, ExperimentFile, Folder, Json, context_for
+from dispatcher.terminal.console import note, print_json, say
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.operations.answers import StartedHead
 
 _SCRIPT = ".py"
 
@@ -95,7 +96,7 @@ def run(
     begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
 
 
-def _arranged(arguments: list[str]) -> list[str]:
+def arranged(arguments: list[str]) -> list[str]:
     """Put ``--`` after a script, so that all that follows is passed to the script."""
     for place, word in enumerate(arguments):
         if word == "--":
@@ -103,9 +104,6 @@ def _arranged(arguments: list[str]) -> list[str]:
         if word.endswith(_SCRIPT) and arguments[place - 1 : place] not in _TAKING:
             return [*arguments[: place + 1], "--", *arguments[place + 1 :]]
     return arguments
-
-
-run.arranged = _arranged  # type: ignore[attr-defined]
 
 
 def begin_here(
@@ -124,16 +122,16 @@ def begin_here(
     """
     from dispatcher.experiments.handle import ExperimentHandle
 
-    folder = ExperimentHandle.create(config).folder
-    note(f"experiment {folder.name} in {folder}")
+    handle = ExperimentHandle.create(config)
+    note(f"experiment {handle.id} in {handle.folder}")
     if chaos is not None:
         from dispatcher.cli.chaos import lead_under_chaos
 
-        lead_under_chaos(folder, chaos, chaos_every, as_json=as_json)
+        lead_under_chaos(handle, chaos, chaos_every, as_json=as_json)
         return
     from dispatcher.cli.foreground import lead
 
-    lead(folder, config.experiment_name, as_json=as_json)
+    lead(handle, as_json=as_json)
 
 
 def configured(file: Path, changes: list[str], name: str | None) -> ExperimentConfig:
@@ -163,3 +161,71 @@ def configured(file: Path, changes: list[str], name: str | None) -> ExperimentCo
     if name is not None:
         config = renamed(config, name)
     return config
+
+
+def create(
+    file: ExperimentFile, changes: Changes = None, name: Name = None, as_json: Json = False
+) -> None:
+    """Start an experiment in the background and print its id.
+
+    It goes on when the terminal is closed. Watch it with `bequeath top`, end it with
+    `bequeath stop`.
+    """
+    begin_in_background(configured(file, changes or [], name), as_json=as_json)
+
+
+def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
+    """Make an experiment's folder, start a head for it in the background, and print its id."""
+    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.answers import StartedHead
+
+    handle = ExperimentHandle.create(config)
+    _print_started(StartedHead(handle.id, str(handle.folder), handle.start()), as_json=as_json)
+    if not as_json:
+        note(f"runs in {handle.folder}; watch it with: bequeath top {handle.id}")
+
+
+def _print_started(started: StartedHead, *, as_json: bool) -> None:
+    if as_json:
+        print_json(started)
+    else:
+        say(started.experiment)
+
+
+def resume(
+    experiment: Experiment = None,
+    background: Annotated[
+        bool, typer.Option("--background", "-b", help="Return once it runs.")
+    ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Lead even if another head does, hung or not; it can do no harm afterwards.",
+        ),
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Take up an experiment that was stopped, failed, or lost its head.
+
+    The journal is replayed: no result is lost, the tuner receives none of them twice, and trials
+    that still run are taken up again. Without EXPERIMENT the newest one is meant.
+
+    An experiment that a head leads already is refused, unless you --take-over: that head is
+    asked to leave, and fenced by its number if it does not answer. Trials go on meanwhile.
+    """
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import RESUME, TAKE_OVER
+
+    wish = TAKE_OVER if take_over else RESUME
+    context = context_for("resume", folder)
+    if background:
+        _print_started(perform(wish, context, experiment=experiment), as_json=as_json)
+        return
+    from dispatcher.cli.foreground import lead
+
+    handle = context.handle(experiment, wish.purpose)
+
+    note(f"experiment {handle.id} in {handle.folder}")
+    lead(handle, as_json=as_json, take_over=take_over)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dispatcher.cli.checkup import Finding, Level
+from dispatcher.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from nfs_setup.verify import Peer
@@ -41,8 +41,9 @@ def check_share(topic: str, folder: Path) -> ShareChecked:
 
 def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
     from nfs_setup.errors import SetupError
+    from nfs_setup.plain_values import made_of
     from nfs_setup.verify import Place, Plan, judged, survey
-    from nfs_setup.verify.facts import Surroundings, facts_of
+    from nfs_setup.verify.facts import Surroundings
     from nfs_setup.verify.place import kind_of
 
     try:
@@ -50,14 +51,14 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
             answer = peer.ask({"do": "look", "path": path}, _LIMIT_S)
             if "failed" in answer:
                 return ShareChecked(True, [])  # other checks report on the folder
-            around = facts_of(Surroundings, answer["facts"])
+            around = made_of(Surroundings, answer["facts"], "answer")
             if around.found != "nothing" or path == "/":
                 break
             path = os.path.dirname(path)
     except SetupError as error:
         hint = "see whether its server is up and reachable; programs wait for it"
         text = f"{path} does not answer: {error.message}"
-        return ShareChecked(False, [Finding(topic, Level.PROBLEM, text, hint)])
+        return ShareChecked(False, [Finding(topic, Severity.PROBLEM, text, hint)])
     if not kind_of(around.kind).network:
         return ShareChecked(True, [])
     facts = survey([Place(peer, path)], Plan(rounds=_ROUNDS, limit_s=_LIMIT_S, quick=True))
@@ -66,8 +67,8 @@ def _checked(topic: str, path: str, peer: Peer) -> ShareChecked:
         if one.level.value == "passes":
             passed += 1
         elif one.check != "mount options":  # doctor prints them anyhow
-            level = Level.PROBLEM if one.level.value == "wrong" else Level.NOTE
-            findings.append(Finding(topic, level, f"{one.check}: {one.seen}", one.change))
+            severity = Severity.PROBLEM if one.level.value == "wrong" else Severity.NOTE
+            findings.append(Finding(topic, severity, f"{one.check}: {one.seen}", one.change))
     hint = f"from several machines: bequeath nfs verify {path} --from HOST"
     text = f"{passed} checks of the share pass"
-    return ShareChecked(True, [*findings, Finding(topic, Level.OK, text, hint)])
+    return ShareChecked(True, [*findings, Finding(topic, Severity.OK, text, hint)])

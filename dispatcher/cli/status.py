@@ -1,13 +1,17 @@
-"""``bequeath status``: how an experiment stands, whether or not it runs."""
+"""``bequeath status`` and ``bequeath why``: how an experiment stands, whether or not it runs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dispatcher.cli.arguments import Experiment, Folder, Json
-from dispatcher.live_view.scene import ends_of_workers, troubles_beside
+from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
+from dispatcher.live_view.scene import ends_of_workers, troubles_beside, ways_of_workers
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import heading, print_facts, print_json, say
+from dispatcher.terminal.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from dispatcher.control.snapshot import HeadSnapshot
 
 
 def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -15,20 +19,20 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
 
     Without EXPERIMENT the one that runs is meant, or the newest.
     """
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import STATUS
 
-    handle = ExperimentHandle.find(experiment, folder)
-    summary = handle.status()
-    snapshot = handle.snapshot() if summary.status == "running" else None
+    standing = perform(STATUS, context_for("status", folder), experiment=experiment)
     if as_json:
-        print_json({"experiment": summary.to_json(), "head": snapshot})
+        print_json(standing)
         return
-    state = snapshot["phase"] if snapshot is not None else summary.status.value
+    summary, snapshot = standing.experiment, standing.head
+    state = snapshot.phase if snapshot is not None else summary.status.value
     say(heading(f"{summary.name}  {state}"))
     print_facts(_facts(summary, snapshot))
 
 
-def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]:
     from dispatcher.experiments.why import in_one_line
 
     limit = f" of {summary.max_trials}" if summary.max_trials is not None else ""
@@ -38,8 +42,10 @@ def _facts(summary: Any, snapshot: dict[str, Any] | None) -> list[tuple[str, str
     facts.append(("began", f"{formatting.moment(summary.created_at)} UTC"))
     facts.append(("trials", f"{summary.ended}{limit} over{_outcomes(summary)}"))
     if snapshot is not None:
-        facts.append(("slots", f"{snapshot['counts']['running']} of {snapshot['slots']} busy"))
-        facts.append(("why", snapshot["why"]["text"]))
+        facts.append(("slots", f"{snapshot.counts.running} of {snapshot.slots} busy"))
+        facts.append(("why", snapshot.why.text))
+        if ways := ways_of_workers(snapshot):
+            facts.append(("ways", ways))
         facts.extend(("ends", text) for text in ends_of_workers(snapshot))
         facts.extend(("trouble", text) for text in troubles_beside(snapshot))
         refused = _refused(snapshot)
@@ -66,10 +72,25 @@ def _outcomes(summary: Any) -> str:
     return f": {outcomes}" if outcomes else ""
 
 
-def _refused(snapshot: dict[str, Any]) -> str:
+def _refused(snapshot: HeadSnapshot) -> str:
     """Return the messages that head and agent refused, counted by reason."""
     return ", ".join(
         f"{who}: {reason} {many}"
-        for who, counts in snapshot.get("refused", {}).items()
+        for who, counts in snapshot.refused.items()
         for reason, many in counts.items()
     )
+
+
+def why(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
+    """Explain in one sentence why nothing, or not more, is running.
+
+    `--json` adds the cause as a value of an enumeration.
+    """
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import WHY
+
+    answer = perform(WHY, context_for("why", folder), experiment=experiment)
+    if as_json:
+        print_json(answer)
+    else:
+        say(safe_text(answer.text))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, confirmed
+if TYPE_CHECKING:
+    from dispatcher.operations.answers import Deleted, Killed, Stopped
+
+from dispatcher.cli.arguments import Experiment, Folder, Json, Yes, context_for
 from dispatcher.terminal.console import note, print_json, say
 
 
@@ -31,20 +34,22 @@ def stop(
 ) -> None:
     """Stop an experiment: at once, or with --drain when its running trials have finished.
 
-    Trials that are stopped run again after `bequeath resume`.
+    Trials that are stopped run again after `bequeath resume`. Of an experiment that is named and
+    has lost its head, the allocations at schedulers are cancelled.
     """
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.operations.arguments import StopExperiment
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import STOP
 
-    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
-    handle.stop(now=not drain, reason="bequeath stop", grace_s=grace)
-    if wait:
-        if drain:
-            note("waiting for running trials; Ctrl-C only ends this wait")
-        handle.wait()
+    wish = StopExperiment(drain=drain, grace_s=grace, wait=wait, reason="bequeath stop")
+    answer = perform(STOP, context_for("stop", folder), wish, experiment=experiment)
+    tell_swept(answer)
     if as_json:
-        print_json({"experiment": handle.id, "kind": "drain" if drain else "now", "stopped": wait})
+        print_json(answer)
+    elif answer.allocations:
+        say(f"{answer.experiment} has no head; its allocations are cancelled")
     else:
-        say(f"{handle.id} {'has stopped' if wait else 'is stopping'}")
+        say(f"{answer.experiment} {'has stopped' if answer.stopped else 'is stopping'}")
 
 
 def kill(
@@ -53,15 +58,23 @@ def kill(
     """End the head, the tuner, the agent and all trials of an experiment at once (SIGKILL).
 
     For an experiment that does not answer any more. What the journal holds is kept, so
-    `bequeath resume` goes on from there.
+    `bequeath resume` goes on from there. Allocations at schedulers are cancelled.
     """
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import KILL
 
-    handle = ExperimentHandle.find(experiment, folder, Purpose.CHANGE)
-    confirmed(f"End all processes of {handle.id}?", yes)
-    ended = handle.kill()
+    answer = perform(KILL, context_for("kill", folder, yes=yes), experiment=experiment)
     if as_json:
-        print_json({"experiment": handle.id, "processes": ended})
+        print_json(answer)
     else:
-        noun = "process" if len(ended) == 1 else "processes"
-        say(f"{handle.id}: {len(ended)} {noun} ended")
+        noun = "process" if len(answer.processes) == 1 else "processes"
+        say(f"{answer.experiment}: {len(answer.processes)} {noun} ended")
+    tell_swept(answer)
+
+
+def tell_swept(answer: Stopped | Killed | Deleted) -> None:
+    """Say on stderr what was cancelled at schedulers, and which of them could not be asked."""
+    if answer.allocations:
+        note(f"cancelled at its scheduler: {', '.join(answer.allocations)}")
+    for trouble in answer.troubles:
+        note(f"look yourself whether allocations are left: {trouble}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 
 
 def top(
@@ -43,33 +43,36 @@ def watch(
         as_json: print one snapshot and return.
         every_s: seconds between two pictures; None: the usual time.
     """
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.experiments.find import Purpose
     from dispatcher.live_view.scene import Observer
     from dispatcher.live_view.watching import Watching
+    from dispatcher.operations.answers import HeadNow
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TOP
     from dispatcher.terminal.console import console, is_terminal, note, print_json
 
     named = experiment is not None
-    purpose = Purpose.RUNNING if named else Purpose.USE
-    handle = ExperimentHandle.find(experiment, folder, purpose)
+    context = context_for("top", folder)
+    handle = context.handle(experiment, Purpose.RUNNING if named else Purpose.USE)
     if not (named or handle.running):
         # The newest, as for all commands that only read; no head answers with a picture.
         from dispatcher.cli.status import status
 
         note(f"no experiment is running; the newest is {handle.id}")
         if as_json:
-            print_json({"experiment": handle.id, "snapshot": None})
+            print_json(HeadNow(handle.id, None))
         else:
             status(str(handle.folder))
         return
+    if as_json:
+        print_json(perform(TOP, context, experiment=str(handle.folder)))
+        return
     observer = Observer(handle.folder, handle.name)
-    if as_json or once or not is_terminal():
+    if once or not is_terminal():
         try:
             scene = observer.look()
         finally:
             observer.close()
-        if as_json:
-            print_json({"experiment": handle.id, "snapshot": scene.snapshot})
-            return
         from dispatcher.live_view.picture import picture
 
         screen = console()

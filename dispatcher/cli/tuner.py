@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli.arguments import Json
+from dispatcher.cli.arguments import Experiment, Folder, Json, find_handle
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from dispatcher.tuner_tools.check import CheckReport
+    from dispatcher.tuner_tools.replay import ReplayReport
 
 TUNER: Table = {
     "list": CommandEntry("cli.tuner:list_tuners", "Tuners and assessors that files may name."),
@@ -22,9 +23,7 @@ TUNER: Table = {
     "check": CommandEntry(
         "cli.tuner:check", "Find out whether a tuner keeps the threading contract."
     ),
-    "replay": CommandEntry(
-        "cli.tuner_replay:replay", "Run a tuner against an experiment's journal."
-    ),
+    "replay": CommandEntry("cli.tuner:replay", "Run a tuner against an experiment's journal."),
 }
 
 Name = Annotated[
@@ -153,12 +152,12 @@ def check(
     if as_json:
         print_json(_as_json(verdict))
     else:
-        _tell(tuner, verdict)
+        _tell_checked(tuner, verdict)
     if verdict.faults:
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _tell(tuner: str, verdict: CheckReport) -> None:
+def _tell_checked(tuner: str, verdict: CheckReport) -> None:
     for fault in verdict.faults:
         say(heading(fault.text))
         _show(fault.details if fault.details != fault.text else "")
@@ -198,3 +197,76 @@ def _as_json(verdict: CheckReport) -> dict[str, Any]:
         "comes_back_by": verdict.comes_back_by,
         "other_waits": verdict.other_waits,
     }
+
+
+def replay(
+    experiment: Experiment = None,
+    until: Annotated[
+        int | None,
+        typer.Option(
+            "--until",
+            metavar="TRIAL",
+            min=0,
+            help="Stop once this trial is proposed, with the results that the tuner knew by then.",
+        ),
+    ] = None,
+    pdb: Annotated[
+        bool, typer.Option("--pdb", help="Break in Python's debugger before that last request.")
+    ] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment's tuner once more, in this process, without training anything.
+
+    Requests, results and ends come in the order of the journal; proposals that differ from those
+    of then are shown. Nothing of the experiment is changed, and a head may be leading it. The code
+    is the one that is there now: edit it, and see what it would have done.
+
+    `breakpoint()` in the tuner works. Exit code 1 if answers differ.
+    """
+    from dispatcher.tuner_tools.replay import replay_tuner
+
+    handle = find_handle(experiment, folder, "use")
+
+    def before(name: str, trial: int) -> None:
+        if pdb and name == "generate" and trial == until:
+            breakpoint()  # the next request is the one that was asked for
+
+    if pdb and until is None:
+        raise typer.BadParameter("says where to break: add --until TRIAL", param_hint="'--pdb'")
+    seen = replay_tuner(handle.folder, until=until, debugged=pdb, watch=before)
+    if as_json:
+        print_json(
+            {
+                "experiment": handle.id,
+                "requests": seen.requests,
+                "results": seen.results,
+                "ends": seen.ends,
+                "from_state": seen.from_state,
+                "differences": [
+                    {"trial": one.trial, "then": one.then, "now": one.now}
+                    for one in seen.differences
+                ],
+                "notes": seen.notes,
+            }
+        )
+    else:
+        _tell_replayed(seen)
+    if seen.differences:
+        raise typer.Exit(ExitCode.GENERAL)
+
+
+def _tell_replayed(seen: ReplayReport) -> None:
+    for text in seen.notes:
+        note(text)
+    if seen.from_state:
+        note("the journal was folded: the tuner began with its own state, not at the beginning")
+    if seen.differences:
+        columns = [Column("trial", right=True), Column("proposed then"), Column("proposed now")]
+        print_table(columns, [(str(one.trial), one.then, one.now) for one in seen.differences])
+        say()
+    same = seen.requests - len(seen.differences)
+    say(
+        f"{seen.requests} requests, {seen.results} results and {seen.ends} ends repeated; "
+        f"{same} answers as they were, {len(seen.differences)} that differ"
+    )

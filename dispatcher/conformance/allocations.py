@@ -21,8 +21,8 @@ from dispatcher.platforms.allocations.allocation import (
     service_label,
 )
 from dispatcher.platforms.allocations.held import OUR_REASONS
+from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.given import ServiceGiven
-from dispatcher.platforms.platform import AllocationPlatform
 from dispatcher.platforms.registry import platform_of
 
 Busy = Callable[[], AbstractContextManager[None]]
@@ -162,9 +162,9 @@ def _listed(rig: Rig) -> list[Allocation]:
         services.setdefault(id(service), (service, planned))
     listed: list[Allocation] = []
     for service, first in services.values():
-        platform = platform_of(service)
-        if not isinstance(platform, AllocationPlatform):
+        if not isinstance(service, AllocationService):
             continue
+        platform: Any = platform_of(service)
         experiment = rig.folder.id
         allocator = platform.allocator(
             ServiceGiven(

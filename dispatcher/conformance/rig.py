@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import zmq
 
 from dispatcher.channel import Router
+from dispatcher.conformance.questions import Questions
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
@@ -19,7 +21,8 @@ from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiments.creating import create
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
-from dispatcher.head.workers import Workers, open_endpoints
+from dispatcher.head.endpoints import open_endpoints
+from dispatcher.head.workers import Workers
 from dispatcher.wiring.weights import weights_root
 
 CODE = Path(__file__).parent / "code"
@@ -84,6 +87,7 @@ class Rig:
             known=set(names if known else ()),
             leads=lambda: self.leads,
         )
+        self._questions = Questions(self._router, folder, address, epoch, self.worker_set)
         self.events: list[e.Event] = []
         self.acknowledging = True
         self.relaunching = True
@@ -143,7 +147,9 @@ class Rig:
     def turn(self) -> None:
         """Do one turn of an engine's loop."""
         active: set[str] = set()
-        for owner, _peer, payload in self._router.poll(0.02):
+        for owner, peer, payload in self._router.poll(0.02):
+            if not owner:
+                self._questions.take(peer, payload)
             driver = self.worker_set.drivers.get(owner)
             if driver is not None:
                 self._take(self._timed(lambda d=driver, p=payload: d.receive(p)))  # type: ignore[misc]
@@ -159,6 +165,14 @@ class Rig:
             if self.acknowledging:
                 self._timed(self.worker_set.drivers[name].acknowledge)
             self._timed(self.worker_set.drivers[name].flush)
+        self._questions.answer()
+
+    def beside(self, call: Callable[[], Seen]) -> Seen:
+        """Turn while another thread does something that may ask this head; returns its result."""
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(call)
+            self.wait(done.done, "what was done beside it is done")
+            return done.result()
 
     def wait(self, look: Callable[[], Seen | None], what: str) -> Seen:
         """Turn until ``look`` returns something; fails with a report of all events."""
@@ -209,6 +223,7 @@ class Rig:
     def close(self, *, leave_running: bool) -> None:
         """End as a head does."""
         try:
+            self._questions.close()
             self.worker_set.close(leave_running=leave_running, deadline_s=15.0)
         finally:
             self.die()

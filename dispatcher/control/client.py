@@ -11,6 +11,7 @@ import msgspec
 import zmq
 
 from dispatcher.control.messages import ControlRequest, encoder, reply_decoder
+from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.folders.names import RUN_FILE_NAME
 from dispatcher.folders.ownership import demand_ours
@@ -68,7 +69,7 @@ class HeadClient:
                 hint=f"take it up again with: bequeath resume {folder.name}",
             )
         self._name = folder.name
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._number = 0
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         identity = f"control:{run.token}:{secrets.token_hex(8)}"
@@ -78,7 +79,7 @@ class HeadClient:
         """Send a request and wait for its reply."""
         self._number += 1
         self._socket.send(encoder.encode(ControlRequest(self._number, verb, arguments)))
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + self.timeout_s
         while (left := deadline - time.monotonic()) > 0:
             if not self._socket.poll(int(left * 1000) + 1):
                 break
@@ -93,6 +94,10 @@ class HeadClient:
             hint="look at its log, or let another head take over: "
             f"bequeath resume --take-over {self._name}",
         )
+
+    def snapshot(self) -> HeadSnapshot:
+        """Ask how the experiment stands. Raises ``ProtocolError`` for an answer of no such form."""
+        return HeadSnapshot.of(self.ask("snapshot"))
 
     def close(self) -> None:
         """Drop the connection."""

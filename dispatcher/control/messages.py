@@ -70,6 +70,36 @@ class ImportArguments(msgspec.Struct, forbid_unknown_fields=True):
     rows: list[dict[str, Any]]
 
 
+class ReadArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """Arguments of ``read_attempt``: a part of a file of an attempt that a worker runs or ran, or
+    with ``most`` of the list (JSON) of its files below a path. Names are bytes, as files have
+    them."""
+
+    worker: str
+    trial: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+    attempt: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+    path: Annotated[bytes, msgspec.Meta(max_length=4096)]
+    offset: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+    limit: Annotated[int, msgspec.Meta(ge=0)]
+    most: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)] = 0
+
+
+class PieceRead(msgspec.Struct):
+    """The data of the reply to ``read_attempt``.
+
+    ``gone``: no such file, or of a list, no folder of that attempt. ``trouble``: why the agent
+    could not be asked, which may pass; ``error``: why it cannot read there.
+    """
+
+    data: bytes = b""
+    size: int = 0
+    version: str = ""
+    identity: str = ""
+    gone: bool = False
+    trouble: str = ""
+    error: str = ""
+
+
 encoder = msgspec.msgpack.Encoder()
 request_decoder = msgspec.msgpack.Decoder(ControlRequest)
 reply_decoder = msgspec.msgpack.Decoder(Reply)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -19,6 +19,8 @@ from dispatcher.control.messages import (
     ControlRequest,
     ImportArguments,
     NoArguments,
+    PieceRead,
+    ReadArguments,
     Reply,
     StopArguments,
     StopTrialArguments,
@@ -42,10 +44,28 @@ LISTED = 200
 
 
 class Handled(NamedTuple):
-    """Facts to apply, and the reply that leaves once they are committed."""
+    """Facts to apply, and the reply that leaves once they are committed and it is ``ready``, which
+    is asked for in each turn of the engine."""
 
     events: list[e.Event]
     reply: Callable[[State], bytes]
+    ready: Callable[[], bool] = lambda: True
+
+
+class PendingRead(Protocol):
+    """A question that an agent was asked, and its result. Thread: the engine's."""
+
+    def ready(self) -> bool:
+        """Whether it was answered, or never will be; true in the end."""
+        ...
+
+    def result(self) -> PieceRead:
+        """Return what came of it, when it is ready."""
+        ...
+
+
+def _asks_nobody(wanted: ReadArguments) -> PendingRead:
+    raise UserError("no agent of this head can be asked for files")
 
 
 class ControlServer:
@@ -62,6 +82,8 @@ class ControlServer:
         refused: messages that were refused: by peer, counted by reason.
         step_down: called when another head takes over.
         samples: resource use of trials and devices, by worker.
+        read: asks an agent for files of an attempt. Raises :class:`UserError`.
+        ways: by which agents reach the head, by worker.
     """
 
     def __init__(
@@ -72,6 +94,8 @@ class ControlServer:
         refused: Callable[[], dict[str, dict[str, int]]] = dict,
         step_down: Callable[[], None] = lambda: None,
         samples: Callable[[], Mapping[str, Samples]] = dict,
+        read: Callable[[ReadArguments], PendingRead] = _asks_nobody,
+        ways: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._admit = admit
         self._update = update
@@ -79,6 +103,8 @@ class ControlServer:
         self._step_down = step_down
         self._refused = refused
         self._samples = samples
+        self._read = read
+        self._ways = ways
         self._verbs: dict[str, tuple[type, Callable[[ControlRequest, State, Any], Handled]]] = {
             "ping": (NoArguments, self._ping),
             "step_down": (NoArguments, self._leave_the_lead),
@@ -88,6 +114,7 @@ class ControlServer:
             "submit": (SubmitArguments, self._submit),
             "update": (UpdateArguments, self._change),
             "import": (ImportArguments, self._import),
+            "read_attempt": (ReadArguments, self._read_attempt),
         }
 
     def receive(self, payload: bytes, state: State) -> Handled:
@@ -124,6 +151,8 @@ class ControlServer:
     def _snapshot(self, request: ControlRequest, state: State, arguments: NoArguments) -> Handled:
         def look(now: State) -> dict[str, Any]:
             seen = snapshot(now, self._clock()) | {"refused": self._refused()}
+            ways = self._ways()
+            seen["workers"] = [row | {"way": ways.get(row["name"])} for row in seen["workers"]]
             return add_samples(seen, self._samples())
 
         return _answer(request, [], look)
@@ -172,6 +201,16 @@ class ControlServer:
     def _import(self, request: ControlRequest, state: State, arguments: ImportArguments) -> Handled:
         event = e.DataImported(results_text(arguments.rows))
         return _answer(request, [event], lambda s: {"rows": len(arguments.rows)})
+
+    def _read_attempt(
+        self, request: ControlRequest, state: State, arguments: ReadArguments
+    ) -> Handled:
+        pending = self._read(arguments)
+
+        def reply(now: State) -> bytes:
+            return encoder.encode(Reply(request.number, pending.result()))
+
+        return Handled([], reply, pending.ready)
 
 
 def _answer(
@@ -235,7 +274,8 @@ def snapshot(state: State, now: float) -> dict[str, Any]:
                 "waits_s": None if w.waits_since is None else now - w.waits_since,
                 "ends_in_s": None
                 if not w.alive or w.offer is None or w.offer.ends_at is None
-                else w.offer.ends_at - now,
+                else max(0.0, w.offer.ends_at - now),
+                "way": None,
             }
             for w in state.workers.values()
         ],

@@ -8,6 +8,7 @@ from dispatcher.core.actions import Action, Assess, LaunchTuner, LaunchWorker
 from dispatcher.core.coupling import settle
 from dispatcher.core.legality import counts
 from dispatcher.core.model import AttemptState, Phase, State
+from dispatcher.core.place_ends import next_hand_over
 from dispatcher.core.settings import Settings
 from dispatcher.core.transitions import (
     Effects,
@@ -54,6 +55,8 @@ def apply(state: State, event: e.Event, at: float) -> Step:
 
     Raises:
         InvalidTransition: the event is not legal in this state; nothing has changed.
+        BrokenInvariant: an effect would move a trial where no table leads; the state is half
+            changed.
     """
     row = e.CATALOGUE[type(event)]
     if not counts(state, event, row):
@@ -105,8 +108,12 @@ def outstanding(state: State) -> list[Action]:
 def next_deadline(state: State) -> float | None:
     """When a :class:`~dispatcher.core.events.Tick` is due, in seconds since the epoch."""
     due: list[float] = []
+    hands_over = next_hand_over(state)
+    if hands_over is not None and state.phase in (Phase.RUNNING, Phase.DRAINING):
+        due.append(hands_over)
     if state.phase is Phase.DRAINING:
-        return state.fail_at if state.fail_at is not None else draining.due(state)
+        over = state.fail_at if state.fail_at is not None else draining.due(state)
+        due.extend([] if over is None else [over])
     if state.phase is Phase.RUNNING:
         due.extend(state.backoff.values())  # no attempt follows in any other phase
         stall = stalls.due(state)

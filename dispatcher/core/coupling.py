@@ -10,6 +10,7 @@ from dispatcher.core.asking import may_open_another
 from dispatcher.core.draining import waits_for_tuner
 from dispatcher.core.failures import all_failed
 from dispatcher.core.gates import end_without_trial
+from dispatcher.core.handing_over import hand_over
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import OVER, Phase, Rule, State, TrialState
 from dispatcher.core.moves import asks, move, new_trial
@@ -28,10 +29,12 @@ def settle(state: State, out: list[Action]) -> None:
     """
     state.trigger = None
     _end_of_time(state)
-    if state.unjudged:
-        impossible.judge(state, out)
+    hand_over(state, out)
     if state.phase is Phase.RUNNING:
         _end_backoffs(state)
+    if state.unjudged:  # also by what has just come back to the queue
+        impossible.judge(state, out)
+    if state.phase is Phase.RUNNING:
         end_quarantines(state)
         _start_attempts(state, out)
         _open_requests(state, out)

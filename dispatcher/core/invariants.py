@@ -6,6 +6,7 @@ On after each event in tests and simulation, and under ``debug``; costs a walk o
 from dataclasses import replace
 
 from dispatcher.core.model import AttemptState, Outcome, State, Trial, TrialState, Worker
+from dispatcher.core.place_ends import first_end_of
 from dispatcher.core.queue_classes import group_queue, needs_of
 from dispatcher.core.resource_match import recount
 from dispatcher.core.stores import there
@@ -31,6 +32,8 @@ def check(state: State) -> None:
         on_probe = health.probe is None or health.probe in worker.running
         _must(on_probe, f"{worker.id} waits for a probe that is over")
         _held_there(state, worker)
+    ends = first_end_of(state)
+    _must(state.first_end == ends, f"the first end is {state.first_end}, recounted {ends}")
     for path, owner in state.claims.items():
         _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
     from_tuner = 0
@@ -107,6 +110,7 @@ def _trial(state: State, trial: Trial) -> None:
     _must(runs or not trial.devices, "holds devices without an attempt", trial)
     stops = trial.attempt_state is AttemptState.STOPPING
     _must(stops or trial.stop_grace_s is None, "has a grace and is not to stop", trial)
+    _must(stops or not trial.gives_way, "gives way and is not to stop", trial)
     delivering = trial.state is TrialState.DELIVERING
     _must(not delivering or trial.verdict_due is not None, "no verdict to deliver", trial)
     if trial.state not in (TrialState.DELIVERING, TrialState.ENDED):

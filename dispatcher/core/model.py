@@ -170,6 +170,7 @@ class Trial:
     self_published: bool = False  # the trial published the weights itself, completely
     kill_reason: EndReason | None = None  # why a stop was asked for
     stop_grace_s: float | None = None  # what its newest attempt has to stop in; None: the usual
+    gives_way: bool = False  # its newest attempt is to stop, since its place ends
     result_delivered: bool = False
     delivery_still: bool = False  # the tuner stands still in taking it
     outcome: Outcome | None = None
@@ -245,6 +246,8 @@ class Worker:
     excluded: bool = False  # it is there, and waits for its host to be repaired
     waits_since: float | None = None  # for a place where its agent can run
     waiting: str = ""  # why it does; empty while none is asked for, since there is nothing to run
+    begun: int = 0  # attempts in the place that it has now
+    closing: bool = False  # its place ends soon, and what ran there was asked to stop
     suspect_since: float | None = None  # silent, and not given up yet: since its last message
     health: WorkerHealth = field(default_factory=WorkerHealth)
     running: set[TrialId] = field(default_factory=set)
@@ -347,6 +350,7 @@ class State:
     unjudged: bool = False  # something new may show that a need can never be met
     all_wait: bool = False  # there was no place for any class, and nothing has come free since
     running: dict[TrialId, None] = field(default_factory=dict)
+    first_end: float | None = None  # of a place that is not closing; None: none is known
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order
 

@@ -1,5 +1,5 @@
 """Placement of queued trials. Pure: by priority, then first in, first out, onto the best worker of
-those that may be trusted and on which the trial fits.
+those that may be trusted, last long enough, and on which the trial fits.
 
 The best worker is, in this order: not the one on which the trial failed last; the cheapest; where
 it breaks into the fewest untouched devices; where its parent's weights lie on the disk; then the
@@ -11,6 +11,7 @@ emptiest worker instead. Resources that are kept for a trial which waits too lon
 from typing import NamedTuple
 
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.place_ends import lasts
 from dispatcher.core.queue_classes import heads, home_of, needs_of
 from dispatcher.core.reservations import Reservations
 from dispatcher.core.resource_match import domain_of, fit, fits_alone, rules_of, untouched
@@ -39,7 +40,7 @@ def next_placement(state: State) -> Placement | None:
     """
     if not state.queued or len(state.running) >= state.settings.slots:
         return None
-    free = [worker for worker in state.workers.values() if takes(worker)]
+    free = [w for w in state.workers.values() if takes(w) and lasts(state, w)]
     if not free:
         return None
     passed: tuple[Trial, ...] = ()

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import State, Trial, Worker
+from dispatcher.core.place_ends import lasts
 from dispatcher.core.queue_classes import needs_of
 from dispatcher.core.resource_match import Kept, fit, has_room, recount, rules_of, suited
 from dispatcher.core.resources import Needs
@@ -44,7 +45,9 @@ class Reservations:
         state, needs = self._state, needs_of(self._state, trial)
         candidates: list[tuple[tuple[int, float, float, str], Worker, tuple[str, ...]]] = []
         for worker in state.workers.values():
-            if not (worker.usable and worker.health.trusted and may_go(state, trial, worker)):
+            if not (worker.usable and worker.health.trusted and lasts(state, worker)):
+                continue
+            if not may_go(state, trial, worker):
                 continue
             cleared = _cleared(state, needs, worker, self.on(worker))
             if cleared is not None:

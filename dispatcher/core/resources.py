@@ -73,12 +73,14 @@ class WorkerRules:
     ``cost``: the cheaper ones are filled first. ``trials_per_device``: at most so many trials share
     a device, and one that needs whole devices takes that part of each (as NNI has it); 0: there is
     no such rule, and only shares are shared. ``domain``: workers of one storage domain reach the
-    same weights.
+    same weights. ``trials_per_place``: so many attempts begin in one place that a scheduler lends,
+    and the next place is for the next ones; 0: any number.
     """
 
     cost: float = 0.0
     trials_per_device: int = 0
     domain: str = ""
+    trials_per_place: int = 0
 
     def share_of(self, needs: Needs) -> float:
         """The part of each of its devices that a trial takes."""

@@ -72,6 +72,8 @@ class Settings:
     end_dropped: bool = False  # the tuner gets the end of parameters that nobody will run
     placed_anew: bool = False  # what never began, where the GPUs it was given are not offered now
     asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
+    longest_trial_s: float | None = None  # from its start until its last message is here
+    hand_over_s: float = 0.0  # what runs in a place is stopped so long before its end; 0: never
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.
@@ -105,6 +107,9 @@ DRAIN_PATIENCE = 12
 #: Seconds for which all requests that NNI would ask for stand still, in waits that may not be
 #: waits for results, before one more is asked for.
 ASK_MORE_S = 10.0
+
+#: Seconds that the last messages of an attempt may take to the head, once it has ended.
+HAND_IN_S = 5.0
 
 #: Undelivered results beyond ``4 × slots`` and this many stop new requests: a tuner whose
 #: ``receive_trial_result`` is slower than its trials must slow the experiment down.

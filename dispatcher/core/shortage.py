@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from dispatcher.core.model import State, Trial, Worker
 from dispatcher.core.needs_text import joined, needs_text
+from dispatcher.core.place_ends import lasts
 from dispatcher.core.placement import avoids, may_go
 from dispatcher.core.queue_classes import heads, home_of, needs_of
 from dispatcher.core.reservations import Reservations
@@ -51,7 +52,8 @@ def shortage(state: State) -> Shortage | None:
     needs, home = needs_of(state, first), home_of(state, first)
     there = [w for w in workers if not avoids(state, first, w)]
     reached = [w for w in there if home is None or domain_of(state, w) == home]
-    if home is not None and any(fit(needs, w, rules_of(state, w)) is not None for w in there):
+    lasting = [w for w in there if lasts(state, w)]
+    if home is not None and any(fit(needs, w, rules_of(state, w)) is not None for w in lasting):
         return Shortage(Short.HOME, _home_text(state, first, home, reached))
     if not needs.counted or not reached:
         return None
@@ -65,7 +67,9 @@ def shortage(state: State) -> Shortage | None:
 def _only_kept_from(state: State, trial: Trial, worker: Worker, kept: Reservations) -> bool:
     """Whether the trial would run there, were nothing kept for another one."""
     for_others = kept.on(worker)
-    if for_others is None or trial in for_others.trials or not may_go(state, trial, worker):
+    if for_others is None or trial in for_others.trials or not lasts(state, worker):
+        return False
+    if not may_go(state, trial, worker):
         return False
     needs, rules = needs_of(state, trial), rules_of(state, worker)
     return fit(needs, worker, rules) is not None and fit(needs, worker, rules, for_others) is None
@@ -96,6 +100,8 @@ def _lack(state: State, needs: Needs, worker: Worker) -> tuple[Short, str]:
     rules = rules_of(state, worker)
     if len(worker.running) >= worker.slots:
         return Short.SLOTS, "all slots taken"
+    if not lasts(state, worker):
+        return Short.SLOTS, "nothing may begin in its place any more"
     if worker.offer is None and (needs.gpus or needs.custom):
         return Short.DEVICES if needs.gpus else Short.ROOM, "has not reported its resources"
     offer, used = worker.offer or Offer(), worker.used

@@ -33,7 +33,7 @@ MOST_VERSIONS = 1_000_000
 
 #: Trials and requests at hand up to which all are looked at for each that goes on. Of ten thousand
 #: that waited for one version each would look at all others: seconds of the engine's thread.
-_FEW = 500
+FEW = 500
 
 #: What a trial adds to its own name, so that each folder is written once.
 _LONGEST_LAST = 32
@@ -192,12 +192,12 @@ def bound_of(state: State, store: str) -> int:
 def ask_for_review(state: State, out: list[Action]) -> None:
     """Let the weight keeper look, if it would be granted a version. Otherwise it would read a share
     for nothing, each second for as long as a trial reads an old version. Where many trials and
-    requests are at hand it is asked all the same, see :data:`_FEW`."""
+    requests are at hand it is asked all the same, see :data:`FEW`."""
     if not _over_bound(state):
         return
     requests = len(state.open) + len(state.blocked)
     trials = len(state.held) + len(state.queued) + len(state.running) + len(state.backoff)
-    many = requests + trials > _FEW
+    many = requests + trials > FEW
     if many or any(gone for _, gone, _ in _judged(state, 0)):
         out.append(ReviewStores())
 

@@ -48,7 +48,7 @@ def waits_text(worker: Worker, now: float) -> str:
     if not worker.waiting:
         return f"worker {worker.id} is not needed: its place is asked for when trials are queued"
     since = _since(now - (worker.waits_since or now))
-    return f"worker {worker.id} waits in its queue since {since}: {worker.waiting}"
+    return f"worker {worker.id} waits for its place since {since}: {worker.waiting}"
 
 
 def _since(seconds: float) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from dispatcher.core import draining
 from dispatcher.core.asking import at_nnis_bound
 from dispatcher.core.model import OVER, Phase, State
+from dispatcher.core.place_ends import lasts, left_text
 from dispatcher.core.placement import takes
 from dispatcher.core.settings import ABANDONED_IN_A_ROW
 from dispatcher.core.shortage import Short, shortage
@@ -31,6 +32,7 @@ class Cause(StrEnum):
     WORKER_SUSPECT = "every worker is silent"
     WORKER_QUARANTINED = "a worker on which trials fail is left out"
     NO_FREE_SLOT = "no worker has a free slot"
+    PLACE_ENDS = "the places that are free end too soon"
     RESERVED = "what is free is kept for a larger trial"
     PARENTS_DOMAIN = "there is no place where the parent's weights are"
     NO_FREE_GPU = "no worker has a free GPU"
@@ -99,7 +101,8 @@ def why(state: State, now: float) -> Explanation:
 
 def _no_place(state: State, now: float) -> Explanation:
     """Trials are queued: what keeps each of the workers from taking one?"""
-    queued = f"{len(state.queued)} trials are queued"
+    count = len(state.queued)
+    queued = "1 trial is queued" if count == 1 else f"{count} trials are queued"
     workers = state.workers.values()
     beside = "; ".join(trouble_of(worker, now) for worker in workers if trouble_of(worker, now))
     if not any(worker.alive for worker in workers):
@@ -111,6 +114,9 @@ def _no_place(state: State, now: float) -> Explanation:
         return _because(Cause.WORKER_SUSPECT, f"{queued}: {beside}")
     if any(worker.usable and not worker.health.trusted for worker in workers):
         return _because(Cause.WORKER_QUARANTINED, f"{queued}: {beside}")
+    brief = _ends_too_soon(state, now)
+    if brief:
+        return _because(Cause.PLACE_ENDS, f"{queued}: {brief}")
     short = shortage(state)
     if short is not None:
         text = f"{queued}: {short.text}"
@@ -120,6 +126,15 @@ def _no_place(state: State, now: float) -> Explanation:
     else:
         text = f"{queued}, and every slot of a worker is taken"
     return _because(Cause.NO_FREE_SLOT, f"{text}; {beside}" if beside else text)
+
+
+def _ends_too_soon(state: State, now: float) -> str:
+    """Why nothing goes to the workers that are free; empty if the places of some last."""
+    free = [worker for worker in state.workers.values() if takes(worker)]
+    if not free or any(lasts(state, worker) for worker in free):
+        return ""
+    more = f"; and {len(free) - 1} more such places" if len(free) > 1 else ""
+    return left_text(state, free[0], now) + more
 
 
 def _idle(state: State, now: float) -> Explanation:

@@ -3,7 +3,7 @@
 This room turns YAML (or a mapping from Python) into a frozen
 :class:`~dispatcher.experiment.config.ExperimentConfig`, or into errors that name
 ``file:line:column``, the key, the nearest valid key and the mend. It never starts
-anything, never imports the author's code, and never writes.
+anything, never imports the author's code, and writes nothing but a copy of that (`code_folder`).
 
 Read ``all_keys.py`` first (every key there is), then ``loader.py`` (the order of checks).
 """

@@ -10,8 +10,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.fields import ResolvedPath, Section, Switch, Text, resolve_path
 from dispatcher.experiment.needs import Indices
-from dispatcher.experiment.plain_json import plain, unjson, written_path
 from dispatcher.experiment.problems import Misfit
+from tuners.plain_json import plain, unjson, written_path
 
 _IDENTIFIERS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 

@@ -18,45 +18,46 @@ from dispatcher.experiment.failure_policy import (
     FAILED_PER_SLOT,
     FailurePolicy,
 )
-from dispatcher.experiment.fetch_policy import FetchPolicy
 from dispatcher.experiment.fields import (
     Count,
     CountOrZero,
     Duration,
+    FunctionName,
     Grace,
     ResolvedPath,
     Size,
     Switch,
     Text,
+    VariableName,
+    VariableText,
+    WithoutResult,
     choice_reader,
 )
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
-from dispatcher.experiment.plain_json import plain
-from dispatcher.experiment.planned import PlannedWorker
 from dispatcher.experiment.sections import (
     ChannelConfig,
+    FetchConfig,
     LeasesConfig,
     LimitsConfig,
 )
+from dispatcher.experiment.service import PlannedWorker
 from dispatcher.experiment.services import (
     Service,
     TrainingService,
     default_service,
     workers_of,
 )
-from dispatcher.experiment.trial_fields import (
-    FunctionName,
-    VariableName,
-    VariableText,
-    WithoutResult,
-)
 from dispatcher.experiment.weights_place import WeightsPlace
+from tuners.plain_json import plain
 
 OnTunerError = Literal["fail", "continue", "retry"]
 OnStall = Literal["fail", "grow", "wait"]
 Compatibility = Literal["none", "nni"]
 OptimizeMode = Literal["maximize", "minimize"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+
+MOST_NODES = 256
+"""Nodes of one trial: all of them speak with its first, each second."""
 
 LOOKAHEAD_PER_SLOT = 2
 """More blocked requests than this would be decided too early, on too little (DESIGN §1)."""
@@ -81,7 +82,7 @@ def _read_log_level(value: object) -> object:
     return neighbours.get(value.lower(), _LOG_LEVELS(value)) if isinstance(value, str) else value
 
 
-class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
+class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
     """Every key, and what follows from one alone. The field descriptions are the reference."""
 
     experiment_name: Annotated[
@@ -145,6 +146,15 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
             "keeps such a text as it is."
         ),
     ] = Field(default_factory=dict)
+    trial_nodes: Annotated[
+        Count,
+        Field(
+            le=MOST_NODES,
+            description="Nodes of one trial, each of which runs it with the variables of torchrun; "
+            "rank 0 reports and saves. More than one need a platform whose allocations may have "
+            "several.",
+        ),
+    ] = 1
     max_trial_duration: Annotated[
         Duration | None,
         Field(description="Time after which a trial is stopped as timed out; none if not given."),
@@ -237,6 +247,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
         Grace,
         Field(description="Time that trials go on without a head, so that `resume` finds them."),
     ] = 120.0
+    fetch: Annotated[
+        FetchConfig,
+        Field(
+            description="Files of trials on other machines that are fetched when the trials end; "
+            "`never` may be written in place of the section."
+        ),
+    ] = Field(default_factory=FetchConfig)
     channel: Annotated[
         ChannelConfig, Field(description="Connection between the processes of an experiment.")
     ] = Field(default_factory=ChannelConfig)
@@ -314,7 +331,12 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds, FetchPolicy):
     @property
     def workers(self) -> list[tuple[Service, PlannedWorker]]:
         """Workers with their services: the same file always gives the same names."""
-        return workers_of(self.services, self.trial_concurrency)
+        return workers_of(self.services, self.usual_slots)
+
+    @property
+    def usual_slots(self) -> int:
+        """Slots of a worker whose section says nothing: one trial takes all nodes of a place."""
+        return 1 if self.trial_nodes > 1 else self.trial_concurrency
 
     @property
     def slots(self) -> int:

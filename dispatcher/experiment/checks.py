@@ -9,34 +9,52 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+import re
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from dispatcher.code_archive import Listing, scan_code
-from dispatcher.errors import UserError
-from dispatcher.experiment.builtin_fit import misfits
-from dispatcher.experiment.builtin_names import builtin_problem
+from dispatcher.core.settings import HAND_IN_S
+from dispatcher.errors import BequeathError, UserError
+from dispatcher.experiment.algorithm_checks import check_algorithm, check_folder, check_name
 from dispatcher.experiment.code_folder import measure, too_large
-from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
+from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
-from dispatcher.experiment.own_class import class_misfits
-from dispatcher.experiment.plain_json import JsonPath
-from dispatcher.experiment.platform_base import KeyProblem
+from dispatcher.experiment.platform_base import FilePlatform, KeyProblem, Reach
 from dispatcher.experiment.plugged import file_platform_of
-from dispatcher.experiment.python_source import find_module, missing_name
+from dispatcher.experiment.python_source import find_module
+from dispatcher.experiment.quantities import format_duration
 from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
+from dispatcher.experiment.service import PlannedWorker
 from dispatcher.experiment.services import Service
-from dispatcher.experiment.trial_command import cannot_start
+from tuners.plain_json import JsonPath
+
+#: Longest time of a place that a file may name (seconds). Slurm counts minutes in 32 bits.
+MOST_WALL_S = 10 * 366 * 86400.0
+
+# Only words that no shell would read otherwise: no quotes, variables, globs, redirections.
+_PLAIN = re.compile(r"[A-Za-z0-9_./+,@:~-]+")
+_PYTHON = re.compile(r"python[0-9.]*")
+_SHELL_WORDS = frozenset(
+    re.split(
+        r"\s+",
+        """. : [ alias bg bind break builtin case cd command continue coproc declare dirs disown do
+        done echo elif else enable esac eval exec exit export false fc fg fi for function getopts
+        hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read
+        readarray readonly return select set shift shopt source suspend test then time times trap
+        true type typeset ulimit umask unalias unset until wait while""",
+    )
+)
 
 
 def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
     """Yield what is missing, unreadable or too large on this machine."""
-    yield from _check_algorithm("tuner", config.tuner, config.search_space)
+    yield from check_algorithm("tuner", config.tuner, config.search_space)
     if config.assessor is not None:
-        yield from _check_algorithm("assessor", config.assessor, {})
-    folder_problem = _check_folder(config.trial_code_directory)
+        yield from check_algorithm("assessor", config.assessor, {})
+    folder_problem = check_folder(config.trial_code_directory)
     if folder_problem is not None:
         yield KeyProblem(("trialCodeDirectory",), *folder_problem)
     else:
@@ -51,7 +69,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
         yield from _check_service(at, service, config)
     yield from _check_resources(config)
     for index, root in enumerate(config.weights_read_roots):
-        problem = _check_folder(root)
+        problem = check_folder(root)
         if problem is not None:
             yield KeyProblem(("weightsReadRoots", index), *problem)
     for key, path in (
@@ -96,24 +114,75 @@ def _services(config: ExperimentConfig) -> Iterator[tuple[JsonPath, Service]]:
         yield (("trainingService", index) if several else ("trainingService",)), service
 
 
+_UNSEEN = "workers of this platform do not see folders of this machine"
+
+
 def _check_service(
     at: JsonPath, service: Service, config: ExperimentConfig
 ) -> Iterator[KeyProblem]:
     """Yield what the service's platform finds; one of another package harms its own file only."""
+    platform = file_platform_of(service)
     try:
-        for each in file_platform_of(service).check(service, at, config):
+        yield from _check_wall(at, service, config)
+        for each in platform.check(service, at, config):
             below = each.path[: len(at)] == at
             yield each if below else KeyProblem(at, each.text, each.hint)
+        if config.trial_nodes > 1 and not platform.has_nodes:
+            name = getattr(service, "platform", "this platform")
+            text = f"is {config.trial_nodes}, and workers of '{name}' have one node each"
+            yield KeyProblem(("trialNodes",), text, "leave it out, or name another platform")
+        workers = [worker for owner, worker in config.workers if owner is service]
+        for worker in workers:
+            yield from _check_answers(at, platform, service, worker)
+        reaches = {platform.reach_of(worker.part) for worker in workers}
+        if "jump" in reaches and not platform.takes_jumps:
+            text = "is 'tunnel', and agents of this platform know no jump host"
+            yield KeyProblem((*at, "channel"), text, "leave it out, or write 'direct'")
+        if "folder" in reaches and not platform.shares_folders:
+            text = f"is 'folder', and {_UNSEEN}"
+            yield KeyProblem((*at, "channel"), text, "leave it out, or write 'direct'")
+        if getattr(service, "shared_folder", None) and not platform.shares_folders:
+            yield KeyProblem((*at, "sharedFolder"), f"is given, and {_UNSEEN}", "leave it out")
+    except BequeathError as error:
+        yield KeyProblem(at, f"cannot be checked: {error.message}", error.hint)
     except Exception as error:  # noqa: BLE001 - as in `services.workers_of`
         yield KeyProblem(at, f"cannot be checked: {type(error).__name__}: {error}")
 
 
-def _check_folder(path: Path) -> tuple[str, str] | None:
-    if not os.path.exists(path):
-        return f"does not exist: {path}", "relative paths count from the experiment file's folder"
-    if not os.path.isdir(path):
-        return f"is not a folder: {path}", ""
-    return None
+def _check_wall(at: JsonPath, service: Service, config: ExperimentConfig) -> Iterator[KeyProblem]:
+    """Look whether a trial could ever begin in a place that is taken back at a known moment."""
+    wall_s: object = service.wall_s
+    if wall_s is None:
+        return
+    key = (*at, "wallTime") if "wall_time" in type(service).model_fields else at
+    if not isinstance(wall_s, int | float) or not wall_s > 0:
+        yield KeyProblem(key, f"has places that last for {wall_s!r} seconds")
+        return
+    if wall_s > MOST_WALL_S:
+        yield KeyProblem(key, "is longer than ten years", "leave it out for no limit of your own")
+        return
+    longest_s, end_s = config.max_trial_duration, config.trial_stop_grace + HAND_IN_S
+    if wall_s > (longest_s or 0.0) + end_s:
+        return
+    trial = f"the end of a trial alone may take {format_duration(end_s)}"
+    if longest_s is not None:
+        longest, end = format_duration(longest_s), format_duration(end_s)
+        trial = f"a trial may take {longest} ('maxTrialDuration'), and {end} more for its end"
+    text = f"is too short for a trial to begin there: {format_duration(wall_s)}, and {trial}"
+    yield KeyProblem(key, text, "give its places longer, or its trials less")
+
+
+def _check_answers(
+    at: JsonPath, platform: FilePlatform[Any], service: Service, worker: PlannedWorker
+) -> Iterator[KeyProblem]:
+    """Ask of a worker what the head will ask, while nothing has been made yet."""
+    domain: object = platform.storage_domain(service, worker.part)
+    if not isinstance(domain, str):
+        yield KeyProblem(at, f"has a storage domain that is no text: {domain!r}")
+    reach = platform.reach_of(worker.part)
+    if reach not in get_args(Reach):
+        ways = ", ".join(get_args(Reach))
+        yield KeyProblem(at, f"has workers that reach the head by {reach!r}, which is not: {ways}")
 
 
 def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
@@ -137,7 +206,10 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
             "'limits'"
         )
         yield KeyProblem(("trialCodeDirectory",), text, hint)
-    elif any(file_platform_of(each).sends_code for each in config.services):
+    elif any(
+        file_platform_of(each).sends_code or getattr(each, "bring_code", False)
+        for each in config.services
+    ):
         yield from _check_sending(config, [path for path in ours if path is not None])
     here = [each for each in _services(config) if file_platform_of(each[1]).this_machine]
     if config.trial_command is not None and here:
@@ -146,7 +218,7 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
             yield KeyProblem(("trialCommand",), *problem)
     if config.trial_function is not None:
         module, _, name = config.trial_function.partition(":")
-        yield from _check_name(("trialFunction",), module, name.partition(".")[0], folder)
+        yield from check_name(("trialFunction",), module, name.partition(".")[0], folder)
     for at, service in here:
         for index, module in enumerate(service.preload):
             if find_module(module, folder) is None:
@@ -188,66 +260,70 @@ def _check_sending(config: ExperimentConfig, excluded: Sequence[Path]) -> Iterat
         yield KeyProblem(("trialCodeDirectory",), text, error.hint)
 
 
-def _check_algorithm(
-    key: str, algorithm: AlgorithmConfig, space: Mapping[str, Any]
-) -> Iterator[KeyProblem]:
-    if algorithm.name is not None:
-        plugins = {plugin.name for plugin in entry_points(group=f"bequeath.{key}s")}
-        problem = builtin_problem(key, algorithm.name, plugins)
-        if problem is not None:
-            yield KeyProblem((key, "name"), *problem)
-        elif algorithm.name not in plugins:
-            for at, text, hint in misfits(key, algorithm, space):
-                yield KeyProblem(at, text, hint)
-        return
-    name = (algorithm.bare_class_name or "").partition(".")[0]
-    if algorithm.file is not None:
-        if not os.path.isfile(algorithm.file):
-            hint = "relative paths count from the experiment file's folder"
-            yield KeyProblem((key, "file"), f"does not exist: {algorithm.file}", hint)
-            return
-        missing = missing_name(algorithm.file, name)
-        if missing is not None:
-            yield KeyProblem((key, "className"), *missing)
-        else:
-            yield from _check_class(key, algorithm, algorithm.file)
-        return
-    if algorithm.code_directory is not None:
-        folder_problem = _check_folder(algorithm.code_directory)
-        if folder_problem is not None:
-            yield KeyProblem((key, "codeDirectory"), *folder_problem)
-            return
-    module, folder = algorithm.module or "", algorithm.code_directory
-    problems = list(_check_name((key, "className"), module, name, folder))
-    yield from problems
-    source = find_module(module, folder)
-    if not problems and source is not None and source.source is not None:
-        yield from _check_class(key, algorithm, source.source)
+def cannot_start(command: str, folder: Path, search_path: str | None) -> tuple[str, str] | None:
+    """Say why a command cannot start, as sentence and hint; None if it may.
+
+    Args:
+        command: text for ``bash -c``; looked at only where its first word is a plain one.
+        folder: the folder it runs in.
+        search_path: the ``PATH`` of trials; None for that of this process.
+    """
+    parts = command.split()
+    if not parts:
+        return "is empty", "write what a trial runs, e.g. 'python trial.py'"
+    first = parts[0]
+    if not _PLAIN.fullmatch(first) or first in _SHELL_WORDS or first.endswith(":"):
+        return None
+    if "/" in first:
+        return _check_path(first, folder)
+    path = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
+    if shutil.which(first, path=path) is None:
+        near = difflib.get_close_matches(first, ["python", "python3", *_programs(path)], 1, 0.7)
+        program = next((name for name in near if shutil.which(name, path=path)), None)
+        guess = f"; did you mean {program!r}?" if program else ""
+        local = folder / first
+        hint = (
+            f"write './{first}' to run the one in the code directory"
+            if os.path.exists(local)
+            else ""
+        )
+        return f"starts with {first!r}, and there is no such command{guess}", hint
+    return _check_script(parts, folder)
 
 
-def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[KeyProblem]:
-    name = algorithm.bare_class_name or ""
-    if "." in name:
-        return
-    for at, text, hint in class_misfits(source, name, algorithm.class_args):
-        if at is None:
-            yield KeyProblem((key, "className"), text, hint)
-        else:
-            given = (key, "classArgs") if algorithm.class_args else (key,)
-            yield KeyProblem((*given, at) if at else given, text, hint)
+def _check_path(word: str, folder: Path) -> tuple[str, str] | None:
+    path = folder / os.path.expanduser(word)
+    if not os.path.exists(path):
+        return f"starts with {word!r}, and there is no such file in {folder}", ""
+    if os.path.isdir(path) or not os.access(path, os.X_OK):
+        hint = f"run 'chmod +x {path}', or put the interpreter in front: 'python {word}'"
+        return f"starts with {word!r}, which is not executable", hint
+    return None
 
 
-def _check_name(
-    path: JsonPath, module: str, name: str, folder: Path | None
-) -> Iterator[KeyProblem]:
-    source = find_module(module, folder)
-    if source is None:
-        place = f"neither in {folder} nor installed" if folder else "not installed"
-        here = [file.stem for file in folder.glob("*.py")] if folder else []
-        near = difflib.get_close_matches(module, here, 1)
-        guess = f"; did you mean {near[0]!r}?" if near else ""
-        yield KeyProblem(path, f"names the module {module!r}, which is {place}{guess}")
-    elif source.source is not None:
-        missing = missing_name(source.source, name)
-        if missing is not None:
-            yield KeyProblem(path, *missing)
+def _check_script(parts: list[str], folder: Path) -> tuple[str, str] | None:
+    """Check the script of ``python trial.py …``."""
+    if len(parts) < 2 or not _PYTHON.fullmatch(parts[0]):
+        return None
+    script = parts[1]
+    if not _PLAIN.fullmatch(script) or not script.endswith(".py"):
+        return None
+    if os.path.exists(folder / os.path.expanduser(script)):
+        return None
+    there = sorted(path.name for path in folder.glob("*.py"))
+    near = difflib.get_close_matches(script, there, 1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return (
+        f"runs {script!r}, and there is no such file in {folder}{guess}",
+        "the path counts from 'trialCodeDirectory'",
+    )
+
+
+def _programs(path: str) -> list[str]:
+    names: set[str] = set()
+    for folder in path.split(os.pathsep):
+        try:
+            names.update(os.listdir(folder or "."))
+        except OSError:
+            continue
+    return sorted(names)

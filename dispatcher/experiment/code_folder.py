@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.code_archive.ignoring import built_in_rules, is_environment, rules_in
-from dispatcher.experiment.sizes import format_size
+from dispatcher.experiment.quantities import format_size
 
 MOST_SEEN = 100_000
 """Entries after which counting stops; the folder is probably a home folder."""

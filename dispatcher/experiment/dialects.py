@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
-from dispatcher.errors import UserError
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.draft import Draft
-from dispatcher.experiment.entry_points import entries_of
+from dispatcher.experiment.entry_points import brought_by, entries_of, is_ours
+from dispatcher.experiment.foreign import ForeignObject
 
 GROUP = "bequeath.dialects"
+
+T = TypeVar("T")
 
 _log = logging.getLogger("bequeath.dialects")
 
@@ -106,7 +109,7 @@ class Dialect(Protocol):
 
 
 def dialects() -> tuple[Dialect, ...]:
-    """Return all dialects; those that cannot be loaded are left out."""
+    """Return all dialects, ours first; those that cannot be used are left out."""
     return _loaded(tuple(sys.path))
 
 
@@ -115,19 +118,53 @@ def _loaded(path: tuple[str, ...]) -> tuple[Dialect, ...]:
     entries = entries_of(GROUP)
     if not entries:  # as in a checkout that was installed before there were any
         _log.warning("this installation names no dialects, not even ours: install bequeath again")
-    return tuple(_load(entries))
-
-
-def _load(entries: Iterable[EntryPoint]) -> Iterable[Dialect]:
+    by_name: dict[str, Dialect] = {}
     for each in entries:
+        dialect = _load(each)
+        if dialect is None:
+            continue
+        if dialect.name in by_name:
+            _log.warning("%r brings a second dialect %r", brought_by(each), dialect.name)
+            continue
+        title = f"the dialect {dialect.name!r}"
+        usable = dialect if is_ours(each) else ForeignObject(dialect, title, brought_by(each))
+        by_name[dialect.name] = cast("Dialect", usable)
+    return tuple(by_name.values())
+
+
+def _load(entry: EntryPoint) -> Dialect | None:
+    try:
+        dialect: Any = entry.load()
+        if not (isinstance(dialect.name, str) and callable(dialect.version_of)):
+            raise TypeError(f"{entry.value} is no dialect")
+    except ModuleNotFoundError as error:
+        # Taken out of this installation: a plain experiment needs none of it.
+        level = logging.DEBUG if _is_within(entry.module, error.name) else logging.WARNING
+        _log.log(level, "the dialect %s is not there: %s", entry.name, error)
+    except Exception as error:  # noqa: BLE001 - somebody else's code, which harms itself only
+        problem = f"{type(error).__name__}: {error}"
+        by = brought_by(entry)
+        _log.warning("the dialect %s of %r cannot be loaded: %s", entry.name, by, problem)
+    else:
+        return cast("Dialect", dialect)
+    return None
+
+
+def first_to_know(ask: Callable[[Dialect], T]) -> tuple[Dialect, T] | None:
+    """Return the first dialect whose answer is not empty, and the answer; None if there is none.
+
+    What is asked of every file harms no plain one: a dialect of another package that fails at it is
+    named and passed over.
+    """
+    for dialect in dialects():
         try:
-            yield each.load()
-        except ModuleNotFoundError as error:
-            # Taken out of this installation: a plain experiment needs none of it.
-            level = logging.DEBUG if _is_within(each.module, error.name) else logging.WARNING
-            _log.log(level, "the dialect %s is not there: %s", each.name, error)
-        except Exception:  # noqa: BLE001 - somebody else's code, which harms itself only
-            _log.warning("the dialect %s cannot be loaded", each.name, exc_info=True)
+            answer = ask(dialect)
+        except PermanentBackendError as error:
+            _log.warning("%s; %s", error.message, error.hint)
+        else:
+            if answer:
+                return dialect, answer
+    return None
 
 
 def _is_within(module: str, missing: str | None) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from dispatcher.experiment.plain_json import JsonPath, written_path
+from tuners.plain_json import JsonPath, written_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class Draft:
         """
         inner: Any = self.values
         for part, following in pairwise(native):
+            if not _can_hold(inner, part):
+                return  # the file has a plain value where the section should be: named as such
             if isinstance(inner, list):
                 while len(inner) <= int(part):
                     inner.append({})
@@ -63,6 +65,8 @@ class Draft:
             else:
                 inner = inner.setdefault(part, [] if isinstance(following, int) else {})
         last = native[-1]
+        if not _can_hold(inner, last):
+            return
         if isinstance(inner, dict) and last in inner:
             if inner[last] != value:
                 before = written_path(self.origins.get(native, ()))
@@ -130,3 +134,8 @@ class Draft:
             if known[: len(native)] == native:
                 return source
         return ()
+
+
+def _can_hold(section: Any, part: str | int) -> bool:
+    """Whether a value can have something below a key, or below the number of an entry."""
+    return isinstance(section, list if isinstance(part, int) else dict)

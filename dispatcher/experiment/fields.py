@@ -7,12 +7,14 @@ raises one plain sentence, which :mod:`dispatcher.experiment.sentences` puts a k
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -25,9 +27,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from dispatcher.experiment.durations import parse_duration
+from dispatcher.experiment.quantities import parse_duration, parse_size
 from dispatcher.experiment.references import FILE
-from dispatcher.experiment.sizes import parse_size
 
 BASE_FOLDER = "base_folder"
 """The key of the validation context that holds the folder relative paths start from."""
@@ -179,4 +180,57 @@ Size = Annotated[int, PlainValidator(_positive_size), WithJsonSchema(_SIZE_SCHEM
 SizeOrZero = Annotated[int, PlainValidator(parse_size), WithJsonSchema(_SIZE_SCHEMA)]
 ResolvedPath = Annotated[
     Path, PlainValidator(resolve_path), WithJsonSchema({"type": "string", "title": "path"})
+]
+
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def _read_function(value: object) -> object:
+    if isinstance(value, str) and not _FUNCTION.fullmatch(value):
+        raise ValueError(f"must be written as 'module:function', not {value!r}")
+    return value
+
+
+def _check_variable(name: str) -> str:
+    if "=" in name or "\0" in name:
+        raise ValueError(f"has the name {name!r}, which no environment variable can have")
+    return name
+
+
+def _read_variable(value: object, info: ValidationInfo) -> object:
+    """Read ``OMP_NUM_THREADS: 1`` as text; 1.10 and yes are refused, being ambiguous."""
+    if isinstance(value, str):
+        value = absolute_reference(value, info)
+        if "\0" in value:
+            raise ValueError("holds a NUL character, which no environment variable can")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _read_without_result(value: object) -> object:
+    if isinstance(value, str) and fold_word(value) in ("ignore", "none", "fail"):
+        return "fail" if fold_word(value) == "fail" else "ignore"
+    if value is None:
+        return "ignore"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+        if number - number == 0:  # neither infinite nor NaN
+            return number
+    raise ValueError(f"must be 'ignore', 'fail' or the number to take instead, not {value!r}")
+
+
+FunctionName = Annotated[Text, BeforeValidator(_read_function)]
+VariableName = Annotated[Text, AfterValidator(_check_variable)]
+VariableText = Annotated[str, Strict(), BeforeValidator(_read_variable)]
+VariablesThere = Annotated[
+    dict[VariableName, VariableText],
+    Field(
+        description="Environment variables there, beside `trialEnvironment`; `env:NAME` and "
+        "`file:PATH` are resolved on this machine."
+    ),
+]
+WithoutResult = Annotated[
+    Literal["ignore", "fail"] | float,
+    PlainValidator(_read_without_result),
+    WithJsonSchema({"anyOf": [{"enum": ["ignore", "fail"]}, {"type": "number"}]}),
 ]

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from dispatcher.experiment.dialects import dialects
+from dispatcher.experiment.dialects import first_to_know
 from dispatcher.experiment.fields import ChosenSection, Section, fold_word
-from dispatcher.experiment.plain_json import JsonPath
+from tuners.plain_json import JsonPath
 
 COMMENT = "x-"
 """Prefix of top-level keys that are not read: a place for YAML anchors, as in compose files."""
@@ -128,7 +128,10 @@ class KeySettler:
                 for index, each in enumerate(value)
             ]
         section = class_for(value)
-        value = section.read_short_form(value)
+        try:
+            value = section.read_short_form(value)
+        except Exception:  # noqa: BLE001 - the section of another package
+            return value  # it will fail as it is validated, and be refused then
         if not isinstance(value, Mapping):
             return value
         self.written[path] = spelt
@@ -139,8 +142,8 @@ class KeySettler:
     ) -> None:
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         known = keys_of(section)
-        hints = (dialect.hint(name, key) for dialect in dialects())
-        hint = next(filter(None, hints), "") or self._belongs(key, name)
+        known_elsewhere = first_to_know(lambda dialect: dialect.hint(name, key))
+        hint = known_elsewhere[1] if known_elsewhere else self._belongs(key, name)
         near = difflib.get_close_matches(fold_word(key), known, 1, 0.6)
         text = f"unknown key {key!r}" + (f" in {name!r}" if name else "")
         if near and not hint:

@@ -17,15 +17,15 @@ from pydantic import ValidationError
 from dispatcher.errors import BequeathError, ExperimentFileError
 from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.dialects import Dialect, dialect_named, dialects, first_dialect
+from dispatcher.experiment.dialects import Dialect, dialect_named, first_dialect, first_to_know
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
 from dispatcher.experiment.keys import KeySettler
-from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
 from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
+from tuners.plain_json import JsonPath, kind_of, written_path
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
 _STAND_INS: dict[str, Any] = {
@@ -35,15 +35,22 @@ _STAND_INS: dict[str, Any] = {
     "searchSpace": {"stand_in": {"_type": "choice", "_value": [0]}},
 }
 
+#: Keys that are judged by another one: nothing is said of them where that is wrong.
+_JUDGED_BY = {"trialNodes": "trainingService"}
+
 
 def load_experiment(
-    path: str | Path, on_remark: Callable[[str], None] | None = None
+    path: str | Path,
+    on_remark: Callable[[str], None] | None = None,
+    *,
+    elsewhere: bool = False,
 ) -> ExperimentConfig:
     """Read and check an experiment file, ours or one in a dialect.
 
     Args:
         path: a YAML file; relative paths in it count from its folder.
         on_remark: called with each remark on how a file was translated.
+        elsewhere: it is for another machine: what has to be on this one's disk is not looked for.
 
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
@@ -52,7 +59,7 @@ def load_experiment(
     text = _read_text(file, str(path))
     source = read_source(text, str(path), doubles=True)
     loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
-    config = loading.finish()
+    config = loading.finish(elsewhere=elsewhere)
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
             on_remark(remark)
@@ -136,8 +143,9 @@ class _Loading:
         self.draft: Draft | None = None
         self.errors: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
         self.settler = KeySettler(ExperimentConfig, self._refuse_key)
+        self.unseen: set[str] = set()  # keys that were taken out
 
-    def finish(self) -> ExperimentConfig:
+    def finish(self, *, elsewhere: bool = False) -> ExperimentConfig:
         values = self._translated(_mapping(self.source, "an experiment file"))
         self._set_aside_platform(values)
         settled = self.settler.settle(values)
@@ -147,8 +155,8 @@ class _Loading:
         config, wrong = self._validate(settled)
         if config is not None:
             self._look_for_dialect(config)
-            for finding in check_on_disk(config):
-                if finding.path[0] not in wrong:
+            for finding in () if elsewhere else check_on_disk(config):
+                if wrong.isdisjoint((finding.path[0], _JUDGED_BY.get(str(finding.path[0])))):
                     text = f"'{written_path(finding.path)}' {finding.text}"
                     self._refuse(finding.path, text, finding.hint)
         if self.errors or config is None:
@@ -158,15 +166,13 @@ class _Loading:
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values under our keys, translated if the file is in a dialect."""
-        version = ""
-        for dialect in dialects():
-            version = dialect.version_of(values, self.base_folder if self.file else None)
-            if version:
-                break
-        else:
+        folder = self.base_folder if self.file else None
+        written_in = first_to_know(lambda dialect: dialect.version_of(values, folder))
+        if written_in is None:
             if self.source.doubles:
                 raise ExperimentFileErrors(self.source.doubles)
             return values
+        dialect, version = written_in
         draft = dialect.translate(values, version, self.file or self.source.origin)
         for each in draft.refusals:
             where = self.source.where(each.source, key=each.is_key)
@@ -233,6 +239,7 @@ class _Loading:
                     named = self._in_the_file((*at, "platform"))
                     self._record(named, self.source.where(named), platform.text, platform.hint)
                     values.pop(key, None)
+                    self.unseen.add("trainingService")
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
         """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""
@@ -314,7 +321,7 @@ class _Loading:
 
     def _validate(self, values: dict[str, Any]) -> tuple[ExperimentConfig | None, set[str]]:
         """Validate; where a value is wrong, go on with a stand-in to see what else is."""
-        wrong: set[str] = set() if self.draft is None else set(self.draft.broken)
+        wrong = self.unseen | (set() if self.draft is None else set(self.draft.broken))
         while True:
             try:
                 context = {BASE_FOLDER: self.base_folder}

@@ -1,24 +1,32 @@
 """The part of a platform that an experiment file is read and checked by.
 
-``dispatcher.platforms.Platform`` derives from it and adds what the head does with one. Here stands
-what can be asked with the file and this machine's disk alone.
+``dispatcher.platforms.platform.Platform`` derives from it and adds what the head does with one.
+Here stands what can be asked with the file and this machine's disk alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.needs import OfferedResources, offered
-from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.service import ServiceConfig
+from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
     from dispatcher.experiment.all_keys import AllKeys
+    from dispatcher.findings import Finding
+    from trial_runtime.endpoint import JumpHost
 
 S = TypeVar("S", bound=ServiceConfig)
+
+Reach = Literal["socket", "tunnel", "tcp", "jump", "folder"]
+"""How a worker reaches the head: by its socket file, which processes of this machine can open; by a
+tunnel of its platform that ends at another socket file, with CURVE; by TCP with CURVE; by that
+through a machine to which its agent logs in by SSH; or through files of a folder that both see at
+the same path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +51,24 @@ class FilePlatform(Generic[S]):
             which cannot be is refused while the file is checked.
         own_resources: whether its workers may offer named resources that no file names.
         has_agent: whether its trials run below our agent.
+        shares_folders: whether its workers may see a folder of this machine at the same path, so
+            that one can be their way to the head.
+        has_nodes: whether one worker may have several nodes, on each of which what an order names
+            is started.
+        takes_jumps: whether agents of its workers may come by a jump host (:meth:`jump`).
+        reach: the way by which its workers reach the head.
     """
 
     protocol: int
     section: type[S]
     this_machine: ClassVar[bool] = False
     sends_code: ClassVar[bool] = False
-    own_resources: ClassVar[bool] = False
+    own_resources: ClassVar[bool] = True
     has_agent: ClassVar[bool] = True
+    shares_folders: ClassVar[bool] = False
+    takes_jumps: ClassVar[bool] = False
+    has_nodes: ClassVar[bool] = False
+    reach: ClassVar[Reach] = "tcp"
 
     def check(self, section: S, at: JsonPath, experiment: AllKeys) -> Iterable[KeyProblem]:
         """Yield what a section names and this machine lacks: files, references, and lists that are
@@ -63,6 +81,16 @@ class FilePlatform(Generic[S]):
         """
         return ()
 
+    def inspect(self, section: S) -> Iterable[Finding]:
+        """Look whether trials could run there, without starting anything: rights, limits, names
+        that the section gives. For ``doctor FILE``, ``hosts check FILE`` and ``validate
+        --connect``. May block for half a minute, and raise ``BackendError``.
+
+        Args:
+            section: the service's part of the experiment file.
+        """
+        return ()
+
     def storage_domain(self, section: S, part: Section) -> str:
         """Name the storage domain of one worker; empty for the one without a name.
 
@@ -72,3 +100,26 @@ class FilePlatform(Generic[S]):
         """
         own = part if isinstance(part, OfferedResources) else None
         return offered(section, own).storage_domain or ""
+
+    def reach_of(self, part: Section) -> Reach:
+        """The way by which one worker reaches the head, where that depends on its section."""
+        return self.reach
+
+    def ways_of(self, part: Section, listens_on: str) -> tuple[Reach, ...]:
+        """The ways that an agent of one worker tries in turn, until the head answers.
+
+        Args:
+            part: the worker's own section of the file.
+            listens_on: the host on which the head listens for agents that come by TCP.
+        """
+        return (self.reach_of(part),)
+
+    def jump(self, part: Section, door: tuple[str, int]) -> tuple[str, JumpHost]:
+        """The address of the head as a jump host dials it, and that jump host; for agents that
+        come by one. Raises ``BackendError``.
+
+        Args:
+            part: the worker's own section of the file.
+            door: address and port at which the head listens on this machine.
+        """
+        raise NotImplementedError

@@ -9,28 +9,33 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from dispatcher.errors import PermanentBackendError, UserError
-from dispatcher.experiment.entry_points import entries_of
+from dispatcher.errors import InternalError, PermanentBackendError, UserError
+from dispatcher.experiment.entry_points import brought_by, entries_of, is_ours
 from dispatcher.experiment.fields import fold_word
+from dispatcher.experiment.foreign import ForeignObject
 from dispatcher.experiment.platform_base import FilePlatform
 from dispatcher.experiment.service import ServiceConfig
 
 GROUP = "bequeath.backends"
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the protocol of such an object (``dispatcher.platforms.protocol``). It grows when an
-object that was written for the version before would not work any more."""
+object that was written for the version before would not work any more, or might not."""
+
+_MEMBERS: Mapping[int, Collection[str] | None] = {
+    1: ("backend", "files", "protocol", "reach", "reach_of", "section", "visit"),
+    2: None,
+}
+"""Versions that are read, and what objects of each may have: all (None), or these names. Others
+that an object of theirs has are its own affair, whatever we call so by now."""
 
 USUAL = "local"
 """The platform of a section that names none."""
-
-_OURS = "dispatcher.platforms."
-"""Where the objects of our own platforms are: what they are called, no other package can take."""
 
 _log = logging.getLogger("bequeath.platforms")
 
@@ -42,8 +47,22 @@ class Unusable(NamedTuple):
     hint: str = ""
 
 
-def installed() -> Mapping[str, EntryPoint]:
-    """Return all platforms, by the words that name them, folded. Ours come first.
+class Installed(NamedTuple):
+    """A platform that a distribution brings, or another word for it (``is_alias``)."""
+
+    entry: EntryPoint
+    by: str
+    ours: bool
+
+    @property
+    def is_alias(self) -> bool:
+        """Whether it is a second word for a platform of ours: its folder has another name."""
+        return self.ours and self.entry.module.rpartition(".")[2] != self.entry.name
+
+
+def installed() -> Mapping[str, Installed]:
+    """Return all platforms, by the words that name them, folded. Ours come first, the usual one
+    before all.
 
     Raises:
         UserError: our own are not among them: the installation is older than the code.
@@ -52,51 +71,45 @@ def installed() -> Mapping[str, EntryPoint]:
 
 
 @lru_cache(maxsize=16)
-def _installed(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    entries = sorted(entries_of(GROUP), key=lambda each: (_is_alias(each), each.name))
-    ours = {fold_word(each.name): each for each in entries if _is_ours(each)}
-    if USUAL not in ours:
+def _installed(path: tuple[str, ...]) -> Mapping[str, Installed]:
+    every = [Installed(each, brought_by(each), is_ours(each)) for each in entries_of(GROUP)]
+    every.sort(key=lambda x: (not x.ours, x.entry.name != USUAL, x.is_alias, x.entry.name))
+    if not any(each.ours and each.entry.name == USUAL for each in every):
         raise UserError(
             "this installation does not name its own platforms",
             hint="install bequeath again: 'pip install -e .' in a checkout, or its wheel",
         )
-    theirs: dict[str, EntryPoint] = {}
-    for each in entries:
-        if _is_ours(each):
-            continue
-        if fold_word(each.name) in ours:
-            _log.warning("%s brings a platform %r, which is a name of ours", each.value, each.name)
+    by_word: dict[str, Installed] = {}
+    for each in every:
+        before = by_word.get(fold_word(each.entry.name))
+        if before is not None and before.ours:
+            text = "%r brings a platform %r, which is a name of ours: it is left out"
+            _log.warning(text, each.by, each.entry.name)
         else:
-            theirs[fold_word(each.name)] = each
-    return ours | theirs
-
-
-def _is_ours(entry: EntryPoint) -> bool:
-    return entry.value.startswith(_OURS)
-
-
-def _is_alias(entry: EntryPoint) -> bool:
-    """Whether it is a second word for a platform of ours: its folder has another name."""
-    return _is_ours(entry) and entry.module.rpartition(".")[2] != entry.name
+            by_word[fold_word(each.entry.name)] = each
+    return by_word
 
 
 def our_words() -> list[str]:
     """Return the words for our own platforms, which no other package can take."""
-    return [word for word, each in installed().items() if _is_ours(each)]
+    return [word for word, each in installed().items() if each.ours]
 
 
 def our_sections() -> list[type[ServiceConfig]]:
     """Return the sections of our own platforms, whatever else is installed."""
     platforms = [platform_named(word) for word in our_words()]
-    sections = [each.section for each in platforms if isinstance(each, FilePlatform)]
+    sections = [each.section for each in platforms if not isinstance(each, Unusable)]
     return list(dict.fromkeys(sections))
 
 
 def section_class(section: Any) -> type[ServiceConfig]:
     """Return the class that reads a section of the file; the usual one if the file names no
     platform, or one that cannot be used."""
-    platform = platform_named(word_of(section) or USUAL)
-    return our_sections()[0] if isinstance(platform, Unusable) else platform.section
+    for word in (word_of(section) or USUAL, USUAL):
+        platform = platform_named(word)
+        if not isinstance(platform, Unusable):
+            return platform.section
+    raise InternalError(f"the platform {USUAL!r} is not installed")
 
 
 def word_of(section: Any) -> str:
@@ -107,53 +120,49 @@ def word_of(section: Any) -> str:
 
 
 def platform_named(word: str) -> FilePlatform[Any] | Unusable:
-    """Return the platform of that name. Imports the package that brings it."""
+    """Return the platform of that name; one of another package is a :class:`ForeignObject`.
+
+    Imports the package that brings it.
+    """
     there = installed()
-    entry = there.get(fold_word(word))
-    if entry is None:
-        names = ", ".join(each.name for each in there.values() if not _is_alias(each))
+    brought = there.get(fold_word(word))
+    if brought is None:
+        names = ", ".join(each.entry.name for each in there.values() if not each.is_alias)
         hint = f"installed are {names}; others come with packages that bring them"
         return Unusable(f"the platform {word!r} is not installed", hint)
     try:
-        platform = entry.load()
+        platform = brought.entry.load()
+        return platform if brought.ours else _checked(platform, word, brought.by)
     except Exception as error:  # noqa: BLE001 - somebody else's code, which harms itself only
         _log.warning("the platform %s cannot be loaded", word, exc_info=True)
         problem = f"{type(error).__name__}: {error}"
         return Unusable(
-            f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {_by(entry)!r}"
+            f"the platform {word!r} cannot be loaded: {problem}", f"it is brought by {brought.by!r}"
         )
-    return _checked(platform, word, entry)
 
 
-def _by(entry: EntryPoint) -> str:
-    """The distribution that brings it. Read from its metadata each time, so only for errors."""
-    return entry.dist.name if entry.dist is not None else entry.value
-
-
-def _checked(platform: Any, word: str, entry: EntryPoint) -> FilePlatform[Any] | Unusable:
-    version = getattr(platform, "protocol", None)
-    if version != PROTOCOL:
+def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
+    version: Any = getattr(platform, "protocol", None)
+    if version not in _MEMBERS:
         return Unusable(
             f"the platform {word!r} was written for version {version} of the protocol of "
             f"backends, and this bequeath has version {PROTOCOL}",
-            f"install versions of {_by(entry)!r} and bequeath that fit together",
+            f"install versions of {by!r} and bequeath that fit together",
         )
     section = getattr(platform, "section", None)
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
-        return Unusable(text, f"report it to the authors of {_by(entry)!r}")
+        return Unusable(text, f"report it to the authors of {by!r}")
     if isinstance(platform, type):  # the entry point may name the class as well
-        try:
-            platform = _made(platform)
-        except Exception as error:  # noqa: BLE001 - as above
-            problem = f"{type(error).__name__}: {error}"
-            return Unusable(f"the platform {word!r} cannot be made: {problem}")
+        platform = _made(platform)
     if not isinstance(platform, FilePlatform):
         return Unusable(
-            f"the platform {word!r} is neither an AgentPlatform nor a BackendPlatform",
+            f"the platform {word!r} is no Platform",
             "docs/backends.md says what it must be",
         )
-    return platform
+    title, own = f"the platform {word!r}", _MEMBERS[version]
+    foreign = ForeignObject(platform, title, by, where="trainingService", own=own)
+    return cast("FilePlatform[Any]", foreign)
 
 
 @lru_cache(maxsize=64)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dispatcher.errors import ExperimentFileError
-
-MOST_SHOWN = 20
-"""Beyond this a list of errors is noise: the first few usually explain the rest."""
+from dispatcher.errors import ExperimentFileError, SeveralErrors
 
 
 class Misfit(ValueError):
@@ -24,23 +21,21 @@ class Misfit(ValueError):
         self.hint = hint
 
 
-class ExperimentFileErrors(ExperimentFileError):
-    """Raised with everything that is wrong with an experiment file.
+class Misfits(ValueError):
+    """Raised by a validator that has found several at once.
 
-    With one error it reads like that error; with several, ``str()`` shows one after the
-    other, at most :data:`MOST_SHOWN`.
+    Attributes:
+        misfits: what was found, each with a text that names its key.
+    """
+
+    def __init__(self, misfits: Sequence[Misfit]) -> None:
+        super().__init__("; ".join(map(str, misfits)))
+        self.misfits = tuple(misfits)
+
+
+class ExperimentFileErrors(SeveralErrors, ExperimentFileError):
+    """Raised with everything that is wrong with an experiment file.
 
     Attributes:
         errors: the errors, in the order of the file; each has ``message``, ``hint``, ``where``.
     """
-
-    def __init__(self, errors: Sequence[ExperimentFileError]) -> None:
-        self.errors = tuple(errors)
-        first = self.errors[0]
-        if len(self.errors) == 1:
-            super().__init__(first.message, hint=first.hint, where=first.where)
-            return
-        shown = [str(error) for error in self.errors[:MOST_SHOWN]]
-        if len(self.errors) > MOST_SHOWN:
-            shown.append(f"… and {len(self.errors) - MOST_SHOWN} more")
-        super().__init__("\n".join(shown))

@@ -1,4 +1,7 @@
-"""The configuration reference, written from the fields themselves."""
+"""The page and the schema of an experiment file, from the fields themselves.
+
+The page is for people; the JSON Schema is for editors that complete and check while one types.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.durations import format_duration
 from dispatcher.experiment.fields import KINDS, Section
-from dispatcher.experiment.keys import sections_of
-from dispatcher.experiment.sizes import format_size
+from dispatcher.experiment.keys import COMMENT, sections_of
+from dispatcher.experiment.quantities import format_duration, format_size
+from tuners.space.model import TYPES
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What is searched, and how": (
@@ -30,6 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "trial_code_directory",
         "use_annotation",
         "trial_environment",
+        "trial_nodes",
         "max_trial_duration",
         "trial_stop_grace",
         "on_trial_without_result",
@@ -175,3 +179,74 @@ def _default(info: FieldInfo, kind: str) -> str:
     if isinstance(value, tuple):
         value = list(value)
     return f"`{os.fspath(value) if isinstance(value, os.PathLike) else value}`"
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema: camelCase keys to complete, snake_case ones accepted as well.
+
+    Only ``bequeath validate`` checks what depends on several keys or on the disk.
+    """
+    schema = ExperimentConfig.model_json_schema(by_alias=True, mode="validation")
+    _take_both_spellings(schema, ExperimentConfig, "#")
+    for section in _all_sections_below(ExperimentConfig):
+        name = section.__name__
+        _take_both_spellings(schema["$defs"][name], section, f"#/$defs/{name}")
+    _take_short_retention(schema["$defs"])
+    schema["properties"]["searchSpace"]["additionalProperties"] = {
+        "properties": {"_type": {"examples": list(TYPES)}, "_value": {"type": "array"}}
+    }
+    schema["patternProperties"][f"^{COMMENT}"] = {}
+    one_trial = [_required("trialCommand", "trial_command")]
+    one_trial.append(_required("trialFunction", "trial_function"))
+    schema["allOf"] = [*schema.get("allOf", []), {"oneOf": one_trial}]
+    return {"$schema": _DIALECT, **schema, "title": "bequeath experiment"}
+
+
+def _all_sections_below(section: type[Section]) -> set[type[Section]]:
+    sections: set[type[Section]] = set()
+    for _, inner in sections_of(section):
+        sections |= {inner} | _all_sections_below(inner)
+    return sections
+
+
+def _take_both_spellings(part: dict[str, Any], section: type[Section], root: str) -> None:
+    """Let snake_case keys pass as patterns, which editors check but do not offer."""
+    for value in part["properties"].values():
+        if value.get("title") not in KINDS:
+            value.pop("title", None)  # pydantic's guess: the key without its capitals
+    snake = {info.alias: name for name, info in section.model_fields.items() if info.alias != name}
+    patterns = {
+        f"^{name}$": {"$ref": f"{root}/properties/{alias}"} for alias, name in snake.items()
+    }
+    if patterns:
+        part["patternProperties"] = patterns
+    required = part.pop("required", [])
+    if required:
+        part["allOf"] = [_required(key, snake.get(key, key)) for key in required]
+
+
+def _required(camel: str, snake: str) -> dict[str, Any]:
+    names = dict.fromkeys((camel, snake))
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def _take_short_retention(definitions: dict[str, Any]) -> None:
+    """Add the shorter forms of ``retention``, which no model describes."""
+    full = definitions["RetentionConfig"]
+    word = full["properties"]["keep"]
+    counted = {
+        "type": "object",
+        "properties": {
+            key: {"type": "integer", "minimum": 1} for key in ("best", "lastGenerations")
+        },
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    names = {"enum": word.pop("enum")}
+    word.pop("type", None)
+    word["anyOf"] = [names, counted]
+    definitions["RetentionConfig"] = {"anyOf": [names, counted, full]}

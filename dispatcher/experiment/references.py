@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
-from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.source import read_source
+from tuners.plain_json import JsonPath
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
 #: Below these keys no reference is resolved: trials and tuners get the values as they are.
@@ -53,6 +53,8 @@ def _read(path: Path) -> str:
     if mark and not path.exists():
         return _read_value(Path(whole), keys.split("/"))
     try:
+        if path.is_fifo():
+            raise ValueError(f"refers to {path}, which is a pipe, and is read more than once")
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         value = content.decode()

@@ -1,12 +1,12 @@
-"""The smaller sections of an experiment file: weights, channel, leases, limits."""
+"""The smaller sections of an experiment file: fetched files, channel, leases, limits."""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dispatcher.experiment.addresses import is_loopback
 from dispatcher.experiment.fields import (
     Count,
     CountOrZero,
@@ -16,73 +16,54 @@ from dispatcher.experiment.fields import (
     Switch,
     Text,
     choice_reader,
-    fold_word,
 )
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.sizes import format_size
+from dispatcher.experiment.quantities import format_size
 
-Keep = Literal["all", "best", "ancestors-of-live", "last-generations"]
-_COUNTED = {"best": "best", "lastgenerations": "last-generations"}
+#: All artefacts that one attempt may keep, see :mod:`trial_runtime.artefacts`.
+MOST_FETCHED_BYTES = 256 << 20
 
-
-class WeightKeysConfig(Section):
-    """The keys of a proposal that carry paths of weights."""
-
-    save: Annotated[Text, Field(description="Key of the path a trial saves to.")] = "save_path"
-    restore: Annotated[Text, Field(description="Key of the path a trial restores from.")] = (
-        "restore_path"
-    )
-
-    @model_validator(mode="after")
-    def _differ(self) -> Self:
-        if self.save == self.restore:
-            raise Misfit(
-                f"names {self.save!r} twice: save and restore need keys of their own",
-                at=("restore",),
-            )
-        return self
+_read_fetch_word = choice_reader("onEnd", "never")
 
 
-class RetentionConfig(Section):
-    """The weights to keep. What a live, queued or blocked descendant or a pin needs stays, too."""
+def _read_when(value: object) -> object:
+    """Read YAML's truth values, as people write them in place of a word."""
+    if isinstance(value, bool):
+        return "onEnd" if value else "never"
+    return _read_fetch_word(value)
 
-    keep: Annotated[
-        Annotated[
-            Keep,
-            BeforeValidator(choice_reader("all", "best", "ancestors-of-live", "last-generations")),
-        ],
-        Field(
-            description="`all`; `best` and `last-generations` (with `count`, or written "
-            "`keep: {best: 5}`); `ancestors-of-live`."
-        ),
-    ] = "all"
-    count: Annotated[
-        Count | None,
-        Field(description="How many of the best trials, or of the last generations."),
-    ] = None
+
+When = Annotated[Literal["onEnd", "never"], BeforeValidator(_read_when)]
+
+
+class FetchConfig(Section):
+    """Files of trials on other machines, brought into the experiment's folder in the background
+    when an attempt has ended; `bequeath trial fetch` brings any at any time."""
+
+    logs: Annotated[When, Field(description="Output of the trial: `onEnd` or `never`.")] = "onEnd"
+    artefacts: Annotated[
+        When, Field(description="Files that it kept with `save_artefact`: `onEnd` or `never`.")
+    ] = "onEnd"
+    work: Annotated[
+        When,
+        Field(description="All files that it made in its working directory: `onEnd` or `never`."),
+    ] = "never"
+    max_size: Annotated[
+        Size, Field(description="Most bytes of one attempt; files that do not fit stay there.")
+    ] = MOST_FETCHED_BYTES
 
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
-        """Read ``all``, ``{keep: {best: 5}}`` and ``{best: 5}`` as ``{keep, count}``."""
-        if isinstance(value, str):
-            return {"keep": value}
-        if not isinstance(value, dict):
-            return value
-        inner = value.get("keep", value if len(value) == 1 else None)
-        if isinstance(inner, dict) and len(inner) == 1:
-            ((word, count),) = inner.items()
-            if isinstance(word, str) and fold_word(word) in _COUNTED:
-                return {"keep": _COUNTED[fold_word(word)], "count": count}
+        """Read ``never`` and ``onEnd`` in place of the section."""
+        if isinstance(value, str | bool):
+            return {"logs": value, "artefacts": value}
         return value
 
-    @model_validator(mode="after")
-    def _count_fits(self) -> Self:
-        counted = self.keep in ("best", "last-generations")
-        if counted and self.count is None:
-            raise Misfit("needs a count", at=("keep",), hint=f"write 'keep: {{{self.keep}: 5}}'")
-        if not counted and self.count is not None:
-            raise Misfit(f"keeps {self.keep!r}, so 'count' says nothing", at=("count",))
-        return self
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of files that are fetched at an attempt's end."""
+        wanted = {"logs": self.logs, "artefacts": self.artefacts, "work": self.work}
+        return tuple(kind for kind, when in wanted.items() if when == "onEnd")
 
 
 class ChannelConfig(Section):
@@ -107,7 +88,7 @@ class ChannelConfig(Section):
 
     @model_validator(mode="after")
     def _loopback_unless_told(self) -> Self:
-        if self.transport == "tcp" and not _is_loopback(self.host) and not self.beyond_this_machine:
+        if self.transport == "tcp" and not is_loopback(self.host) and not self.beyond_this_machine:
             raise Misfit(
                 f"listens on {self.host}, which other machines can reach",
                 at=("host",),
@@ -116,13 +97,10 @@ class ChannelConfig(Section):
             )
         return self
 
-
-def _is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone. Names but ``localhost`` are not looked up."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+    @property
+    def listens_on(self) -> str:
+        """The host on which the head listens for agents that come by TCP."""
+        return self.host if self.transport == "tcp" else "127.0.0.1"
 
 
 class LeasesConfig(Section):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.experiment.plain_json import JsonPath, kind_of, written_path
-from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.search_space import SearchSpaceError
+from dispatcher.experiment.problems import Misfit, Misfits
+from tuners.plain_json import JsonPath, kind_of, written_path
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -42,13 +41,9 @@ def explain(error: ErrorDetails) -> Iterator[tuple[JsonPath, str, str]]:
     """Yield path, sentence and hint; one error of ours may name several places."""
     path: JsonPath = tuple(part for part in error["loc"] if not _is_pydantics_own(part))
     raised = error.get("ctx", {}).get("error")
-    if isinstance(raised, SearchSpaceError):
-        for problem in raised.problems:
-            at = ("searchSpace", *problem.path)
-            yield at, _sentence(at, problem.text), problem.hint
-    elif isinstance(raised, Misfit):
-        at = (*path, *raised.at)
-        yield at, _sentence(path, str(raised)), raised.hint
+    if isinstance(raised, Misfit | Misfits):
+        for misfit in raised.misfits if isinstance(raised, Misfits) else (raised,):
+            yield (*path, *misfit.at), _sentence(path, str(misfit)), misfit.hint
     elif error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
         return  # it is long enough: pydantic leaves out what is wrong itself, and says so there
     elif error["type"] == "missing":

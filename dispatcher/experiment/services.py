@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationInfo
 from pydantic_core.core_schema import list_schema
 
 from dispatcher.experiment.fields import ChosenSection, Section
-from dispatcher.experiment.planned import NAME, TAKEN, TUNER, PlannedWorker
 from dispatcher.experiment.plugged import (
     USUAL,
     Unusable,
@@ -20,7 +20,8 @@ from dispatcher.experiment.plugged import (
     word_of,
 )
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiment.service import NAME, TAKEN, TUNER, PlannedWorker, ServiceConfig
+from tuners.plain_json import kind_of
 
 Service = ServiceConfig
 """A service of ours, or one that another package brings."""
@@ -39,10 +40,19 @@ def _read(value: Any, info: ValidationInfo) -> ServiceConfig:
     """Read a section by the class that its platform brings."""
     if isinstance(value, ServiceConfig):
         return value
+    word = value.get("platform", "") if isinstance(value, Mapping) else ""
+    if not isinstance(word, str):
+        text = f"has a 'platform' that must be a name, not {kind_of(word)}"
+        raise Misfit(text, at=("platform",), hint=f"write one of: {', '.join(our_words())}")
     platform = platform_named(word_of(value) or USUAL)
     if isinstance(platform, Unusable):
         raise ValueError(f"cannot be read: {platform.text}")
-    section = platform.section.model_validate(value, context=info.context)
+    try:
+        section = platform.section.model_validate(value, context=info.context)
+    except (ValueError, AssertionError):
+        raise
+    except Exception as error:  # a validator of another package
+        raise ValueError(f"cannot be read: {type(error).__name__}: {error}") from error
     assert isinstance(section, ServiceConfig)
     return section
 
@@ -111,11 +121,12 @@ def workers_of(services: Sequence[Service], usual: int) -> list[tuple[Service, P
 def check_workers(services: Sequence[Service], usual: int) -> None:
     """Raise ``Misfit`` unless all names differ; other packages name their own workers."""
     names = [worker.name for _, worker in workers_of(services, usual)]
-    for name in names:
+    numbers = Counter(names)
+    for name, number in numbers.items():
         trouble = ""
         if name == TUNER or not NAME.fullmatch(name):
             trouble = f"has a worker called {name!r}, which is no name for one"
-        elif names.count(name) > 1:
+        elif number > 1:
             trouble = f"has two workers called {name!r}"
         if trouble:
             raise Misfit(f"'trainingService' {trouble}", at=("trainingService",))

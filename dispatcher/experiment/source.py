@@ -15,8 +15,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dispatcher.errors import ExperimentFileError
-from dispatcher.experiment.plain_json import JsonPath, written_path
 from dispatcher.experiment.problems import ExperimentFileErrors
+from tuners.plain_json import JsonPath, written_path
 
 MOST_BYTES = 16 << 20
 MOST_VALUES = 200_000

@@ -1,4 +1,4 @@
-"""Changes of a running experiment's settings, checked as the file is."""
+"""Changes of an experiment's settings after its start, checked as the file is."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _updatable(key: str) -> str:
     name = keys_of(ExperimentConfig).get(fold_word(key))
     if name in UPDATABLE:
         return name
-    hint = f"while an experiment runs, {', '.join(UPDATABLE)} may be changed"
+    hint = f"once an experiment has started, {', '.join(UPDATABLE)} may be changed"
     if name is not None:
         text = f"{name!r} is fixed once an experiment has started"
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
@@ -17,14 +17,183 @@ from pydantic import (
     model_validator,
 )
 
-from dispatcher.experiment.fields import ResolvedPath, Section, resolve_path
-from dispatcher.experiment.plain_json import plain
+from dispatcher.experiment.fields import (
+    MOST,
+    Count,
+    ResolvedPath,
+    Section,
+    Size,
+    Text,
+    choice_reader,
+    fold_word,
+    resolve_path,
+)
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.sections import RetentionConfig, WeightKeysConfig
-from dispatcher.experiment.shared_stores import SharedStoresConfig
-from dispatcher.experiment.weights_cache import WeightsCacheConfig
 from trial_runtime.weights.remote import credentials
 from trial_runtime.weights.remote.address import BadRoot, check_url, is_url
+from tuners.plain_json import plain
+
+Keep = Literal["all", "best", "ancestors-of-live", "last-generations"]
+_COUNTED = {"best": "best", "lastgenerations": "last-generations"}
+
+CACHE_BYTES = 10 << 30
+#: Enough to compare or to return to, while versions of many gigabytes still fit a disk.
+VERSIONS = 10
+
+
+class WeightKeysConfig(Section):
+    """The keys of a proposal that carry paths of weights."""
+
+    save: Annotated[Text, Field(description="Key of the path a trial saves to.")] = "save_path"
+    restore: Annotated[Text, Field(description="Key of the path a trial restores from.")] = (
+        "restore_path"
+    )
+
+    @model_validator(mode="after")
+    def _differ(self) -> Self:
+        if self.save == self.restore:
+            raise Misfit(
+                f"names {self.save!r} twice: save and restore need keys of their own",
+                at=("restore",),
+            )
+        return self
+
+
+class RetentionConfig(Section):
+    """The weights to keep. What a live, queued or blocked descendant or a pin needs stays, too."""
+
+    keep: Annotated[
+        Annotated[
+            Keep,
+            BeforeValidator(choice_reader("all", "best", "ancestors-of-live", "last-generations")),
+        ],
+        Field(
+            description="`all`; `best` and `last-generations` (with `count`, or written "
+            "`keep: {best: 5}`); `ancestors-of-live`."
+        ),
+    ] = "all"
+    count: Annotated[
+        Count | None,
+        Field(description="How many of the best trials, or of the last generations."),
+    ] = None
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``all``, ``{keep: {best: 5}}`` and ``{best: 5}`` as ``{keep, count}``."""
+        if isinstance(value, str):
+            return {"keep": value}
+        if not isinstance(value, dict):
+            return value
+        inner = value.get("keep", value if len(value) == 1 else None)
+        if isinstance(inner, dict) and len(inner) == 1:
+            ((word, count),) = inner.items()
+            if isinstance(word, str) and fold_word(word) in _COUNTED:
+                return {"keep": _COUNTED[fold_word(word)], "count": count}
+        return value
+
+    @model_validator(mode="after")
+    def _count_fits(self) -> Self:
+        counted = self.keep in ("best", "last-generations")
+        if counted and self.count is None:
+            raise Misfit("needs a count", at=("keep",), hint=f"write 'keep: {{{self.keep}: 5}}'")
+        if not counted and self.count is not None:
+            raise Misfit(f"keeps {self.keep!r}, so 'count' says nothing", at=("count",))
+        return self
+
+
+_read_word = choice_reader("auto", "always", "off")
+
+
+def _read_when(value: object) -> object:
+    if value is False:  # an 'off' that a tool wrote as a truth value
+        return "off"
+    return _read_word(value)
+
+
+def _check_folder(text: str) -> str:
+    if not text.startswith(("/", "~")) or "\0" in text or "\n" in text:
+        raise ValueError(
+            f"must be a path from the root of each host, or from '~' there, not {text!r}"
+        )
+    return text
+
+
+class WeightsCacheConfig(Section):
+    """Copies of parents' data files on each host's own disk, fetched once for all children."""
+
+    when: Annotated[
+        Annotated[Literal["auto", "always", "off"], BeforeValidator(_read_when)],
+        Field(
+            description="`auto`: where weights lie on a network file system; `always`: also on a "
+            "disk of the host; `off`. May be written in place of the section."
+        ),
+    ] = "auto"
+    size: Annotated[
+        Size, Field(description="Most bytes of a host's cache; the least recently used go.")
+    ] = CACHE_BYTES
+    directory: Annotated[
+        Annotated[Text, AfterValidator(_check_folder)] | None,
+        Field(
+            description="Folder of the cache on a local disk of each host, which experiments may "
+            "share; if not given, below the user's cache folder there, or below `/var/tmp` where "
+            "the home is on the network."
+        ),
+    ] = None
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``auto`` and ``off`` in place of a section."""
+        return {"when": value} if isinstance(value, str | bool) else value
+
+
+_BOUND_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
+
+
+def _read_bound(value: object) -> int | str:
+    if value == "all":
+        return "all"
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise ValueError(f"must be 'all' or a number from 1, not {value!r}")
+    return value
+
+
+Bound = Annotated[int | str, PlainValidator(_read_bound), WithJsonSchema(_BOUND_SCHEMA)]
+
+
+class SharedStoresConfig(Section):
+    """The number of versions of a shared store that are kept, beside those still in use."""
+
+    keep: Annotated[
+        Bound,
+        Field(
+            description="The newest so many, or `all`. Versions are kept beside them that a trial "
+            "which has not ended has pinned or was offered, and that the tuner holds or may "
+            "pin in a request that is open. May be written in place of the section."
+        ),
+    ] = VERSIONS
+    stores: Annotated[
+        dict[str, Bound],
+        Field(description="Other numbers for some stores, by name, such as `{teacher: all}`."),
+    ] = Field(default_factory=dict)
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``5`` and ``all`` in place of a section."""
+        return {"keep": value} if isinstance(value, str | int) else value
+
+    @property
+    def bound(self) -> int:
+        """Versions kept of a store without a number of its own; 0: all."""
+        return _plain(self.keep)
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """Versions kept, by store, of stores with a number of their own; 0: all."""
+        return {name: _plain(keep) for name, keep in self.stores.items()}
+
+
+def _plain(keep: int | str) -> int:
+    return keep if isinstance(keep, int) else 0
 
 
 class RootUrl(str):

@@ -1,19 +1,44 @@
-"""One trial of an experiment with its attempts: the one that is meant, and whether it is over."""
+"""One trial of an experiment with its attempts: the one that is meant, its output and its files."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from dispatcher import queries
-from dispatcher.errors import UserError
+from dispatcher.attempt_files import fetching, log_stream
+from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
+from dispatcher.attempt_files.ways import files_here, files_of, is_fetched
+from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.attempt_files.attempt_at import AttemptAt
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.attempt_files.fetching import FetchResult
+    from dispatcher.experiments.view import ExperimentView
+    from dispatcher.ports import AttemptFiles, FileEntry, FileList
     from dispatcher.queries import TrialDetail
 
 _OVER = ("delivering", "ended", "backoff")
+
+#: Seconds between looks at a trial that has not begun, and at output on another machine.
+_LOOK_EVERY_S = 0.5
+_LOOK_ELSEWHERE_S = 1.0
+
+#: The kinds of files that are fetched where none are named.
+_USUAL = ("logs", "artefacts")
+
+
+class ShownFiles(NamedTuple):
+    """The files of an attempt that can be looked at now; close them at the end.
+
+    ``away``: why they are only those that were fetched before, if they are.
+    """
+
+    files: AttemptFiles
+    listed: FileList
+    away: BackendError | None = None
 
 
 class LocatedTrial:
@@ -23,7 +48,7 @@ class LocatedTrial:
         TrialNotFound: the experiment has no such trial.
     """
 
-    def __init__(self, experiment: ExperimentHandle, trial: int) -> None:
+    def __init__(self, experiment: ExperimentView, trial: int) -> None:
         self.experiment = experiment
         self.folder = experiment.place
         self.trial = trial
@@ -65,8 +90,6 @@ class LocatedTrial:
         Raises:
             UserError: it has not begun.
         """
-        from dispatcher.attempt_files.attempt_at import AttemptAt
-
         wanted = number or self.newest
         for each in self.detail.attempts:
             if each.number == wanted:
@@ -81,3 +104,107 @@ class LocatedTrial:
         """Whether that attempt is over."""
         one = self.detail.trial
         return one.attempt > number or one.state in _OVER
+
+    def wait_until_begun(self, attempt: int | None) -> bool:
+        """Block until an attempt, the first if no number is given, has begun; false if it never
+        will."""
+        while (attempt or 1) > self.newest:
+            if self.detail.trial.over:
+                return False
+            time.sleep(_LOOK_EVERY_S)
+            self.look_again()
+        return True
+
+    # -- what an attempt has left, wherever it ran ----------------------------------------------
+
+    def folder_of(self, attempt: AttemptAt) -> Path:
+        """Return the folder for an attempt's files in the experiment's."""
+        return kept_here(self.folder, attempt)
+
+    def open_files(self, attempt: AttemptAt, *, of_kind: str = "") -> AttemptFiles:
+        """Return the files of an attempt where it runs or ran; no machine is asked yet.
+
+        Args:
+            attempt: the attempt.
+            of_kind: all that is wanted; they are read here if they were fetched after its end.
+
+        Raises:
+            BackendError: its worker is gone from the experiment's file.
+        """
+        if of_kind and self.over(attempt.number) and is_fetched(self.folder, attempt, of_kind):
+            return files_here(self.folder, attempt)
+        return files_of(self.folder, attempt)
+
+    def show_files(self, attempt: AttemptAt, stream: str = "") -> ShownFiles:
+        """List the files of an attempt: of its machine, else those that were fetched before.
+
+        Args:
+            attempt: the attempt.
+            stream: only the parts of this one, ``stdout`` or ``stderr``.
+
+        Raises:
+            BackendError: its machine is not to be reached, and nothing was fetched.
+        """
+        try:
+            there = self.open_files(attempt, of_kind="logs" if stream else "")
+            try:
+                return ShownFiles(there, there.list(stream, most=fetching.MOST_FILES))
+            except BaseException:
+                there.close()
+                raise
+        except BackendError as error:
+            if attempt.is_here:
+                raise
+            here = files_here(self.folder, attempt)
+            listed = here.list(stream, most=fetching.MOST_FILES)
+            if not listed.entries:
+                raise
+            return ShownFiles(here, listed, error)
+
+    def follow(self, attempt: AttemptAt, files: AttemptFiles, stream: str) -> Iterator[bytes]:
+        """Yield the newest part of an output, and all that is appended until the attempt is over.
+
+        Args:
+            attempt: the attempt.
+            files: its files.
+            stream: ``stdout`` or ``stderr``.
+        """
+
+        def is_over() -> bool:
+            self.look_again()
+            return self.over(attempt.number)
+
+        every_s = log_stream.LOOK_EVERY_S if attempt.is_here else _LOOK_ELSEWHERE_S
+        return log_stream.follow(files, stream, is_over, look_every_s=every_s)
+
+    def fetch(
+        self,
+        attempt: AttemptAt,
+        files: AttemptFiles,
+        patterns: Sequence[str],
+        *,
+        into: Path,
+        most_bytes: int | None = None,
+    ) -> FetchResult:
+        """Bring files of an attempt here. Blocks.
+
+        Args:
+            attempt: the attempt.
+            files: its files where it runs or ran.
+            patterns: those to fetch; its output and its artefacts if there are none.
+            into: a folder, made if it is missing.
+            most_bytes: of all together; files that do not fit are left. None: no limit.
+
+        Raises:
+            BackendError: as of :func:`dispatcher.attempt_files.fetching.fetch`.
+        """
+
+        def wanted(entry: FileEntry) -> bool:
+            if patterns:
+                return fetching.matches(entry.path, tuple(patterns))
+            return fetching.kind_of(entry.path) in _USUAL
+
+        complete = _USUAL if self.over(attempt.number) and not patterns else ()
+        return fetching.fetch(
+            files, into, attempt.name, wanted, most_bytes=most_bytes, over=complete
+        )

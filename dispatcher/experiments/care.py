@@ -1,19 +1,23 @@
 """Care of an experiment's store and folder: compared with its journal, folded, deleted.
 
-Heads are kept out meanwhile. Only what is wrong with the store is looked for, so that an
+No head begins meanwhile. Only what is wrong with the store is looked for, so that an
 experiment of which nothing else can be read has these as well.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+from pathlib import Path
 from typing import NamedTuple
 
-from dispatcher.errors import UserError
+from dispatcher.errors import StoreError, UserError
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
+from dispatcher.folders.names import CHANGE_LOCK_NAME, LOCK_NAME
 from dispatcher.folders.status import is_led
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.store.leadership import Leadership
+from dispatcher.store.leadership import Leadership, heads_locked_out
 from dispatcher.store.replay.folding import compact as compact_store
 from dispatcher.store.verify import Verification
 from dispatcher.store.verify import rebuild as rebuild_tables
@@ -67,11 +71,28 @@ def delete(place: ExperimentFolder) -> None:
 
     Raises:
         UserError: it runs, or the folder cannot be deleted.
+        ExperimentBusy: a head has begun just now.
     """
     refuse_running(place)
     sockets = run_folder(place.path)  # read first: the experiment's folder may name it
-    try:
-        shutil.rmtree(place.path)
-    except OSError as error:
-        raise UserError(f"cannot be deleted: {error.strerror}", where=str(place.path)) from error
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(StoreError):  # where no lock can be had, no head begins either
+            stack.enter_context(heads_locked_out(place.path))
+        try:
+            _delete_but(place.path, {LOCK_NAME, CHANGE_LOCK_NAME})
+            shutil.rmtree(place.path)
+        except OSError as error:
+            fault = f"cannot be deleted: {error.strerror}"
+            raise UserError(fault, where=str(place.path)) from error
     shutil.rmtree(sockets, ignore_errors=True)
+
+
+def _delete_but(folder: Path, kept: set[str]) -> None:
+    """Delete all else: a head that cannot find the locks would make new ones, and begin."""
+    for entry in os.scandir(folder):
+        if entry.name in kept:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from dispatcher.core import events as e
@@ -24,16 +25,20 @@ from dispatcher.wiring.weights import weights_root
 from trial_runtime.failpoints import failpoint
 
 
-def create(config: ExperimentConfig, ident: str | None = None) -> Path:
+def create(
+    config: ExperimentConfig, ident: str | None = None, files: Mapping[str, str] | None = None
+) -> Path:
     """Make the experiment's folder and the first row of its journal; return the folder.
 
     Args:
         config: the experiment.
         ident: its id, of :func:`dispatcher.folders.experiment_folder.new_id`, if the caller has
             made one; None: a new one.
+        files: texts by their paths below the folder: code that lies nowhere else. ``config`` names
+            them there, for which the caller has to have made the id.
 
     Raises:
-        BackendError: the folder cannot be made, or lies where a journal is not safe; the
+        BackendError: the folder cannot be made or filled, or lies where a journal is not safe; the
             weights root is a store that refuses.
         UserError: the weights root cannot be used from here, or no experiment may begin in
             this process.
@@ -45,12 +50,11 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
     try_root(config)
     ident = ident or new_id(config.experiment_name)
     folder = ExperimentFolder.make(config.experiment_working_directory, ident, config.share_with)
+    _write(files or {}, folder.path)
     if config.use_annotation or any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)
     failpoint("create.folder.made")
-    folder.write_config(to_json(config), to_shared(config))
-    failpoint("create.config.written")
-    weights_root(config, folder).mkdir(parents=True, exist_ok=True)
+    _lay_down(config, folder)
     journal = SqliteJournal.open(folder.journal)
     try:
         journal.set_meta("experiment", folder.id)
@@ -63,6 +67,30 @@ def create(config: ExperimentConfig, ident: str | None = None) -> Path:
         journal.close()
     failpoint("create.experiment.journalled")
     return folder.path
+
+
+def _lay_down(config: ExperimentConfig, folder: ExperimentFolder) -> None:
+    try:
+        folder.write_config(to_json(config), to_shared(config))
+        failpoint("create.config.written")
+        weights_root(config, folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PermanentBackendError(
+            f"the experiment cannot be laid down: {error.strerror or error}",
+            hint="see that there is space, and that you may write there; then create it again",
+            where=str(error.filename or folder.path),
+        ) from error
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PermanentBackendError(
+            f"cannot write the code: {error.strerror or error}", where=str(folder)
+        ) from error
 
 
 def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from dispatcher import queries
@@ -24,113 +24,75 @@ _SHOWN = 5
 NAME_OTHERS = f"name one that does not lie below {HOME_VARIABLE}: `experiment list --all`"
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedExperiment:
-    """An experiment to look at, or to change."""
+class Purpose(Enum):
+    """The purposes of a look-up: which experiments are meant, and which guess is good."""
 
-    folder: Path
-    name: str
-    mode: str
-
-    @property
-    def id(self) -> str:
-        """The experiment's id, which is its folder's name."""
-        return self.folder.name
-
-    @classmethod
-    def at(cls, folder: Path) -> LocatedExperiment:
-        """Read its name. Raises ``BequeathError`` if there is no experiment."""
-        with queries.ExperimentReader.open(folder) as reader:
-            return cls(folder, reader.name, reader.mode.value)
+    READ = "read"  # somebody else's as well, by its path
+    USE = "use"  # one of ours
+    CHANGE = "change"  # the newest one is no good guess
+    RUNNING = "running"  # it must have a head
+    RESUME = "resume"  # it must not be over
+    DAMAGED = "damaged"  # its store may be unreadable
 
 
-def find_one(
-    word: str | None, base: Path | None, *, change: bool = False, others: bool = False
-) -> LocatedExperiment:
-    """Find the experiment that ``word`` means; without one the only one that runs, else the newest.
-    Without a name only the user's own home is searched, if there is one.
+def find(word: str | None, base: Path | None, purpose: Purpose = Purpose.READ) -> Path:
+    """Find the folder of the experiment that ``word`` means; without one that of the only one that
+    runs, else of the newest. Without a name only the user's own home is searched, if there is one.
 
     Args:
         word: typed by the user: id, its beginning, name or folder; None if nothing was typed.
         base: look below this folder only.
-        change: it is about to be changed, so the newest one is no good guess.
-        others: it is only read, so it may be somebody else's if ``word`` is its path.
+        purpose: what it is looked up for.
 
     Raises:
         ExperimentNotFound: there is none.
         NotOurs: it is somebody else's.
+        PassingBackendError: it does not run, and must.
         UserError: there are several.
+        BequeathError: its store cannot be read.
     """
-    if word is not None:
-        return LocatedExperiment.at(_named(word, base, others=others))
-    running = running_folders(base)
-    if len(running) == 1:
-        return LocatedExperiment.at(running[0])
-    if running:
-        raise _say_which([folder.name for folder in running], "experiments run")
-    kept = all_experiments(base)
-    if not kept:
-        raise _nothing(base)
-    if change and len(kept) > 1:
-        raise _say_which([one.id for one in kept], "experiments are kept and none runs")
-    return LocatedExperiment.at(Path(kept[0].folder))
+    if word is None:
+        folder = _guessed(base, purpose)
+    else:
+        folder = _named(word, base, others=purpose is Purpose.READ)
+        if purpose is Purpose.DAMAGED:
+            return folder
+    with queries.ExperimentReader.open(folder) as reader:
+        if purpose is Purpose.RUNNING and not is_led(folder):
+            status = queries.experiment_summary(reader).status
+            instead = f"take it up again with: bequeath resume {folder.name}"
+            if status is queries.ExperimentStatus.COMPLETED:
+                instead = f"it is completed: see bequeath status {folder.name}"
+            text = f"experiment {folder.name} is not running"
+            raise PassingBackendError(text, hint=instead)
+    return folder
 
 
-def find_folder(word: str | None, base: Path | None) -> Path:
-    """Find the folder of a named experiment, even if its store cannot be read; without a name that
-    of the one that :func:`find_one` finds.
-
-    Raises:
-        NotOurs: it is somebody else's.
-        UserError: none, or several, go by that name.
-    """
-    return find_one(None, base).folder if word is None else _named(word, base)
-
-
-def find_running(word: str | None, base: Path | None) -> LocatedExperiment:
-    """Find the experiment for a command that needs a running head.
-
-    Raises:
-        PassingBackendError: the experiment does not run, or none does.
-        UserError: there are several, or none goes by that name.
-    """
-    if word is not None:
-        found = LocatedExperiment.at(_named(word, base))
-        if not is_led(found.folder):
-            raise PassingBackendError(
-                f"experiment {found.id} is not running", hint=_instead(found.folder)
-            )
-        return found
+def _guessed(base: Path | None, purpose: Purpose) -> Path:
+    """Return the folder of the experiment that is meant where none is named."""
+    if purpose is Purpose.RESUME:
+        return _resumable(base)
     running = running_folders(base)
     if len(running) > 1:
         raise _say_which([folder.name for folder in running], "experiments run")
-    if not running:
+    if running:
+        return running[0]
+    if purpose is Purpose.RUNNING:
         raise PassingBackendError(
             "no experiment is running",
             hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
             "starts one",
         )
-    return LocatedExperiment.at(running[0])
+    kept = all_experiments(base)
+    if not kept:
+        raise _nothing(base)
+    if purpose is Purpose.CHANGE and len(kept) > 1:
+        raise _say_which([one.id for one in kept], "experiments are kept and none runs")
+    return Path(kept[0].folder)
 
 
-def _instead(folder: Path) -> str:
-    """Return the hint for an experiment that does not run."""
-    with queries.ExperimentReader.open(folder) as reader:
-        status = queries.experiment_summary(reader).status
-    if status is queries.ExperimentStatus.COMPLETED:
-        return f"it is completed: see bequeath status {folder.name}"
-    return f"take it up again with: bequeath resume {folder.name}"
-
-
-def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
-    """Find the experiment to take up again: the one that is named, else the newest.
-
-    Raises:
-        UserError: it is completed, and there is nothing to go on with.
-        ExperimentNotFound: there is none.
-    """
-    if word is not None:
-        return LocatedExperiment.at(_named(word, base))
+def _resumable(base: Path | None) -> Path:
+    """Return the folder of the newest experiment that is not over and does not run."""
     kept = all_experiments(base)
     over = queries.ExperimentStatus.COMPLETED
     ready = [one for one in kept if one.status is not over and not is_led(Path(one.folder))]
@@ -139,7 +101,7 @@ def find_resumable(word: str | None, base: Path | None) -> LocatedExperiment:
             "there is no experiment to resume" if kept else "there are no experiments yet",
             hint="name a completed one to see that it is over" if kept else "bequeath run FILE",
         )
-    return LocatedExperiment.at(Path(ready[0].folder))
+    return Path(ready[0].folder)
 
 
 def all_experiments(

@@ -1,30 +1,28 @@
-"""One experiment that is on disk, as command line, notebook and scripts hold it."""
+"""One experiment that is on disk, as command line, notebook, scripts and page hold it."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from dispatcher import queries
-from dispatcher.experiments import find
-from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.errors import BequeathError
+from dispatcher.experiments.find import Purpose, find
+from dispatcher.experiments.view import ExperimentView
 from dispatcher.folders.ownership import demand_ours
-from dispatcher.folders.status import is_led
 
 if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.experiments.attempts import LocatedTrial
+    from dispatcher.experiments.care import Compacted
+    from dispatcher.experiments.sweeping import ClearedAllocations
     from dispatcher.experiments.weights import ExperimentWeights
-    from dispatcher.experiments.why import Why
-    from dispatcher.queries import ExperimentReader, ExperimentSummary, TrialDetail, TrialSummary
-    from dispatcher.queries.front import Objectives
+    from dispatcher.maintenance.backup import BackedUp
+    from dispatcher.store.verify import Verification
 
 #: Seconds between looks at which head leads, while one runs and while there seems to be none.
 _LOOK_EVERY_S = 1.0
@@ -34,22 +32,16 @@ _BETWEEN_HEADS_S = 0.05
 ROWS_AT_ONCE = 200
 
 
-class Purpose(Enum):
-    """The purposes of a look-up: which experiments are meant, and which guess is good."""
-
-    READ = "read"  # somebody else's as well, by its path
-    USE = "use"  # one of ours
-    CHANGE = "change"  # the newest one is no good guess
-    RUNNING = "running"  # it must have a head
-    RESUME = "resume"  # it must not be over
-    DAMAGED = "damaged"  # its store may be unreadable
-
-
 class Updated(NamedTuple):
-    """The outcome of an update: at once or from the next resume on, and a warning or none."""
+    """The outcome of an update: at once or from the next resume on, and a warning or none.
+
+    ``beyond`` counts the trials that were proposed already, if they are more than a new limit: it
+    ends none of them.
+    """
 
     running: bool
     warning: str = ""
+    beyond: int = 0
 
 
 class TrialStopped(NamedTuple):
@@ -61,26 +53,26 @@ class TrialStopped(NamedTuple):
     before: str | None  # its state before; None from an older head
 
 
-class Leaders(NamedTuple):
-    """The best trials; of several objectives, which are then named, the front."""
-
-    trials: list[TrialSummary]
-    objectives: Objectives
-
-
 @dataclass(frozen=True, slots=True)
-class ExperimentHandle:
-    """A hold on one experiment, running or not. Any thread, one call at a time; cheap to make.
+class ExperimentHandle(ExperimentView):
+    """A hold on one experiment, running or not: all that can be asked of it, and done to it.
 
-    Looking needs no head. A change goes to the head if one leads, else into the record, with the
-    lead held meanwhile.
+    A change goes to the head if one leads, else into the record, with the lead held meanwhile.
     """
 
-    folder: Path
-
     @classmethod
-    def create(cls, config: ExperimentConfig, ident: str | None = None) -> Self:
+    def create(
+        cls,
+        config: ExperimentConfig,
+        ident: str | None = None,
+        files: Mapping[str, str] | None = None,
+    ) -> Self:
         """Lay a new experiment down and remember its place; nothing runs yet.
+
+        Args:
+            config: the experiment.
+            ident: its id, if the caller has made one.
+            files: code that lies nowhere else, by its paths below the folder.
 
         Raises:
             BequeathError: as of :func:`dispatcher.experiments.creating.create`.
@@ -88,7 +80,7 @@ class ExperimentHandle:
         from dispatcher.experiments import known_folders
         from dispatcher.experiments.creating import create
 
-        folder = create(config, ident)
+        folder = create(config, ident, files)
         known_folders.remember(folder.parent)
         return cls(folder)
 
@@ -96,7 +88,7 @@ class ExperimentHandle:
     def find(
         cls, name: str | None = None, base: Path | None = None, purpose: Purpose = Purpose.READ
     ) -> Self:
-        """Find the experiment that a user means, by the rules of :mod:`.find`.
+        """Find the experiment that a user means, by :func:`dispatcher.experiments.find.find`.
 
         Args:
             name: id, its beginning, name or folder; None if nothing was typed.
@@ -104,46 +96,9 @@ class ExperimentHandle:
             purpose: what it is looked up for.
 
         Raises:
-            ExperimentNotFound: there is none.
-            NotOurs: it is somebody else's.
-            PassingBackendError: it does not run, and must.
-            UserError: there are several.
+            BequeathError: none is meant, or several, or it cannot be had for that.
         """
-        if purpose is Purpose.DAMAGED:
-            return cls(find.find_folder(name, base))
-        if purpose is Purpose.RUNNING:
-            return cls(find.find_running(name, base).folder)
-        if purpose is Purpose.RESUME:
-            return cls(find.find_resumable(name, base).folder)
-        change, others = purpose is Purpose.CHANGE, purpose is Purpose.READ
-        return cls(find.find_one(name, base, change=change, others=others).folder)
-
-    @property
-    def id(self) -> str:
-        """The experiment's id, which is its folder's name."""
-        return self.folder.name
-
-    @property
-    def name(self) -> str:
-        """The experiment's name, from its store."""
-        with self.reading() as reader:
-            return reader.name
-
-    @property
-    def mode(self) -> str:
-        """Whether the best value is the highest or the lowest: ``maximize`` or ``minimize``."""
-        with self.reading() as reader:
-            return reader.mode.value
-
-    @property
-    def place(self) -> ExperimentFolder:
-        """The names within its folder."""
-        return ExperimentFolder(self.folder)
-
-    @property
-    def running(self) -> bool:
-        """Whether a head leads it now."""
-        return is_led(self.folder)
+        return cls(find(name, base, purpose))
 
     @property
     def weights(self) -> ExperimentWeights:
@@ -151,18 +106,6 @@ class ExperimentHandle:
         from dispatcher.experiments.weights import ExperimentWeights
 
         return ExperimentWeights(self.place, self.config(), maximize=self.mode == "maximize")
-
-    def config(self) -> ExperimentConfig:
-        """Read its settings, as they are now."""
-        from dispatcher.experiment.snapshot import from_json
-
-        return from_json(self.place.read_config(), str(self.place.config))
-
-    def settings(self) -> dict[str, Any]:
-        """Read its settings for a person's eyes: secrets are masked."""
-        from dispatcher.experiment.snapshot import read_shown
-
-        return read_shown(self.place.read_config(), str(self.place.config))
 
     # -- its processes --------------------------------------------------------------------
 
@@ -215,66 +158,30 @@ class ExperimentHandle:
 
         return processes.kill_experiment(self.folder)
 
+    def sweep(self) -> ClearedAllocations:
+        """Cancel what it has left at schedulers, once no head leads it. Blocks."""
+        from dispatcher.experiments.sweeping import ClearedAllocations, sweep
+
+        try:
+            config = self.config()
+        except BequeathError:  # it is damaged: nobody knows what it had
+            return ClearedAllocations()
+        return ClearedAllocations() if self.running else sweep(self.place, config)
+
+    def left_at_schedulers(self) -> list[str]:
+        """Return the names of allocations that a head which died may have left. Asks nobody."""
+        from dispatcher.experiments.sweeping import may_be_left
+
+        try:
+            return [] if self.running else may_be_left(self.place, self.config())
+        except BequeathError:  # it is damaged: nobody knows what it had
+            return []
+
     def going_on_warning(self) -> str:
         """Return what will be missed if it goes on; empty if nothing."""
         from dispatcher.maintenance.retention import gone_before_it_goes_on
 
         return gone_before_it_goes_on(self.place, self.config())
-
-    # -- looking at it --------------------------------------------------------------------
-
-    def reading(self) -> contextlib.AbstractContextManager[ExperimentReader]:
-        """Open its store for reading; close it at the end."""
-        return queries.ExperimentReader.open(self.folder)
-
-    def status(self) -> ExperimentSummary:
-        """How it stands: status, counts, the best, rate, time left."""
-        with self.reading() as reader:
-            return queries.experiment_summary(reader)
-
-    def snapshot(self) -> dict[str, Any] | None:
-        """Ask its head how it stands; None if none answers, or it is somebody else's."""
-        from dispatcher.experiments.why import asked
-
-        return asked(self.folder)
-
-    def why(self) -> Why:
-        """The reason why nothing, or not more, is running."""
-        from dispatcher.experiments.why import explain
-
-        return explain(self.folder)
-
-    def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
-        """The trials that a filter lets through, or all, in the order of their numbers."""
-        with self.reading() as reader:
-            return queries.list_trials(reader, wanted or queries.TrialFilter())
-
-    def trial(self, number: int) -> TrialDetail:
-        """All about one trial. Raises ``TrialNotFound``."""
-        with self.reading() as reader:
-            return queries.trial(reader, number)
-
-    def attempts(self, trial: int) -> LocatedTrial:
-        """One trial with its attempts, for their files and outputs; close it at the end.
-
-        Raises ``TrialNotFound``.
-        """
-        from dispatcher.experiments.attempts import LocatedTrial
-
-        return LocatedTrial(self, trial)
-
-    def leaders(self, limit: int | None, few: int = 5) -> Leaders:
-        """The best trials, the best first; of several objectives the front.
-
-        Args:
-            limit: how many at most; None: the whole front.
-            few: in place of None where there is one objective.
-        """
-        with self.reading() as reader:
-            objectives = queries.objectives(reader)
-            if objectives:
-                return Leaders(queries.front(reader)[:limit], objectives)
-            return Leaders(queries.best(reader, limit or few), objectives)
 
     # -- changing it ----------------------------------------------------------------------
 
@@ -293,8 +200,15 @@ class ExperimentHandle:
         demand_ours(self.folder)
         if self.running:
             self._ask("update", key=key, value=value)
-            return Updated(running=True)
-        return Updated(running=False, warning=self._update_record(key, value))
+            return Updated(running=True, beyond=self._beyond(key, value))
+        warning = self._update_record(key, value)
+        return Updated(running=False, warning=warning, beyond=self._beyond(key, value))
+
+    def _beyond(self, key: str, value: Any) -> int:
+        if key not in ("maxTrialNumber", "max_trial_number") or not str(value).isdecimal():
+            return 0
+        submitted = self.status().submitted
+        return submitted if submitted > int(value) else 0
 
     def _update_record(self, key: str, value: Any) -> str:
         """Change the record, with the lead held, so that no head can begin; return a warning."""
@@ -335,7 +249,7 @@ class ExperimentHandle:
                 )
 
     def import_results(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Tell the tuner results of another experiment, in requests of a bounded size.
+        """Give the tuner results of another experiment, in requests of a bounded size.
 
         Raises:
             PassingBackendError: it does not run.
@@ -343,6 +257,59 @@ class ExperimentHandle:
         with self._client() as client:
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 client.ask("import", rows=list(rows[start : start + ROWS_AT_ONCE]))
+
+    # -- care of its store and its folder -------------------------------------------------
+
+    def verify(self, *, rebuild: bool = False) -> Verification:
+        """Compare its tables with its journal; ``rebuild`` makes them again from it before.
+
+        Raises ``ExperimentBusy`` if a head leads it.
+        """
+        from dispatcher.experiments import care
+
+        return care.verify(self.place, rebuild=rebuild)
+
+    def compact(self) -> Compacted:
+        """Fold what is past of its journal. Raises ``ExperimentBusy`` if a head leads it."""
+        from dispatcher.experiments import care
+
+        return care.compact(self.place)
+
+    def back_up(self, destination: Path, *, weights: bool = False) -> BackedUp:
+        """Copy it to ``destination/ID``, running or not; as
+        :func:`dispatcher.maintenance.backup.back_up`."""
+        from dispatcher.maintenance.backup import back_up
+
+        return back_up(self.folder, destination, weights=weights)
+
+    def fetch(self, note: Callable[[str], None]) -> Iterable[tuple[str, int, BequeathError | None]]:
+        """Fetch the files of trials on other machines, as the key ``fetch`` says. Blocks.
+
+        Args:
+            note: gets a sentence on files that could not be fetched.
+
+        Returns:
+            Worker by worker its name, the attempts that were dealt with, and the error that ended
+            it early.
+        """
+        from dispatcher.attempt_files.gathering import Gathering
+
+        return Gathering(self.config(), self.place, note).once()
+
+    def delete(self, confirm: Callable[[], None] = lambda: None) -> None:
+        """Delete its folder with all that is in it.
+
+        Args:
+            confirm: called when it could go; raises if it shall not.
+
+        Raises:
+            UserError: it runs, or the folder cannot be deleted.
+        """
+        from dispatcher.experiments import care
+
+        care.refuse_running(self.place)
+        confirm()
+        care.delete(self.place)
 
     def _ask(self, verb: str, **arguments: Any) -> Any:
         with self._client() as client:

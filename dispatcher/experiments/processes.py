@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 
 from dispatcher.background import TAKE_OVER
-from dispatcher.control.client import HeadClient, RunFile
+from dispatcher.control.client import RunFile
 from dispatcher.core.why import Cause
 from dispatcher.errors import PassingBackendError
+from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led, leader_of
@@ -90,11 +91,10 @@ def _tuner_is_there(folder: Path, started: float) -> bool:
     a moment, and the caller should know."""
     if time.monotonic() > started + TUNER_S:
         return True
-    try:
-        with HeadClient(folder, timeout_s=2.0) as head:
-            return bool(head.ask("snapshot")["why"]["cause"] != Cause.TUNER_NOT_READY.name)
-    except PassingBackendError:
+    snapshot = asked(folder, timeout_s=2.0)
+    if snapshot is None:
         return False  # it ends just now; its exit code will tell
+    return snapshot.why.cause != Cause.TUNER_NOT_READY.name
 
 
 def _environment() -> dict[str, str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
+from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.errors import PassingBackendError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
@@ -36,7 +37,7 @@ def explain(folder: Path) -> Why:
     if status is queries.ExperimentStatus.RUNNING:
         snapshot = asked(folder)
         if snapshot is not None:
-            return Why(snapshot["why"]["cause"], snapshot["why"]["text"])
+            return Why(snapshot.why.cause, snapshot.why.text)
         if not is_ours(folder):
             text = "the experiment is somebody else's: only its owner may ask its head"
             return Why(FOREIGN, text)
@@ -57,16 +58,15 @@ def explain(folder: Path) -> Why:
     return Why(OVER, f"the experiment {verb}{status.value}{reason}{rest}")
 
 
-def asked(folder: Path) -> dict[str, Any] | None:
+def asked(folder: Path, timeout_s: float = _ANSWER_S) -> HeadSnapshot | None:
     """Ask the head for its snapshot; None if it does not answer, or is somebody else's."""
     if not is_ours(folder):
         return None
     try:
-        with HeadClient(folder, timeout_s=_ANSWER_S) as client:
-            snapshot: dict[str, Any] = client.ask("snapshot")
+        with HeadClient(folder, timeout_s=timeout_s) as client:
+            return client.snapshot()
     except PassingBackendError:
         return None
-    return snapshot
 
 
 def in_one_line(text: str) -> str:

@@ -34,7 +34,7 @@ from dispatcher.folders.ownership import ID_LETTERS
 from dispatcher.folders.small_file import read_small
 from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
-from trial_runtime.run_folder import NotOurs, is_private, run_folder_below
+from trial_runtime.run_folder import RunFolderTaken, is_private, run_folder_below
 
 #: The users with whom an experiment is shared → the bits that let them read.
 _READERS = {"nobody": 0, "group": stat.S_IRGRP, "all": stat.S_IRGRP | stat.S_IROTH}
@@ -267,8 +267,8 @@ def run_folder(experiment: Path, *, before: str | None = None) -> Path:
     base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     try:
         return run_folder_below(base, experiment)
-    except NotOurs as error:
+    except RunFolderTaken as error:
         raise PermanentBackendError(
-            f"{error.filename} {error.strerror}",
+            f"{error.where} {error.message}",
             hint="remove it, or set XDG_RUNTIME_DIR to a folder of your own",
         ) from None

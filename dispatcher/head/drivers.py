@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,7 @@ class WorkerDrivers:
             :class:`~dispatcher.platforms.agents.driver.AgentDriver`.
         shared: what the workers of a section share.
         load: how much there is to do.
+        clock: the engine's, in seconds since the epoch.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class WorkerDrivers:
         trouble_with_share: Callable[[str], str],
         shared: SharedParts,
         load: Callable[[], Load] = always_enough,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._worker = worker
         self._folder = folder
@@ -85,6 +88,7 @@ class WorkerDrivers:
         self._trouble_with_share = trouble_with_share
         self._shared = shared
         self._load = load
+        self._clock = clock
 
     def agent(self, process: AgentProcess) -> Driver:
         """See :meth:`Drivers.agent`; admits the worker to the ROUTER."""
@@ -113,6 +117,10 @@ class WorkerDrivers:
     def load(self) -> Load:
         """See :meth:`Drivers.load`."""
         return self._load()
+
+    def now(self) -> float:
+        """See :meth:`Drivers.now`."""
+        return self._clock()
 
     def service(self, make: Callable[[], ServiceBackend]) -> Driver:
         """See :meth:`Drivers.service`."""

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 import structlog
-import zmq
 
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.channel import Router
+from dispatcher.channel.router import context_for
 from dispatcher.control.client import RunFile
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
@@ -31,12 +31,13 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
 from dispatcher.head.beginning import begin_epoch, news_of_head
 from dispatcher.head.clock import SteadyClock
+from dispatcher.head.endpoints import HeadEndpoints, open_endpoints
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import open_journal
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
-from dispatcher.head.workers import HeadEndpoints, Workers, load_of, open_endpoints
+from dispatcher.head.workers import Workers, load_of
 from dispatcher.maintenance.disk_watch import DiskWatch
 from dispatcher.maintenance.retention import (
     RetentionThread,
@@ -229,7 +230,7 @@ class LedExperiment:
         tuner = RestoringTuner(
             driver, journal, compaction, folder.restore, past, store=folder.journal
         )
-        workers = self._workers(channel, past)
+        workers = self._workers(channel, past, clock)
         story = RefusalStory(folder, self._mask)
         watcher = EngineWatcher(self._board, retention, folder.reports, story)
         engine = Engine(
@@ -261,7 +262,7 @@ class LedExperiment:
         sockets = run_folder(self._folder.path, before=journal.get_meta("sockets"))
         if str(sockets) != journal.get_meta("sockets"):
             journal.set_meta("sockets", str(sockets))
-        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        context = context_for(len(self._config.workers))
         stack.callback(context.term)
         router = Router(context)
         stack.callback(router.close)
@@ -283,7 +284,7 @@ class LedExperiment:
             shown=ShownFile(self._folder.journal, self._folder.shown, clock),
         )
 
-    def _workers(self, channel: _Channel, past: Past) -> Workers:
+    def _workers(self, channel: _Channel, past: Past, clock: SteadyClock) -> Workers:
         return Workers(
             self._config,
             self._folder,
@@ -293,7 +294,8 @@ class LedExperiment:
             sockets=channel.sockets,
             known=set(past.state.workers),
             leads=lambda: self._leadership.holds,
-            load=partial(load_of, past.state),
+            load=partial(load_of, past.state, clock),
+            clock=clock,
         )
 
     def _control(
@@ -304,7 +306,14 @@ class LedExperiment:
 
         users = UserRequests(self._config, self._folder)
         return ControlServer(
-            users.admit, users.update, clock, refused, self.step_down, workers.samples
+            users.admit,
+            users.update,
+            clock,
+            refused,
+            self.step_down,
+            workers.samples,
+            workers.read,
+            workers.ways,
         )
 
     def _run_file(self, channel: _Channel) -> RunFile:

@@ -16,6 +16,7 @@ from dispatcher.maintenance.retention import RetentionThread
 from dispatcher.notices import Notice, NoticeKind
 from dispatcher.ports import RefusedEvent
 from dispatcher.tuner_host.stacks import together
+from trial_runtime import durable_file
 from trial_runtime.masking import Mask
 from trial_runtime.refusals import Refusals
 
@@ -126,7 +127,8 @@ class EngineWatcher:
         """Show stacks of blocked tuner threads, and keep them in a file."""
         self._reports.mkdir(exist_ok=True)
         report = together(stacks)
-        (self._reports.parent / STACKS_FILE).write_text(report + "\n")
+        content = (report + "\n").encode(errors="replace")
+        durable_file.replace(self._reports.parent / STACKS_FILE, content, mode=None, durable=False)
         self._board.pin(NoticeKind.STACKS, report)
 
     def peer_fault(self, owner: str, error: Exception) -> None:

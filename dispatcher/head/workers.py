@@ -4,127 +4,44 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.channel import CurveKeys, Router
+from dispatcher.channel import FolderDoor, Router
+from dispatcher.control.messages import ReadArguments
+from dispatcher.control.server import PendingRead
 from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
-from dispatcher.errors import PermanentBackendError
+from dispatcher.core.place_ends import spent_text
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.planned import LOCAL
+from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head.drivers import SharedParts, WorkerDrivers
+from dispatcher.head.endpoints import HeadEndpoints, line_of, ways_of
+from dispatcher.head.files_read import FilesRead
+from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.identity import agent_routing_id
 from dispatcher.platforms.agents.self_report import Statistics
 from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import Driver
 from dispatcher.platforms.given import Given
-from dispatcher.platforms.platform import Reach
 from dispatcher.platforms.registry import platform_of
 from dispatcher.wiring.agents import demand_references, worker_config
 from dispatcher.wiring.archives import packer
+from dispatcher.wiring.host_needs import host_needs
 from dispatcher.wiring.places import Place, places
 from dispatcher.wiring.storage_domains import Share, Shares
 from dispatcher.wiring.weights import weights_root
-from trial_runtime import durable_file
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.endpoint import Endpoint
 from trial_runtime.resource_wire import Samples
 from trial_runtime.weights.storage.share import lay_token
-
-#: The socket file of tunnels, in the folder of that of this machine's own peers.
-TUNNEL_NAME = "far"
-
-
-@dataclass(frozen=True, slots=True)
-class HeadEndpoints:
-    """The endpoints at which each peer finds the head, without routing ids.
-
-    ``tcp`` is the address and port at which the head listens, ``tunnel`` the socket file that
-    tunnels lead to: None where no peer comes that way.
-    """
-
-    tuner: Endpoint
-    workers: Mapping[str, Endpoint]
-    tcp: tuple[str, int] | None
-    tunnel: Path | None
-
-
-def open_endpoints(
-    config: ExperimentConfig, folder: ExperimentFolder, router: Router, ipc: str
-) -> HeadEndpoints:
-    """Listen for the tuner host and all agents.
-
-    Peers of this machine use the socket file at ``ipc`` if the file says so. Those of others come
-    through tunnels of ours to a socket file beside it, which guards itself by CURVE. Only a peer
-    without a tunnel of ours needs a port, to which anybody on this machine can connect.
-
-    Args:
-        config: names the peers, and how each reaches the head.
-        folder: the experiment's; its keys are made or read there.
-        router: on which to listen.
-        ipc: the address of the socket file on which the router listens already.
-
-    Raises:
-        PermanentBackendError: the port is in use.
-    """
-    channel = config.channel
-    reach = {place.worker: _reach(place) for place in places(config)}
-    peers = ("tuner", *reach)
-    tunnelled = [p for p in peers if reach.get(p) == "tunnel"]
-    over_tcp = [p for p in peers if channel.transport == "tcp" or reach.get(p) == "tcp"]
-    over_tcp = [p for p in over_tcp if p not in tunnelled]
-    endpoints = dict.fromkeys(peers, Endpoint(ipc))
-    if not (over_tcp or tunnelled):
-        return HeadEndpoints(endpoints["tuner"], endpoints, None, None)
-    keys = {p: CurveKeys.kept(folder.keys / _key_file(p)) for p in (*tunnelled, *over_tcp)}
-    server = CurveKeys.kept(folder.keys / "head")
-
-    def endpoint(name: str, address: str) -> Endpoint:
-        own = keys[name]
-        return Endpoint(
-            address, server_key=server.public, public_key=own.public, secret_key=own.secret
-        )
-
-    tcp, tunnel = None, None
-    if tunnelled:
-        tunnel = Path(ipc.removeprefix("ipc://")).with_name(TUNNEL_NAME)
-        address = router.bind_ipc(tunnel, server, [keys[p].public for p in tunnelled])
-        endpoints |= {p: endpoint(p, address) for p in tunnelled}
-    if over_tcp:
-        port_file = folder.keys / "port"  # agents of the head before look for us there
-        port = channel.port or (int(port_file.read_text()) if port_file.exists() else 0)
-        # A head that hangs, and was taken over, keeps the port: agents read the new one.
-        host = channel.host if channel.transport == "tcp" else "127.0.0.1"
-        allowed = [keys[p].public for p in over_tcp]
-        address = router.bind_tcp(
-            host,
-            port,
-            server,
-            allowed,
-            or_any=not channel.port,
-            agents_only="tuner" not in over_tcp,
-        )
-        tcp = (host, int(address.rpartition(":")[2]))
-        durable_file.replace(port_file, str(tcp[1]).encode(), durable=False)
-        endpoints |= {p: endpoint(p, address) for p in over_tcp}
-    return HeadEndpoints(endpoints["tuner"], endpoints, tcp, tunnel)
-
-
-def _reach(place: Place) -> Reach:
-    return platform_of(place.service).reach_of(place.part)
-
-
-def _key_file(name: str) -> str:
-    """Name a peer's key file; that of this machine's agent, once the only one, is ``agent``."""
-    return {"tuner": "tuner", LOCAL: "agent"}.get(name, f"agent-{name}")
 
 
 class Workers:
@@ -134,12 +51,13 @@ class Workers:
         config: names the workers.
         folder: the experiment's.
         router: on which agents reach the head.
-        endpoints: as :func:`open_endpoints` returned them.
+        endpoints: as :func:`~dispatcher.head.endpoints.open_endpoints` returned them.
         epoch: this head's.
         sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
         load: how much there is to do for a worker; called in the engine's thread.
+        clock: the engine's, in seconds since the epoch.
     """
 
     def __init__(
@@ -154,8 +72,10 @@ class Workers:
         known: Collection[str],
         leads: Callable[[], bool],
         load: Callable[[str], Load] = lambda worker: always_enough(),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._load = load
+        self._clock = clock
         self._config = config
         self._folder = folder
         self._endpoints = endpoints
@@ -175,6 +95,14 @@ class Workers:
             place.worker: self._driver(router, place, place.worker in known)
             for place in places(config)
         }
+        self._door = FolderDoor(router, leads)
+        for place in places(config):
+            ways = ways_of(config, place)
+            if "folder" in ways:
+                routing_id = agent_routing_id(folder.path, place.worker)
+                line = line_of(place, folder.path)
+                self._door.add(line, routing_id, may_come=len(ways) > 1)
+        self._door.open()
 
     @property
     def foreign(self) -> frozenset[str]:
@@ -196,6 +124,21 @@ class Workers:
     def samples(self) -> dict[str, Samples]:
         """Return the newest samples of trials and devices, by worker."""
         return {name: one.samples for name, one in self._statistics()}
+
+    def ways(self) -> dict[str, str]:
+        """Return by which way each agent that has joined reaches this head, by worker."""
+        return {name: one.way for name, one in self._statistics() if one.joined and one.way}
+
+    def read(self, wanted: ReadArguments) -> PendingRead:
+        """Ask an agent for files of an attempt. Thread: the engine's.
+
+        Raises:
+            UserError: the worker is none of ours, or has no agent.
+        """
+        driver = self.drivers.get(wanted.worker)
+        if not isinstance(driver, AgentDriver):
+            raise UserError(f"there is no agent of {wanted.worker!r} to be asked for files")
+        return FilesRead(driver.files, wanted)
 
     def _statistics(self) -> Iterator[tuple[str, Statistics]]:
         for name, driver in self.drivers.items():
@@ -223,9 +166,10 @@ class Workers:
         with ThreadPoolExecutor(len(self.drivers)) as threads:
             list(threads.map(close, self.drivers.values()))
         self._shared.close()
+        self._door.close(remove=not leave_running)
 
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
-        platform, reach = platform_of(place.service), _reach(place)
+        platform, ways = platform_of(place.service), ways_of(self._config, place)
         share = self._shares.of(place)
         config = self._agent_config(place, share)
         given: Given[Any] = Given(
@@ -234,12 +178,13 @@ class Workers:
             place.part,
             config,
             self._folder.path,
-            self._endpoints.tcp if reach == "tcp" else None,
+            self._endpoints.tcp if {"tcp", "jump"} & {*ways} else None,
             self._archives,
             share.token,
             known=known,
-            tunnel=self._endpoints.tunnel if reach == "tunnel" else None,
+            tunnel=self._endpoints.tunnel if "tunnel" in ways else None,
             leads=self._leads,
+            needs=host_needs(self._config, place),
         )
         drivers = WorkerDrivers(
             place.worker,
@@ -252,6 +197,7 @@ class Workers:
             trouble_with_share=partial(share.judge, place.worker),
             shared=self._shared,
             load=partial(self._load, place.worker),
+            clock=self._clock,
         )
         return platform.driver(given, drivers)
 
@@ -264,13 +210,27 @@ class Workers:
             self._epoch,
             self._sockets,
         )
-        return replace(config, domain=share.name if share.unseen else "")
+        ways = self._endpoints.further.get(place.worker, ())
+        return replace(config, domain=share.name if share.unseen else "", ways=ways)
 
 
-def load_of(state: State, worker: str) -> Load:
-    """How much there is to do for a worker, as the core has it. Thread: the engine's."""
+def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:
+    """How much there is to do for a worker, as the core has it. Thread: the engine's.
+
+    What is queued beyond the concurrency needs no place: with a look ahead something always is.
+
+    Args:
+        state: of the core.
+        clock: the engine's, in seconds since the epoch.
+        worker: its name.
+    """
     there = state.workers.get(WorkerId(worker))
-    return Load(len(state.queued), there is not None and bool(there.running))
+    room = max(0, state.settings.slots - len(state.running))
+    queued = min(len(state.queued), room)
+    if there is None:
+        return Load(queued, False)
+    spent = spent_text(state, there, clock())
+    return Load(queued, bool(there.running), there.begun, spent)
 
 
 def _token_of(root: str) -> str:

@@ -1,5 +1,5 @@
 """A running experiment, drawn again and again in a terminal: `bequeath run` and `bequeath top`.
 
-`scene` takes one moment from head and store, `picture` draws it, `plain` prints lines where no
-terminal is, `watching` follows an experiment until it ends.
+`scene` takes one moment from head and store, `picture` draws it, `watching` follows an experiment
+until it ends, by lines where no terminal is.
 """

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from msgspec import UnsetType
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dispatcher.live_view.device_lines import device_lines
+from dispatcher.control.snapshot import (
+    DeviceSnapshot,
+    HeadSnapshot,
+    RunningTrial,
+    WaitingRequest,
+)
 from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside
 from dispatcher.queries.records import json_value
 from dispatcher.terminal import formatting
@@ -26,6 +31,12 @@ _PARENTS = 4
 
 #: Troubles that are shown; 'status' lists them all.
 _TROUBLES = 3
+
+#: Devices shown; ``top --json`` has them all.
+MOST_DEVICES = 8
+
+#: Trials named behind one device.
+_DEVICE_TRIALS = 4
 
 _COLUMNS = (
     Column("trial", right=True),
@@ -70,18 +81,18 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     return Group(*parts)
 
 
-def _header(scene: Scene, snapshot: dict[str, Any]) -> Text:
-    phase = snapshot["phase"]
+def _header(scene: Scene, snapshot: HeadSnapshot) -> Text:
+    phase = snapshot.phase
     return Text.assemble(
         (safe_text(scene.name), "bold"),
         "  ",
         (phase, _PHASES.get(phase, "")),
-        (f"  {formatting.duration(snapshot['active_s'])}", "dim"),
+        (f"  {formatting.duration(snapshot.active_s)}", "dim"),
     )
 
 
-def _bar(scene: Scene, snapshot: dict[str, Any], width: int) -> RenderableType:
-    done, total = snapshot["ended"], snapshot["max_trials"]
+def _bar(scene: Scene, snapshot: HeadSnapshot, width: int) -> RenderableType:
+    done, total = snapshot.ended, snapshot.max_trials
     parts = [f"{done}/{total} trials" if total else formatting.count(done, "trial")]
     if scene.per_minute is not None:
         parts.append(f"{scene.per_minute:.3g}/min")
@@ -116,17 +127,17 @@ def _best(scene: Scene, width: int) -> Text:
     return head
 
 
-def _counts(snapshot: dict[str, Any]) -> Text:
+def _counts(snapshot: HeadSnapshot) -> Text:
     """``slots 2/2   waiting 3   queued 1``; only what is not zero, after the slots."""
-    counts = snapshot["counts"]
-    text = Text.assemble(("slots ", "dim"), f"{counts['running']}/{snapshot['slots']} busy")
+    counts = snapshot.counts
+    text = Text.assemble(("slots ", "dim"), f"{counts.running}/{snapshot.slots} busy")
     asked = [
-        ("in the tuner", counts["open"]),
-        ("waiting for parents", counts["blocked"] + counts["held"]),
-        ("parked", counts["parked"]),
-        ("queued", counts["queued"]),
-        ("between attempts", counts["backoff"]),
-        ("being reported", counts["delivering"]),
+        ("in the tuner", counts.open),
+        ("waiting for parents", counts.waiting),
+        ("parked", counts.parked),
+        ("queued", counts.queued),
+        ("between attempts", counts.backoff),
+        ("being reported", counts.delivering),
     ]
     for name, many in asked:
         if many:
@@ -135,17 +146,17 @@ def _counts(snapshot: dict[str, Any]) -> Text:
     return text
 
 
-def _trials(snapshot: dict[str, Any], room: int, width: int) -> RenderableType:
-    running = [_running_row(row) for row in snapshot["running"]]
-    waiting = _waiting_rows(snapshot["waiting"])
+def _trials(snapshot: HeadSnapshot, room: int, width: int) -> RenderableType:
+    running = [_running_row(row) for row in snapshot.running]
+    waiting = _waiting_rows(snapshot.waiting)
     asked = [
-        [str(row["trial"]), Text("in the tuner", "dim"), formatting.duration(row["for_s"]), *_BLANK]
-        for row in snapshot["open"]
+        [str(row.trial), Text("in the tuner", "dim"), formatting.duration(row.for_s), *_BLANK]
+        for row in snapshot.open
     ]
     rows = running + waiting + asked
-    counts = snapshot["counts"]
-    whole = sum(counts[key] for key in ("running", "blocked", "held", "open"))
-    listed = sum(len(snapshot[key]) for key in ("running", "waiting", "open"))
+    counts = snapshot.counts
+    whole = counts.running + counts.waiting + counts.open
+    listed = len(snapshot.running) + len(snapshot.waiting) + len(snapshot.open)
     cut = len(rows) > room or whole > listed
     shown = rows[: room - 1] if cut else rows
     table: Table = rich_table(_COLUMNS, shown, width)
@@ -155,27 +166,27 @@ def _trials(snapshot: dict[str, Any], room: int, width: int) -> RenderableType:
     return table
 
 
-def _running_row(row: dict[str, Any]) -> list[str | Text]:
-    attempt = f".{row['attempt']}" if row["attempt"] > 1 else ""
+def _running_row(row: RunningTrial) -> list[str | Text]:
+    attempt = f".{row.attempt}" if row.attempt > 1 else ""
     return [
-        f"{row['trial']}{attempt}",
-        Text(row["state"], _STYLES.get(row["state"], "")),
-        formatting.duration(row["for_s"]),
-        formatting.NOTHING if row["parent"] is None else str(row["parent"]),
-        safe_text(row["worker"] or ""),
+        f"{row.trial}{attempt}",
+        Text(row.state, _STYLES.get(row.state, "")),
+        formatting.duration(row.for_s),
+        formatting.NOTHING if row.parent is None else str(row.parent),
+        safe_text(row.worker or ""),
         _takes(row),
-        _metric(row["last"]),
+        _metric(row.last),
     ]
 
 
-def _takes(row: dict[str, Any]) -> str:
+def _takes(row: RunningTrial) -> str:
     """Return a trial's CPU, memory and GPU memory, once they were measured."""
-    if "cpu" not in row:
+    if isinstance(row.cpu, UnsetType) or isinstance(row.rss_bytes, UnsetType):
         return formatting.NOTHING
-    usage = f"{row['cpu']:.0f} %  {formatting.size(row['rss_bytes'])}"
-    return (
-        usage if row["gpu_bytes"] is None else f"{usage}  GPU {formatting.size(row['gpu_bytes'])}"
-    )
+    usage = f"{row.cpu:.0f} %  {formatting.size(row.rss_bytes)}"
+    if isinstance(row.gpu_bytes, int):
+        usage += f"  GPU {formatting.size(row.gpu_bytes)}"
+    return usage
 
 
 def _metric(text: str | None) -> str:
@@ -187,39 +198,91 @@ def _metric(text: str | None) -> str:
     return f"{formatting.value(value.get('default'))}  {rest}".rstrip()
 
 
-def _waiting_rows(waiting: list[dict[str, Any]]) -> list[list[str | Text]]:
+def _waiting_rows(waiting: list[WaitingRequest]) -> list[list[str | Text]]:
     """Return a row for each request; one for all at the same line of the tuner's own code."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[WaitingRequest]] = {}
     for row in waiting:
-        place = row.get("place") if row["mode"] == "foreign" else ""
-        groups.setdefault(place or f"trial {row['trial']}", []).append(row)
+        place = row.place if row.mode == "foreign" else ""
+        groups.setdefault(place or f"trial {row.trial}", []).append(row)
     return [
         _waiting_row(rows[0]) if len(rows) == 1 else _standing_row(place, rows)
         for place, rows in groups.items()
     ]
 
 
-def _standing_row(place: str, rows: list[dict[str, Any]]) -> list[str | Text]:
-    longest = max(row["for_s"] for row in rows)
+def _standing_row(place: str, rows: list[WaitingRequest]) -> list[str | Text]:
+    longest = max(row.for_s for row in rows)
     text = safe_text(f"stand in {place}")
     return [f"{len(rows)} requests", Text(text, "yellow"), formatting.duration(longest), *_BLANK]
 
 
-def _waiting_row(row: dict[str, Any]) -> list[str | Text]:
-    parents = ", ".join(map(str, row["for"][:_PARENTS]))
-    parents += ", …" if len(row["for"]) > _PARENTS else ""
-    if row["mode"] == "foreign":
-        state = safe_text(f"stands in {row.get('place') or 'a wait of its own'}")
+def _waiting_row(row: WaitingRequest) -> list[str | Text]:
+    parents = ", ".join(map(str, row.parents[:_PARENTS]))
+    parents += ", …" if len(row.parents) > _PARENTS else ""
+    if row.mode == "foreign":
+        state = safe_text(f"stands in {row.place or 'a wait of its own'}")
     else:
-        word = " any of" if row["mode"] == "any" and len(row["for"]) > 1 else ""
+        word = " any of" if row.mode == "any" and len(row.parents) > 1 else ""
         state = f"waits for{word} {parents}"
-    return [str(row["trial"]), Text(state, "yellow"), formatting.duration(row["for_s"]), *_BLANK]
+    return [str(row.trial), Text(state, "yellow"), formatting.duration(row.for_s), *_BLANK]
 
 
-def _why(snapshot: dict[str, Any], width: int) -> Text:
-    text = snapshot["why"]["text"]
+def _why(snapshot: HeadSnapshot, width: int) -> Text:
+    text = snapshot.why.text
     return Text.assemble(("why  ", "dim"), _cut(safe_text(text), width - 5))
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(1, width - 1)] + "…"
+
+
+def device_lines(snapshot: HeadSnapshot) -> list[Text]:
+    """Return a line for each device, those in use and in trouble first."""
+    devices = sorted(snapshot.devices, key=_idle_last)
+    several = len({row.worker for row in devices}) > 1
+    lines = [_device_line(row, several) for row in devices[:MOST_DEVICES]]
+    if len(devices) > MOST_DEVICES:
+        lines.append(Text(f"… and {len(devices) - MOST_DEVICES} more GPUs", style="dim"))
+    return lines
+
+
+def _idle_last(row: DeviceSnapshot) -> bool:
+    return not (row.trials or row.trouble)
+
+
+def _device_line(row: DeviceSnapshot, several: bool) -> Text:
+    place = f"{row.worker}:" if several else ""
+    part = " part" if row.id.startswith("MIG-") else ""
+    text = Text.assemble(
+        ("GPU ", "dim"),
+        safe_text(f"{place}{row.index}{part}"),
+        (f"  {_device_name(row)}", "dim"),
+    )
+    for measure in _measures(row):
+        text.append(f"   {measure}")
+    if row.trials:
+        shown = ", ".join(map(str, row.trials[:_DEVICE_TRIALS]))
+        more = ", …" if len(row.trials) > _DEVICE_TRIALS else ""
+        text.append(f"   {'trials' if len(row.trials) > 1 else 'trial'} {shown}{more}")
+    if row.old_s:
+        text.append(f"   {formatting.duration(row.old_s)} old", style="yellow")
+    if row.trouble:
+        text.append(f"   {safe_text(row.trouble)}", style="yellow")
+    return text
+
+
+def _device_name(row: DeviceSnapshot) -> str:
+    return safe_text(row.name)
+
+
+def _measures(row: DeviceSnapshot) -> Sequence[str]:
+    measures = []
+    if row.utilization is not None:
+        measures.append(f"{row.utilization:.0f} %")
+    if row.used_bytes is not None:
+        measures.append(f"{formatting.size(row.used_bytes)} of {formatting.size(row.memory_bytes)}")
+    if row.watts is not None:
+        measures.append(f"{row.watts:.0f} W")
+    if row.celsius is not None:
+        measures.append(f"{row.celsius:.0f} °C")
+    return measures

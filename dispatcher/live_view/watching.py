@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dispatcher.live_view.plain import PlainProgress, clock
+from dispatcher.terminal import formatting
 from dispatcher.terminal.console import console, emit, is_terminal
 from dispatcher.terminal.safe_text import keep_lines
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Seconds between two scenes: more cannot be read, and each costs the engine a reply.
 LIVE_EVERY_S = 0.5
 PLAIN_EVERY_S = 1.0
+
+#: Seconds between two lines without a new best.
+EVERY_S = 10.0
 
 
 class Watching:
@@ -105,3 +108,53 @@ class Watching:
             if self._until(scene):
                 return
             self._over.wait(self._every_s or PLAIN_EVERY_S)
+
+
+class PlainProgress:
+    """Turns scenes into lines; most scenes give none."""
+
+    def __init__(self, every_s: float = EVERY_S) -> None:
+        self._every_s = every_s
+        self._last_at: float | None = None
+        self._best: float | None = None
+        self._phase = ""
+
+    def lines(self, scene: Scene, now: float) -> list[str]:
+        """Return the lines to print at ``now`` (monotonic seconds)."""
+        if scene.snapshot is None:
+            return []
+        due = self._last_at is None or now - self._last_at >= self._every_s
+        best = scene.best.value if scene.best is not None else None
+        changed = best != self._best or scene.snapshot.phase != self._phase
+        # New bests may come every few milliseconds: one second between lines at least.
+        if not due and not (changed and now - (self._last_at or 0.0) >= 1.0):
+            return []
+        self._last_at, self._best, self._phase = now, best, scene.snapshot.phase
+        return [f"{clock()}  {summary(scene)}"]
+
+
+def summary(scene: Scene) -> str:
+    """Return one line: progress, running trials, the best, the rate, the time left."""
+    snapshot = scene.snapshot
+    assert snapshot is not None
+    total, counts = snapshot.max_trials, snapshot.counts
+    done = (
+        f"{snapshot.ended}/{total} trials" if total else formatting.count(snapshot.ended, "trial")
+    )
+    parts = [done, f"{counts.running} running"]
+    if counts.waiting:
+        parts.append(f"{counts.waiting} waiting")
+    if scene.best is not None:
+        parts.append(f"best {formatting.number(scene.best.value)} (trial {scene.best.id})")
+    if scene.per_minute is not None:
+        parts.append(f"{scene.per_minute:.3g}/min")
+    if scene.left_s is not None:
+        parts.append(f"{formatting.duration(scene.left_s)} left")
+    if snapshot.phase != "running":
+        parts.append(snapshot.phase)
+    return "  ".join(parts)
+
+
+def clock() -> str:
+    """Return the time of day, UTC, for the beginning of a line."""
+    return time.strftime("%H:%M:%S", time.gmtime())

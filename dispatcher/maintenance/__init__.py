@@ -2,5 +2,6 @@
 
 `retention` removes weights that nothing needs, in a thread beside the engine; `disk_watch` sees a
 disk run low before it is full; `backup` makes a second folder that can be resumed like the first.
-None of them decides: the core does, what may go and what follows from a low disk.
+None of them decides: the weight keeper does, what may go, and the core, what follows from a low
+disk.
 """

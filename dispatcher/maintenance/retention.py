@@ -26,8 +26,7 @@ from dispatcher.notices import NoticeKind
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.weight_keeper import Policy, WeightKeeper
-from dispatcher.weight_keeper.checkpoints import sweep_checkpoints
-from dispatcher.weight_keeper.leftovers import LeftoverSweep
+from dispatcher.weight_keeper.leftovers import LeftoverSweep, sweep_checkpoints
 from dispatcher.weight_keeper.storage import FolderVersionStorage
 from dispatcher.weight_keeper.store_sweep import Granted, StoreSweep
 from dispatcher.wiring.remote_roots import storage_of, stores_of

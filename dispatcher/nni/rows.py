@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.folders.names import TRIALS
+from dispatcher.nni.records import job_of
 from dispatcher.terminal import formatting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import MetricPoint, TrialSummary
-
-_ENDS = {
-    "succeeded": "SUCCEEDED",
-    "failed": "FAILED",
-    "timed out": "FAILED",
-    "lost": "FAILED",
-    "killed": "USER_CANCELED",
-    "stopped early": "EARLY_STOPPED",
-}
-
-
-def status_word(trial: TrialSummary) -> str:
-    """Return NNI's status of a trial; NNI has none for a trial that is not proposed yet."""
-    if trial.outcome is not None:
-        return _ENDS.get(trial.outcome, "UNKNOWN")
-    return "RUNNING" if trial.state in ("running", "delivering") else "WAITING"
 
 
 def is_job(trial: TrialSummary) -> bool:
@@ -38,38 +24,22 @@ def is_job(trial: TrialSummary) -> bool:
 
 def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
     """Return a trial as ``nnictl trial ls`` prints it: parameters and values are JSON texts."""
-    ident = str(trial.id)
+    record = job_of(trial, folder)
     document: dict[str, Any] = {
-        "trialJobId": ident,
-        "sequenceId": trial.id,
-        "status": status_word(trial),
-        "hyperParameters": [
-            json.dumps(
-                {
-                    "parameter_id": trial.id,
-                    "parameter_source": "customized" if trial.by_hand else "algorithm",
-                    "parameters": trial.parameters,
-                    "parameter_index": 0,
-                }
-            )
-        ],
-        "logPath": str(folder / TRIALS / ident),
+        "trialJobId": record.trialJobId,
+        "sequenceId": record.sequenceId,
+        "status": record.status,
+        "hyperParameters": [json.dumps(asdict(one)) for one in record.hyperParameters],
+        "logPath": record.logPath,
     }
     if trial.started_at is not None:
         document["startTime"] = formatting.moment(trial.started_at)
     if trial.ended_at is not None:
         document["endTime"] = formatting.moment(trial.ended_at)
-    if trial.result is not None:
-        document["finalMetricData"] = [
-            {
-                "timestamp": int(1000 * (trial.ended_at or trial.since)),
-                "trialJobId": ident,
-                "parameterId": ident,
-                "type": "FINAL",
-                "sequence": 0,
-                "data": json.dumps(json.dumps(trial.result)),
-            }
-        ]
+    if record.finalMetricData:
+        (final,) = record.finalMetricData
+        texts = {"parameterId": record.trialJobId, "data": json.dumps(json.dumps(final.data))}
+        document["finalMetricData"] = [asdict(final) | texts]
     return document
 
 
@@ -111,16 +81,11 @@ _WORDS = {
 }
 
 
-def standing(folder: Path) -> tuple[str, list[str]]:
+def standing(handle: ExperimentHandle) -> tuple[str, list[str]]:
     """Return NNI's status of an experiment, and its errors."""
-    from dispatcher import queries
-    from dispatcher.experiments.why import asked
-
-    with queries.ExperimentReader.open(folder) as reader:
-        summary = queries.experiment_summary(reader)
+    seen = handle.standing()
+    summary = seen.experiment
     word = _WORDS[summary.status.value]
-    if word == "RUNNING":
-        snapshot = asked(folder)
-        if snapshot is not None and snapshot["phase"] in ("draining", "stopping"):
-            word = "STOPPING"
+    if seen.head is not None and seen.head.phase in ("draining", "stopping"):
+        word = "STOPPING"
     return word, [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dispatcher.experiment import ExperimentConfig
-from dispatcher.experiment.snapshot import from_json, to_json, to_shared
-from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.folders.experiment_folder import new_id
 from dispatcher.notebook.function_source import (
     Definition,
     check_stands_alone,
@@ -18,6 +16,9 @@ from dispatcher.notebook.function_source import (
     is_importable,
     module_source,
 )
+
+#: Where the files lie in the experiment's folder.
+_FOLDER = "notebook"
 
 _TRIAL_MODULE = "bequeath_trial"
 _TUNER_FILE = "bequeath_tuner.py"
@@ -98,26 +99,16 @@ class NotebookCode:
         for name, text in self._texts.items():
             (stage / name).write_text(text, encoding="utf-8")
 
-    def create(self, config: ExperimentConfig) -> tuple[Path, ExperimentConfig]:
-        """Create the experiment with these files in it; return its folder and configuration.
+    def create(self, config: ExperimentConfig) -> ExperimentHandle:
+        """Create the experiment with these files in it.
 
         Raises:
             BequeathError: as of :func:`dispatcher.experiments.creating.create`.
         """
-        from dispatcher.experiments.creating import create
-
-        if not self._texts:
-            return create(config), config
-        # The folder is known only when it is there, so the record is mended afterwards.
-        with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
-            self.write_into(Path(stage))
-            folder = ExperimentFolder(create(self._moved(config, Path(stage))))
-            code = folder.path / "notebook"
-            shutil.copytree(stage, code)
-        recorded = from_json(folder.config.read_text(encoding="utf-8"), str(folder.config))
-        config = self._moved(recorded, code)
-        folder.write_config(to_json(config), to_shared(config))
-        return folder.path, config
+        ident = new_id(config.experiment_name)
+        code = config.experiment_working_directory / ident / _FOLDER
+        files = {f"{_FOLDER}/{name}": text for name, text in self._texts.items()}
+        return ExperimentHandle.create(self._moved(config, code), ident, files)
 
     def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:
         """Return the configuration with the files in another folder."""

@@ -70,6 +70,11 @@ class Drivers(Protocol):
         """Return how much there is to do, for the worker and in all. Thread: the engine's."""
         ...
 
+    def now(self) -> float:
+        """Return the moment of now as the core counts it, in seconds since the epoch: steps of the
+        machine's clock do not move it. From any thread."""
+        ...
+
     def service(self, make: Callable[[], ServiceBackend]) -> Driver:
         """Make the driver of a backend that runs attempts itself, in a thread of its own."""
         ...

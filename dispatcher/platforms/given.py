@@ -10,7 +10,9 @@ from typing import Generic
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import S
 from dispatcher.platforms.allocations.allocation import service_label
+from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.archives import Archives
+from dispatcher.remote_python.findings import HostNeeds
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -33,6 +35,7 @@ class Given(Generic[S]):
         known: whether a head before this one may have left an agent, or attempts, there.
         leads: whether this head still leads: one that does not changes nothing anywhere.
         tunnel: the socket file that a tunnel is to lead to; None but for ``reach = "tunnel"``.
+        needs: those of trials, as a machine is checked for them.
     """
 
     worker: str
@@ -46,10 +49,19 @@ class Given(Generic[S]):
     known: bool = False
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)
     tunnel: Path | None = None
+    needs: HostNeeds = field(default_factory=HostNeeds, repr=False)
 
     @property
     def home(self) -> Path:
-        """The folder of this worker alone."""
+        """The folder of this worker alone, as its agent sees it, too."""
+        if isinstance(self.section, AllocationService):
+            homes = self.section.homes(self.config.experiment, self.folder)
+            return homes / self.worker
+        return self.records
+
+    @property
+    def records(self) -> Path:
+        """The folder of what this machine alone notes about the worker."""
         return self.folder / "agents" / self.worker
 
 
@@ -79,6 +91,11 @@ class ServiceGiven(Generic[S]):
     archives: Callable[[], Archives] = field(repr=False)
     token: Callable[[], str] = field(repr=False)
     leads: Callable[[], bool] = field(default=lambda: True, repr=False)
+
+    @property
+    def probed(self) -> Path:
+        """The file with what a probe has found where its allocations are, if that is wanted."""
+        return self.folder / "agents" / f"{self.label}.probed"
 
 
 def service_given(given: Given[S]) -> ServiceGiven[S]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from dispatcher.remote_python.findings import HostFinding, HostNeeds
+    from dispatcher.findings import Finding
+    from dispatcher.remote_python.findings import HostNeeds
     from dispatcher.remote_python.leftovers import Left
 
 
@@ -21,7 +22,7 @@ class ReachableHost(Protocol):
     name: str
     label: str
 
-    def check(self, needs: HostNeeds) -> list[HostFinding]:
+    def check(self, needs: HostNeeds) -> list[Finding]:
         """Look whether trials can run there; what cannot be looked at is a finding, too.
 
         What its own section says (its Python, its folders) is put in the place of that of

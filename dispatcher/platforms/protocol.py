@@ -31,6 +31,7 @@ from dispatcher.errors import (
     PermanentBackendError,
     ProtocolError,
 )
+from dispatcher.experiment.addresses import HeadAddress, dialed
 from dispatcher.experiment.fields import (
     Count,
     CountOrZero,
@@ -44,12 +45,11 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import OfferedResources
-from dispatcher.experiment.plain_json import JsonPath
-from dispatcher.experiment.planned import PlannedWorker, distinct_names
-from dispatcher.experiment.platform_base import KeyProblem
+from dispatcher.experiment.platform_base import KeyProblem, Reach
 from dispatcher.experiment.plugged import GROUP, PROTOCOL
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiment.service import PlannedWorker, ServiceConfig, distinct_names
+from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
 from dispatcher.platforms.agents.visit import AgentEnded, Visit
 from dispatcher.platforms.allocations.allocation import (
@@ -63,7 +63,7 @@ from dispatcher.platforms.allocations.allocation import (
 from dispatcher.platforms.allocations.section import Allocations, AllocationService
 from dispatcher.platforms.archives import Archives
 from dispatcher.platforms.driver import Driver, Drivers
-from dispatcher.platforms.files.files_in import files_in
+from dispatcher.platforms.files import files_in
 from dispatcher.platforms.given import Given, ServiceGiven
 from dispatcher.platforms.host import ReachableHost
 from dispatcher.platforms.platform import (
@@ -71,7 +71,6 @@ from dispatcher.platforms.platform import (
     AllocationPlatform,
     BackendPlatform,
     Platform,
-    Reach,
 )
 from dispatcher.platforms.services.protocol import ServiceBackend
 from dispatcher.platforms.worker_files import WorkerFiles
@@ -80,6 +79,7 @@ from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
 from trial_runtime.agent.link.path_mapping import on_another_host
 from trial_runtime.agent.processes.record import write_private
 from trial_runtime.endpoint import Endpoint
+from tuners.plain_json import JsonPath
 
 __all__ = [
     "GROUP",
@@ -116,9 +116,11 @@ __all__ = [
     "FileList",
     "FilePiece",
     "FinalReported",
+    "Finding",
     "Given",
     "Gone",
     "Grace",
+    "HeadAddress",
     "JsonPath",
     "KeyProblem",
     "LaunchWorker",
@@ -138,6 +140,7 @@ __all__ = [
     "ServiceBackend",
     "ServiceConfig",
     "ServiceGiven",
+    "Severity",
     "Size",
     "StartAttempt",
     "StopAttempt",
@@ -159,6 +162,7 @@ __all__ = [
     "WorkerSuspect",
     "WorkerWaits",
     "choice_reader",
+    "dialed",
     "distinct_names",
     "encode_config",
     "files_in",

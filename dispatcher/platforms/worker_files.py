@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from dispatcher.ports import AttemptFiles
@@ -23,6 +23,20 @@ class WorkerFiles(Protocol):
 
     def close(self) -> None:
         """Log out, if logged in; the next question logs in again."""
+        ...
+
+
+class AttemptShell(Protocol):
+    """A shell beside one attempt, of a platform that does not show its files. Thread: one."""
+
+    def open(self, command: Sequence[str], *, terminal: bool) -> int:
+        """Run a command there with our stdin, stdout and stderr, and return its exit code. Raises
+        ``BackendError``.
+
+        Args:
+            command: the program and its arguments; empty: a shell.
+            terminal: whether it gets a terminal.
+        """
         ...
 
 

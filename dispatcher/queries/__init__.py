@@ -12,6 +12,14 @@ Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers)
 from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
+from dispatcher.queries.changes import (
+    ChangedTrial,
+    Changes,
+    ReportedMetric,
+    WeightsStanding,
+    changes,
+    cursor_now,
+)
 from dispatcher.queries.experiments import (
     base_folder,
     experiments,
@@ -20,8 +28,10 @@ from dispatcher.queries.experiments import (
 )
 from dispatcher.queries.export import export_csv, export_rows
 from dispatcher.queries.front import front, objective_of, objectives
+from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
+from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
@@ -41,32 +51,43 @@ from dispatcher.queries.trials import (
     metrics,
     trial,
 )
+from dispatcher.queries.where import WhereError, parse_condition, unknown_parameters
 
 __all__ = [
     "Attempt",
+    "ChangedTrial",
+    "Changes",
     "ExperimentListing",
     "ExperimentReader",
     "ExperimentStatus",
     "ExperimentSummary",
+    "JournalEvent",
+    "JournalSlice",
     "Lineage",
     "LineageNode",
     "MetricPoint",
     "OptimizeMode",
     "Progress",
     "ProgressPoint",
+    "ReportedMetric",
     "TrialDetail",
     "TrialFilter",
     "TrialNotFound",
     "TrialSort",
     "TrialSummary",
+    "WeightsStanding",
+    "WhereError",
     "base_folder",
     "best",
+    "changes",
+    "cursor_now",
     "experiment_summary",
     "experiments",
     "export_csv",
     "export_rows",
     "find_experiment",
     "front",
+    "journal_after",
     "lineage",
     "lineage_text",
     "list_trials",
@@ -74,6 +95,11 @@ __all__ = [
     "newest_experiment",
     "objective_of",
     "objectives",
+    "parse_condition",
     "progress",
+    "rate_of",
+    "recent_ends",
+    "time_left",
     "trial",
+    "unknown_parameters",
 ]

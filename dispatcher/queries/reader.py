@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -19,7 +19,7 @@ from dispatcher.queries.records import OptimizeMode
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.
-SCHEMAS: Final = frozenset({"0001", "0002"})
+SCHEMAS: Final = frozenset({"0001", "0002", "0003"})
 
 # A reader of a WAL store waits for nobody but a recovery after a crash.
 _BUSY_TIMEOUT_S: Final = 10.0
@@ -33,8 +33,8 @@ _STEPS: Final = 100_000
 
 #: The tables that are read. A view in the place of a table could be a query without end.
 _TABLES: Final = frozenset(
-    {"attempts", "bases", "journal", "meta", "metrics", "schema_version", "trials"}
-    | {"weights_removed"}
+    {"attempts", "bases", "journal", "leads", "meta", "metrics", "pins", "schema_version"}
+    | {"trials", "weights_removed"}
 )
 
 
@@ -57,9 +57,11 @@ class ExperimentReader:
     One query sees one moment of the store; two queries may see two moments.
     """
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, schema: str) -> None:
         self.folder = folder
+        self.schema = schema  #: its version, as of when it was opened
         self._connection = connection
+        self._moments = 0  # one within the other
         self._patience = _Patience()
         connection.set_progress_handler(self._patience.is_over, _STEPS)
         self.config = _read_config(folder)
@@ -85,8 +87,7 @@ class ExperimentReader:
             raise _store_error(error, path) from error
         try:
             _check_tables(connection, path)
-            _check_schema(connection, path)
-            return cls(folder, connection)
+            return cls(folder, connection, _checked_schema(connection, path))
         except BaseException:
             connection.close()
             raise
@@ -115,6 +116,34 @@ class ExperimentReader:
         except sqlite3.Error as error:
             raise _store_error(error, self.folder / STORE_NAME) from error
 
+    def rows_upto(
+        self, query: str, values: Sequence[object], most_bytes: int
+    ) -> tuple[list[sqlite3.Row], bool]:
+        """Return the rows of a query until their texts have so many characters, at least one row;
+        and whether these are all.
+
+        Args:
+            query: what is asked for; ``LIMIT`` bounds the number of rows.
+            values: its values.
+            most_bytes: what the rows may hold together, and be exceeded by one row.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        self._patience.begin()
+        taken: list[sqlite3.Row] = []
+        held = 0
+        try:
+            with closing(self._connection.execute(query, values)) as cursor:
+                for row in cursor:
+                    if taken and held >= most_bytes:
+                        return taken, False
+                    taken.append(row)
+                    held += sum(len(value) for value in row if isinstance(value, str))
+        except sqlite3.Error as error:
+            raise _store_error(error, self.folder / STORE_NAME) from error
+        return taken, True
+
     def row(self, query: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
         """Return the first row of a query, if there is one. Raises ``StoreError``."""
         self._patience.begin()
@@ -131,12 +160,25 @@ class ExperimentReader:
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Let several queries see one and the same moment of the store."""
-        self._connection.execute("BEGIN")
+        """Let several queries see one and the same moment of the store. Within another moment it
+        is that one. No longer than an answer takes: what the head writes meanwhile gathers in a
+        log beside the store."""
+        if self._moments == 0:
+            self._connection.execute("BEGIN")
+        self._moments += 1
         try:
             yield
         finally:
-            self._connection.execute("ROLLBACK")
+            self._moments -= 1
+            if self._moments == 0:
+                self._connection.execute("ROLLBACK")
+
+    def version(self) -> int:
+        """Return a number that another process's commit changes. Costs microseconds: whoever
+        follows the store asks for it, and looks further only when it has changed."""
+        row = self.row("PRAGMA data_version")
+        assert row is not None
+        return int(row[0])
 
     def close(self) -> None:
         """Close the store. Idempotent."""
@@ -184,16 +226,16 @@ def _opened(uri: str) -> sqlite3.Connection:
     return connection
 
 
-def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+def _checked_schema(connection: sqlite3.Connection, path: Path) -> str:
     try:
         row = connection.execute("SELECT version_num FROM schema_version").fetchone()
     except sqlite3.OperationalError as error:
         raise StoreError(
             "this is not a store of bequeath, or it was never finished", where=str(path)
         ) from error
-    version = row[0] if row is not None else "unknown"
+    version = str(row[0]) if row is not None else "unknown"
     if version not in SCHEMAS:
-        newer = str(version) > max(SCHEMAS)
+        newer = version > max(SCHEMAS)
         raise StoreError(
             f"the store has schema {version}, and this bequeath reads {max(SCHEMAS)}",
             hint="upgrade bequeath"
@@ -201,6 +243,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
             else "'bequeath resume' migrates it, after a backup; or use the version that made it",
             where=str(path),
         )
+    return version
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:

@@ -197,6 +197,25 @@ class Attempt(Record):
     cpu_s: float | None
     wall_s: float | None
 
+    @classmethod
+    def from_row(cls, row: sqlite3.Row, of: TrialSummary) -> Attempt:
+        """Make it from a row of ``attempts``, and its trial as of the same moment."""
+        running = of.state == "running" and row["attempt"] == of.attempt
+        unseen = row["ended_at"] is None and not running
+        return cls(
+            number=row["attempt"],
+            worker=row["worker"],
+            pid=row["pid"],
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+            end_reason="lost" if unseen else row["end_reason"],
+            exit_code=row["exit_code"],
+            signal=row["signal"],
+            text=row["text"],
+            cpu_s=row["cpu_s"],
+            wall_s=row["wall_s"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint(Record):
@@ -209,6 +228,19 @@ class MetricPoint(Record):
     counted: bool
     value: Any
     number: float | None
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> MetricPoint:
+        """Make it from a row of ``metrics``."""
+        return cls(
+            attempt=row["attempt"],
+            seq=row["seq"],
+            at=row["at"],
+            final=bool(row["final"]),
+            counted=bool(row["counted"]),
+            value=json_value(row["value"]),
+            number=row["number"],
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

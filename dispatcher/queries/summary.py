@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
+from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
 from dispatcher.queries.trials import best
@@ -19,10 +20,6 @@ _RECORDED = (ExperimentStatus.STOPPED, ExperimentStatus.COMPLETED, ExperimentSta
 _UNDER_WAY = ("held", "queued", "running", "backoff", "delivering")
 _WAITING = ("blocked", "held")
 _MOVING = ("open", "queued", "running", "backoff", "delivering")
-
-# The rate is taken over the latest trials only: what was slow an hour ago says little.
-_RATE_TRIALS = 200
-_RATE_WINDOW_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
             "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
         )
         top = best(reader, 1)
-        rate = _rate(reader, now)
+        rate = rate_of(recent_ends(reader, now), now)
         status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
         reason = reader.meta("phase_reason") or ""
     assert journal is not None
@@ -142,10 +139,11 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         wall_s=float(sums[1] or 0.0),
         weights_bytes=int(sums[2] or 0),
         rate=rate if running else None,
-        # If all stand still a rate of the past says nothing of what is to come.
-        time_left_s=None
-        if stands or not (running and rate and limit)
-        else max(0, limit - ended) / rate,
+        time_left_s=time_left(
+            rate if running else None,
+            trials=limit - ended if limit else None,
+            stands=stands,
+        ),
     )
 
 
@@ -195,19 +193,6 @@ def _counts(reader: ExperimentReader, column: str, condition: str = "true") -> d
         f"WHERE {column} IS NOT NULL AND {condition} GROUP BY 1 ORDER BY 1"
     )
     return {row[0]: row[1] for row in rows}
-
-
-def _rate(reader: ExperimentReader, now: float) -> float | None:
-    """Return the trials ended per second among the latest."""
-    rows = reader.rows(
-        "SELECT ended_at FROM trials WHERE ended_at > ? AND attempt > 0 "
-        "ORDER BY ended_at DESC LIMIT ?",
-        (now - _RATE_WINDOW_S, _RATE_TRIALS),
-    )
-    if len(rows) < 2:
-        return None
-    since_first: float = now - rows[-1][0]
-    return (len(rows) - 1) / since_first if since_first > 0 else None
 
 
 def _number(value: object) -> int | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from dispatcher.errors import UserError
+from dispatcher.queries.losses import reason_of_loss
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
@@ -14,8 +17,11 @@ from dispatcher.queries.records import (
     OptimizeMode,
     TrialDetail,
     TrialSummary,
-    json_value,
 )
+from dispatcher.queries.where import parse_condition
+
+#: Numbers in one statement: SQLite takes more, and older ones do not.
+_AT_ONCE: Final = 500
 
 
 class TrialNotFound(UserError):
@@ -60,9 +66,10 @@ class TrialFilter:
     by_hand: bool | None = None
     with_value: bool | None = None
     live: bool | None = None
+    condition: str = ""  # as people type it, see dispatcher/queries/where.py
 
     def where(self) -> tuple[str, list[object]]:
-        """Return SQL's condition and its values."""
+        """Return SQL's condition and its values. Raises ``WhereError``."""
         terms: list[str] = []
         values: list[object] = []
         for column, names in (("state", self.states), ("outcome", self.outcomes)):
@@ -81,6 +88,10 @@ class TrialFilter:
             terms.append(f"number IS {'NOT ' if self.with_value else ''}NULL")
         if self.live is not None:
             terms.append(f"state {'<>' if self.live else '='} 'ended'")
+        if self.condition:
+            typed = parse_condition(self.condition)
+            terms.append(typed.text)
+            values.extend(typed.values)
         return " AND ".join(terms) or "1", values
 
 
@@ -110,6 +121,9 @@ def list_trials(
         sort: by value, the best come first.
         descending: None: ascending, but for values.
         limit: at most so many; None: all.
+
+    Raises:
+        WhereError: the condition cannot be read.
     """
     where, values = wanted.where()
     if descending is None:
@@ -153,7 +167,7 @@ def trial(reader: ExperimentReader, number: int) -> TrialDetail:
         children = reader.rows("SELECT id FROM trials WHERE parent = ? ORDER BY id", (number,))
         return TrialDetail(
             trial=summary,
-            attempts=_attempts(reader, summary),
+            attempts=_with_losses(reader, number, attempts_of(reader, [summary])[number]),
             metrics=tuple(metrics(reader, number)),
             children=tuple(child["id"] for child in children),
         )
@@ -175,42 +189,33 @@ def metrics(
         "ORDER BY attempt, seq",
         (number, attempt, attempt, after),
     )
-    return [
-        MetricPoint(
-            attempt=row["attempt"],
-            seq=row["seq"],
-            at=row["at"],
-            final=bool(row["final"]),
-            counted=bool(row["counted"]),
-            value=json_value(row["value"]),
-            number=row["number"],
-        )
-        for row in rows
-    ]
+    return [MetricPoint.from_row(row) for row in rows]
 
 
-def _attempts(reader: ExperimentReader, summary: TrialSummary) -> tuple[Attempt, ...]:
-    rows = reader.rows("SELECT * FROM attempts WHERE trial = ? ORDER BY attempt", (summary.id,))
-    found = []
-    for row in rows:
-        running = summary.state == "running" and row["attempt"] == summary.attempt
-        unseen = row["ended_at"] is None and not running
-        found.append(
-            Attempt(
-                number=row["attempt"],
-                worker=row["worker"],
-                pid=row["pid"],
-                started_at=row["started_at"],
-                ended_at=row["ended_at"],
-                end_reason="lost" if unseen else row["end_reason"],
-                exit_code=row["exit_code"],
-                signal=row["signal"],
-                text=row["text"],
-                cpu_s=row["cpu_s"],
-                wall_s=row["wall_s"],
-            )
-        )
-    return tuple(found)
+def attempts_of(
+    reader: ExperimentReader, summaries: Sequence[TrialSummary]
+) -> dict[int, tuple[Attempt, ...]]:
+    """Map trials to their attempts, in their order. In the moment in which the trials were read."""
+    found: dict[int, list[Attempt]] = {summary.id: [] for summary in summaries}
+    for first in range(0, len(summaries), _AT_ONCE):
+        some = {summary.id: summary for summary in summaries[first : first + _AT_ONCE]}
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT * FROM attempts WHERE trial IN ({marks}) ORDER BY trial, attempt"  # noqa: S608
+        for row in reader.rows(query, tuple(some)):
+            found[row["trial"]].append(Attempt.from_row(row, some[row["trial"]]))
+    return {trial: tuple(attempts) for trial, attempts in found.items()}
+
+
+def _with_losses(
+    reader: ExperimentReader, trial: int, attempts: Sequence[Attempt]
+) -> tuple[Attempt, ...]:
+    """The same, with why those that nobody has seen end were lost."""
+    return tuple(
+        replace(each, text=reason_of_loss(reader, trial, each.number, each.worker))
+        if each.end_reason == "lost" and each.ended_at is None and each.text is None
+        else each
+        for each in attempts
+    )
 
 
 def _not_found(reader: ExperimentReader, number: int) -> TrialNotFound:

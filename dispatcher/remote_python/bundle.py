@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dispatcher.remote_python import on_host
+from trial_runtime import attempt_folder
 
 #: The oldest Python that runs what travels, and trials.
 OLDEST = (3, 9)
@@ -28,8 +29,13 @@ TOO_OLD = 3
 #: Arguments: the digest of the code, then how many bytes of stdin it has, or ``=`` and the code
 #: itself in base64, then those of the program.
 START = """\
-import sys
-sys.path[:] = [p for p in sys.path if p]  # the folder that it is called in shadows nothing
+import os, sys
+# The folder that it is called in shadows nothing, nor one that PYTHONPATH names from there (as ""
+# or "."), which Python has made a whole path of by now: trials run elsewhere.
+named = os.environ.get("PYTHONPATH", "")
+named = named.split(os.pathsep) if named else []
+here = [os.path.abspath(p) for p in named if not os.path.isabs(p)]
+sys.path[:] = [p for p in sys.path if p and (p in named or p not in here)]
 sys.dont_write_bytecode = True
 import base64, hashlib, json, zlib
 if sys.version_info < (3, 9):
@@ -61,6 +67,18 @@ sys.exit(import_module(code["main"]).main())
 """
 
 
+#: Runs one module of ours that imports nothing of ours. Arguments: the module, and an environment
+#: variable for it by name and value, the module and the value in base64.
+ALONE = """\
+import base64, os, sys, zlib
+code, name, value = sys.argv[1:]
+os.environ[name] = base64.b64decode(value).decode()
+module = {"__name__": "bequeath"}
+exec(zlib.decompress(base64.b64decode(code)), module)
+sys.exit(module["main"]())
+"""
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A package, packed. Its ``__main__`` has a function ``main``, which returns an exit code."""
@@ -77,9 +95,14 @@ class Bundle:
         """
         return self._arguments(str(len(self.code)), arguments, alone)
 
-    def arguments_with_code(self, *arguments: str) -> list[str]:
-        """The arguments of a Python that runs it and leaves all of its stdin to the program."""
-        return self._arguments(f"={base64.b64encode(self.code).decode()}", arguments, True)
+    def arguments_with_code(self, *arguments: str, alone: bool = True) -> list[str]:
+        """The arguments of a Python that runs it and leaves all of its stdin to the program.
+
+        Args:
+            arguments: those of the program.
+            alone: see :meth:`arguments`.
+        """
+        return self._arguments(f"={base64.b64encode(self.code).decode()}", arguments, alone)
 
     def _arguments(self, given: str, arguments: tuple[str, ...], alone: bool) -> list[str]:
         digest = hashlib.sha256(self.code).hexdigest()
@@ -87,14 +110,20 @@ class Bundle:
 
 
 @functools.cache
-def bundle_of(root: Path, *, without: tuple[str, ...] = ()) -> Bundle:
+def bundle_of(
+    root: Path, *, without: tuple[str, ...] = (), also: tuple[tuple[str, Path], ...] = ()
+) -> Bundle:
     """Pack a package; the same bytes for the same code. Reads all of it, once in a process.
 
     Args:
         root: its folder, whose name is that of the package there.
         without: parts that stay here, as names in the folder.
+        also: modules that lie elsewhere, by the name that each has in the package there.
     """
-    modules = {}
+    modules = {
+        f"{root.name}.{name}": {"package": False, "text": path.read_text(encoding="utf-8")}
+        for name, path in also
+    }
     for path in sorted(root.rglob("*.py")):
         inside = path.relative_to(root)
         if inside.parts[0] in without:
@@ -107,6 +136,21 @@ def bundle_of(root: Path, *, without: tuple[str, ...] = ()) -> Bundle:
     return Bundle(zlib.compress(json.dumps(document, sort_keys=True).encode("ascii"), 9))
 
 
+def module_alone(path: Path, variable: str, value: str) -> list[str]:
+    """Return the arguments of a Python that runs ``main`` of one module and leaves all of its stdin
+    to it. They are short: some kilobytes, for a way on which a command is part of an address.
+
+    Args:
+        path: of the module, which imports the standard library alone.
+        variable: an environment variable that it gets.
+        value: of the variable. Whoever sees the command line sees it.
+    """
+    code = base64.b64encode(zlib.compress(path.read_bytes(), 9)).decode()
+    return ["-I", "-c", ALONE, code, variable, base64.b64encode(value.encode()).decode()]
+
+
 def our_programs() -> Bundle:
-    """The programs of :mod:`dispatcher.remote_python.on_host`."""
-    return bundle_of(Path(on_host.__file__).parent)
+    """The programs of :mod:`dispatcher.remote_python.on_host`, and the verb ``files``, whose code
+    agents have, too."""
+    also = (("files", Path(attempt_folder.__file__)),)
+    return bundle_of(Path(on_host.__file__).parent, also=also)

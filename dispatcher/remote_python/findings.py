@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from dispatcher.errors import BackendError
+from dispatcher.findings import Finding, Severity
 from dispatcher.remote_python.bundle import OLDEST
 from dispatcher.remote_python.errors import HostUnfit
 from dispatcher.remote_python.gpu_findings import AllGpus, judge_gpus
@@ -26,24 +26,6 @@ _LITTLE_DISK = 1 << 30
 #: lost cause.
 _NO_DISK = 4 << 20
 _GPUS_S = 60.0
-
-
-class Severity(StrEnum):
-    """The severity of a finding. ``PROBLEM``: trials cannot run there."""
-
-    OK = "ok"
-    NOTE = "note"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True)
-class HostFinding:
-    """The result of one check."""
-
-    topic: str
-    verdict: Severity
-    text: str
-    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +74,7 @@ class HostNeeds:
         )
 
 
-def inspect(python: RemotePython, needs: HostNeeds) -> list[HostFinding]:
+def inspect(python: RemotePython, needs: HostNeeds) -> list[Finding]:
     """Look. Blocks for minutes at most; a check that cannot be made is a finding, too.
 
     Args:
@@ -103,15 +85,15 @@ def inspect(python: RemotePython, needs: HostNeeds) -> list[HostFinding]:
     try:
         probed = probe(python, needs.probe)
     except HostUnfit as error:
-        return [HostFinding("python", Severity.PROBLEM, error.message, error.hint)]
+        return [Finding("python", Severity.PROBLEM, error.message, error.hint)]
     except BackendError as error:
-        return [HostFinding("commands", Severity.PROBLEM, error.message, error.hint)]
+        return [Finding("commands", Severity.PROBLEM, error.message, error.hint)]
     after = time.time()
     found = list(findings_of(probed, python.python, needs))
     return [*found, clock_finding(probed.time, before, after), _gpus(python, needs)]
 
 
-def findings_of(probed: Probed, python: str, needs: HostNeeds) -> Iterator[HostFinding]:
+def findings_of(probed: Probed, python: str, needs: HostNeeds) -> Iterator[Finding]:
     """Judge a machine's answer. Blocks while wheels that it lacks are fetched to this machine.
 
     Args:
@@ -122,11 +104,11 @@ def findings_of(probed: Probed, python: str, needs: HostNeeds) -> Iterator[HostF
     if ended := probed.python.prolog:
         text = f"its last command ended with exit code {ended}; trials begin all the same"
         hint = "run it there by hand; where that is meant, end it with '; :'"
-        yield HostFinding("prolog", Severity.NOTE, text, hint)
+        yield Finding("prolog", Severity.NOTE, text, hint)
     problem = problem_with(probed, python, needs.oldest)
     refused = "" if problem is None else problem.topic
     if problem is not None:
-        yield HostFinding(problem.topic, Severity.PROBLEM, problem.text, problem.hint)
+        yield problem
     if refused != "python":
         yield from _python(probed, needs)
         yield from _modules(probed, needs)
@@ -143,20 +125,20 @@ def _facts(probed: Probed, path: str) -> FolderFacts:
     return probed.folders.get(path) or FolderFacts(path, there=False)
 
 
-def _python(probed: Probed, needs: HostNeeds) -> Iterator[HostFinding]:
+def _python(probed: Probed, needs: HostNeeds) -> Iterator[Finding]:
     version = ".".join(map(str, probed.version))
     text = f"{version} at {probed.executable}, {probed.cores} cores"
-    yield HostFinding("python", Severity.OK, text)
+    yield Finding("python", Severity.OK, text)
     if needs.cpus > (probed.cores or needs.cpus):
         text = f"{probed.cores} cores, and each trial needs {needs.cpus:g} (trialCpuNumber)"
-        yield HostFinding("cores", Severity.PROBLEM, text)
+        yield Finding("cores", Severity.PROBLEM, text)
 
 
-def _modules(probed: Probed, needs: HostNeeds) -> Iterator[HostFinding]:
+def _modules(probed: Probed, needs: HostNeeds) -> Iterator[Finding]:
     try:
         brought = supply(probed, "", needs.wheels).brought
     except HostUnfit as error:
-        yield HostFinding("modules", Severity.PROBLEM, error.message, error.hint)
+        yield Finding("modules", Severity.PROBLEM, error.message, error.hint)
         return
     lacking = {x: why for x, why in probed.missing.items() if why and x not in brought}
     needed = [name for name in needs.modules if name in lacking]
@@ -164,7 +146,7 @@ def _modules(probed: Probed, needs: HostNeeds) -> Iterator[HostFinding]:
         why = "; ".join(lacking[name] for name in needed)
         packages = " ".join(_package(name) for name in needed)
         hint = f"{probed.executable} -m pip install {packages}"
-        yield HostFinding("modules", Severity.PROBLEM, f"missing: {why}", hint)
+        yield Finding("modules", Severity.PROBLEM, f"missing: {why}", hint)
     else:
         there = [
             f"{name} {probed.versions.get(name, '')}".strip()
@@ -175,26 +157,26 @@ def _modules(probed: Probed, needs: HostNeeds) -> Iterator[HostFinding]:
         if brought:
             along = ", ".join(f"{name} {wheel.version}" for name, wheel in brought.items())
             texts.append(f"brought there: {along}")
-        yield HostFinding("modules", Severity.OK, "; ".join(texts))
+        yield Finding("modules", Severity.OK, "; ".join(texts))
     for name, missed in needs.useful.items():
         if name in lacking:
             hint = f"{probed.executable} -m pip install {_package(name)}"
-            yield HostFinding("modules", Severity.NOTE, f"no {name}: {missed}", hint)
+            yield Finding("modules", Severity.NOTE, f"no {name}: {missed}", hint)
 
 
 def _package(module: str) -> str:
     return MODULES[module].replace("_", "-") if module in MODULES else module
 
 
-def _packages(probed: Probed, needs: HostNeeds) -> Iterator[HostFinding]:
+def _packages(probed: Probed, needs: HostNeeds) -> Iterator[Finding]:
     for name, why_unsafe in needs.unsafe.items():
         version = probed.packages.get(name, "")
         if version and (why := why_unsafe(version)):
             hint = f"{probed.executable} -m pip install --upgrade {name}"
-            yield HostFinding(name, Severity.NOTE, why, hint)
+            yield Finding(name, Severity.NOTE, why, hint)
 
 
-def clock_finding(there: float, before: float, after: float) -> HostFinding:
+def clock_finding(there: float, before: float, after: float) -> Finding:
     """Compare clocks.
 
     Args:
@@ -205,55 +187,53 @@ def clock_finding(there: float, before: float, after: float) -> HostFinding:
     ahead = there - (before + after) / 2
     unsure = (after - before) / 2
     if abs(ahead) <= unsure:
-        return HostFinding("clock", Severity.OK, f"as ours, within {max(unsure, 0.1):.1f} s")
+        return Finding("clock", Severity.OK, f"as ours, within {max(unsure, 0.1):.1f} s")
     way = "ahead" if ahead > 0 else "behind"
     text = f"{abs(ahead):.1f} s {way} of ours (± {unsure:.1f} s)"
     if abs(ahead) - unsure <= _CLOCK_S:
-        return HostFinding("clock", Severity.OK, text)
+        return Finding("clock", Severity.OK, text)
     hint = "nothing here relies on it but times in logs; does NTP run there?"
-    return HostFinding("clock", Severity.NOTE, text, hint)
+    return Finding("clock", Severity.NOTE, text, hint)
 
 
-def _room(probed: Probed) -> HostFinding:
+def _room(probed: Probed) -> Finding:
     text = f"{probed.folder}, {probed.free / 1e9:.1f} GB free"
     if probed.free < _NO_DISK:
         hint = "free some, or name a folder that has room (workFolder)"
-        return HostFinding("disk", Severity.PROBLEM, f"no room: {text}", hint)
+        return Finding("disk", Severity.PROBLEM, f"no room: {text}", hint)
     if probed.free < _LITTLE_DISK:
-        return HostFinding("disk", Severity.NOTE, f"little room: {text}")
-    return HostFinding("disk", Severity.OK, text)
+        return Finding("disk", Severity.NOTE, f"little room: {text}")
+    return Finding("disk", Severity.OK, text)
 
 
-def _weights(folder: FolderFacts, *, wanted: bool) -> HostFinding:
+def _weights(folder: FolderFacts, *, wanted: bool) -> Finding:
     path = folder.path
     if not folder.there:
         hint = "mount the share there (bequeath nfs client), or write where it is (weightsRoot)"
-        return HostFinding("weights", Severity.PROBLEM, f"{path} is not there", hint)
+        return Finding("weights", Severity.PROBLEM, f"{path} is not there", hint)
     if not folder.writable:
         text = f"{path} cannot be written: {folder.trouble}"
-        return HostFinding("weights", Severity.PROBLEM, text)
+        return Finding("weights", Severity.PROBLEM, text)
     if wanted and not folder.same:
         hint = "is the share mounted there? a file that we made in our weights root is not in it"
-        return HostFinding("weights", Severity.PROBLEM, f"{path} is another folder", hint)
+        return Finding("weights", Severity.PROBLEM, f"{path} is another folder", hint)
     same = ", the same folder as here" if wanted else ""
-    return HostFinding("weights", Severity.OK, f"{path} can be written{same}")
+    return Finding("weights", Severity.OK, f"{path} can be written{same}")
 
 
-def _to_read(folder: FolderFacts) -> HostFinding:
+def _to_read(folder: FolderFacts) -> Finding:
     path = folder.path
     if not folder.there:
         hint = "mount it there, or write where it is (weightsReadRoots of the machine)"
-        return HostFinding("weights", Severity.PROBLEM, f"{path}, to read from, is not there", hint)
+        return Finding("weights", Severity.PROBLEM, f"{path}, to read from, is not there", hint)
     if not folder.readable:
-        return HostFinding("weights", Severity.PROBLEM, f"{path} cannot be read")
-    return HostFinding("weights", Severity.OK, f"{path} can be read")
+        return Finding("weights", Severity.PROBLEM, f"{path} cannot be read")
+    return Finding("weights", Severity.OK, f"{path} can be read")
 
 
-def _gpus(python: RemotePython, needs: HostNeeds) -> HostFinding:
+def _gpus(python: RemotePython, needs: HostNeeds) -> Finding:
     try:
         facts = python.ask("gpus", {}, AllGpus, limit_s=_GPUS_S)
     except BackendError as error:
-        return HostFinding("gpus", Severity.NOTE, f"cannot be looked at: {error.message}")
-    gpus = judge_gpus(facts, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)
-    verdict = Severity.PROBLEM if gpus.bad else Severity.OK
-    return HostFinding("gpus", verdict, gpus.text, gpus.hint)
+        return Finding("gpus", Severity.NOTE, f"cannot be looked at: {error.message}")
+    return judge_gpus(facts, wanted=needs.gpus, indices=needs.gpu_indices, memory=needs.gpu_memory)

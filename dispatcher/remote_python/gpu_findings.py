@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
+
+from dispatcher.findings import Finding, Severity
 
 
 class GpuFacts(msgspec.Struct, frozen=True):
@@ -27,17 +28,9 @@ class AllGpus(msgspec.Struct, frozen=True):
     pynvml: bool = False
 
 
-class GpuFinding(NamedTuple):
-    """A finding about GPUs. ``bad``: trials that need GPUs cannot run there."""
-
-    bad: bool
-    text: str
-    hint: str = ""
-
-
 def judge_gpus(
     facts: AllGpus, *, wanted: float, indices: tuple[int, ...], memory: int = 0
-) -> GpuFinding:
+) -> Finding:
     """Judge the answer of the program ``gpus``.
 
     Args:
@@ -52,17 +45,17 @@ def judge_gpus(
         who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
         bad = bool(wanted or indices)
         hint = f"{who}: is the driver installed and loaded there?" if bad else ""
-        return GpuFinding(bad, text, hint)
+        return _finding(bad, text, hint)
     text = in_words(gpus)
     absent = [index for index in indices if index >= len(gpus)]
     if absent:
         names = ", ".join(map(str, absent))
         hint = f"gpuIndices names {names}; GPUs there are 0 to {len(gpus) - 1}"
-        return GpuFinding(True, text, hint)
+        return _finding(True, text, hint)
     degraded = [index for index, gpu in enumerate(gpus) if gpu.trouble]
     if degraded:
         index = degraded[0]
-        return GpuFinding(bool(wanted), f"{text}; GPU {index}: {gpus[index].trouble}")
+        return _finding(bool(wanted), f"{text}; GPU {index}: {gpus[index].trouble}")
     offered = [gpus[index] for index in indices] or gpus
     # One that is split is no place itself, and nobody is shown more than one of its parts.
     whole = [gpu.memory for gpu in offered if gpu.parts is None]
@@ -71,8 +64,13 @@ def judge_gpus(
     if wanted > fitting:
         least = f" of at least {memory / (1 << 30):.1f} GiB" if memory else ""
         hint = f"each trial needs {wanted:g}{least}, and {fitting} of these may be lent to one"
-        return GpuFinding(True, text, hint)
-    return GpuFinding(False, text)
+        return _finding(True, text, hint)
+    return _finding(False, text)
+
+
+def _finding(bad: bool, text: str, hint: str = "") -> Finding:
+    """``bad``: trials that need GPUs cannot run there."""
+    return Finding("gpus", Severity.PROBLEM if bad else Severity.OK, text, hint)
 
 
 def in_words(gpus: Sequence[GpuFacts]) -> str:

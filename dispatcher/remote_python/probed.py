@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
+from dispatcher.findings import Finding, Severity
 from dispatcher.remote_python.errors import HostUnfit, NoPython, ProgramFailed
 from dispatcher.remote_python.runner import OWN_PYTHON, RemotePython
 from dispatcher.wheelhouse import MODULES, HostPython
@@ -62,6 +62,9 @@ class Probed(msgspec.Struct, frozen=True):
         cores: how many it has; 0 if it does not know.
         free: room on the disk of the work folder (bytes).
         complaint: the end of what its prolog wrote.
+        head: why an agent there would not reach the head; only known of allocations.
+        way: by which it would; likewise.
+        lacks_code: the folder of the trials' code, if it is not there; likewise.
     """
 
     version: tuple[int, int, int]
@@ -80,6 +83,9 @@ class Probed(msgspec.Struct, frozen=True):
     cores: int = 0
     free: int = 0
     complaint: str = ""
+    head: str = ""
+    way: str = ""
+    lacks_code: str = ""
 
     @property
     def host(self) -> HostPython:
@@ -121,14 +127,6 @@ class Probe:
     folders: Mapping[str, str | None] = field(default_factory=dict)
 
 
-class Problem(NamedTuple):
-    """Why trials cannot run on a machine. ``topic``: that of the finding of ``hosts check``."""
-
-    topic: str
-    text: str
-    hint: str
-
-
 def probe(python: RemotePython, asked: Probe) -> Probed:
     """Ask a machine what it has. Blocks.
 
@@ -145,7 +143,7 @@ def probe(python: RemotePython, asked: Probe) -> Probed:
     return msgspec.structs.replace(probed, complaint=complaint)
 
 
-def problem_with(probed: Probed, python: str, oldest: tuple[int, int]) -> Problem | None:
+def problem_with(probed: Probed, python: str, oldest: tuple[int, int]) -> Finding | None:
     """Why nothing can be brought there. Pure.
 
     Args:
@@ -156,10 +154,11 @@ def problem_with(probed: Probed, python: str, oldest: tuple[int, int]) -> Proble
     if probed.version[:2] < oldest:
         has, wanted = (".".join(map(str, x)) for x in (probed.version, oldest))
         text = f"{python!r} is Python {has} ({probed.executable}), and trials need {wanted}"
-        return Problem("python", text, OWN_PYTHON)
+        return Finding("python", Severity.PROBLEM, text, OWN_PYTHON)
     if probed.folder_trouble:
-        return Problem(
+        return Finding(
             "disk",
+            Severity.PROBLEM,
             f"its work folder cannot be used: {probed.folder_trouble}",
             "'workFolder' names another, which only its user can change, below folders of that "
             "user or root",

@@ -120,6 +120,9 @@ class RemotePython:
             answer: see there.
             data: see there.
             limit_s: see there.
+
+        Raises:
+            BequeathError: what :meth:`ask` raises.
         """
         head = our_programs().code + json.dumps(arguments).encode() + b"\n"
         stdin = head + data if isinstance(data, bytes) else _Behind(head, data)

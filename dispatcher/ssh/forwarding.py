@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 import threading
@@ -10,8 +9,8 @@ from typing import Any
 
 from dispatcher.ssh.errors import ForwardRefused
 from dispatcher.ssh.link import Link
+from trial_runtime.tunnel.carrying import join
 
-_CHUNK = 64 << 10
 _CONNECT_S = 10.0
 
 #: Connections by way of one machine's ports at a time. Anybody on that machine may connect to
@@ -37,6 +36,11 @@ class ReverseForwards:
         self._targets: dict[int, Near] = {}
         self._lock = threading.Lock()
         self._served = 0
+
+    @property
+    def served(self) -> int:
+        """The connections that are carried now."""
+        return self._served
 
     def add(self, local: Near) -> int:
         """Ask the machine to listen on its 127.0.0.1; returns the port. Blocks for an answer.
@@ -105,37 +109,3 @@ def _dial(address: Near) -> socket.socket:
         near.close()
         raise
     return near
-
-
-def join(channel: Any, near: socket.socket) -> None:
-    """Carry bytes both ways until both sides have ended, or one broke. Blocks."""
-    near.settimeout(None)
-    with contextlib.suppress(OSError):
-        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    outward = threading.Thread(
-        target=_carry_out, args=(near, channel), name="ssh port, outward", daemon=True
-    )
-    outward.start()
-    try:
-        while data := channel.recv(_CHUNK):
-            near.sendall(data)
-        near.shutdown(socket.SHUT_WR)
-        if channel.closed or not channel.get_transport().is_active():
-            raise ConnectionError
-        outward.join()
-    except (OSError, EOFError):
-        with contextlib.suppress(OSError):
-            near.shutdown(socket.SHUT_RDWR)
-    finally:
-        channel.close()
-        outward.join()
-        near.close()
-
-
-def _carry_out(near: socket.socket, channel: Any) -> None:
-    try:
-        while data := near.recv(_CHUNK):
-            channel.sendall(data)
-        channel.shutdown_write()
-    except (OSError, EOFError):
-        channel.close()

@@ -30,7 +30,7 @@ class Link:
 
     A thread asks the machine every few seconds for something that any server refuses, which
     is an answer: a machine that has vanished is noticed after ``silent_s``
-    (:class:`~dispatcher.ssh.watched_socket.WatchedSocket`), and all waiting calls raise.
+    (:class:`~trial_runtime.tunnel.watched_socket.WatchedSocket`), and all waiting calls raise.
     ``sessions`` and ``most_sessions`` belong to the connection's pool and its lock.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,20 +12,10 @@ from dispatcher.ssh.errors import HostKeyChanged, HostKeyUnknown, HostUnreachabl
 from dispatcher.ssh.host_key import HostKey
 from dispatcher.ssh.identity import Key, Locked, agent_keys, keys_for
 from dispatcher.ssh.user_config import Hop
-from dispatcher.ssh.watched_socket import WatchedSocket
+from trial_runtime.tunnel.transport import kinds_of, transport_over
 
 #: Makes a TCP connection to an address within so many seconds.
 Dial = Callable[[tuple[str, int], float], Any]
-
-#: paramiko logs what it raises as well. Without a handler, Python prints that to stderr.
-_LOG_CHANNEL = "dispatcher.ssh.paramiko"
-logging.getLogger(_LOG_CHANNEL).addHandler(logging.NullHandler())
-
-#: Ciphers that encrypt and authenticate in one go: half the work of paramiko's first choice.
-_QUICK_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
-
-#: Signatures by which an RSA key is shown, the best first.
-_RSA = ("rsa-sha2-512", "rsa-sha2-256")
 
 
 def direct(address: tuple[str, int], timeout_s: float) -> socket.socket:
@@ -70,26 +59,12 @@ def handshake(hop: Hop, dial: Dial, kinds: list[str]) -> Any:
     Raises:
         HostUnreachable: no connection, no SSH server, or one that is too old.
     """
-    import paramiko
 
     timeout_s = hop.target.connect_timeout_s
     with _unreachable(hop):
         inner = dial((hop.host, hop.port), timeout_s)
-    if isinstance(inner, socket.socket):
-        # paramiko leaves Nagle's algorithm on: on a long line each order for an agent would wait
-        # until the acknowledgement before it has arrived.
-        with contextlib.suppress(OSError):  # not TCP
-            inner.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    transport = paramiko.Transport(WatchedSocket(inner, hop.target.silent_s))
-    transport.daemon = True
-    transport.banner_timeout = transport.handshake_timeout = timeout_s
-    transport.auth_timeout = transport.channel_timeout = timeout_s
-    transport.set_log_channel(_LOG_CHANNEL)
-    options = transport.get_security_options()
-    known = [kind for kind in kinds if kind in options.key_types]
-    options.key_types = (*known, *(x for x in options.key_types if x not in known))
-    quick = [cipher for cipher in _QUICK_CIPHERS if cipher in options.ciphers]
-    options.ciphers = (*quick, *(x for x in options.ciphers if x not in quick))
+    silent_s = hop.target.silent_s
+    transport = transport_over(inner, kinds, silent_s=silent_s, timeout_s=timeout_s)
     try:
         with _unreachable(hop):
             transport.start_client(timeout=2 * timeout_s)
@@ -136,10 +111,7 @@ def _unreachable(hop: Hop) -> Iterator[None]:
 def _wanted_kinds(hop: Hop) -> list[str]:
     """The kinds of host keys to ask for first: those that are known of the machine."""
     known = known_hosts.KnownKeys.of(hop.known_as, known_hosts.read(hop.known_hosts))
-    kinds: list[str] = []
-    for kind in known.kinds():
-        kinds += _RSA if kind == "ssh-rsa" else (kind,)
-    return kinds
+    return kinds_of(known.kinds())
 
 
 def check_key(hop: Hop, key: HostKey) -> None:

@@ -28,7 +28,7 @@ from dispatcher.ports import Base
 from dispatcher.store.checksums import crc_of, fits
 from dispatcher.store.faults import DamagedStore
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.store.schema import attempts, trials
+from dispatcher.store.schema import attempts, journalled_columns, trials
 from trial_runtime.failpoints import failpoint
 
 #: Rows since the base from which a new one is made; also ``ROWS_A_TRIAL`` for each trial that
@@ -40,8 +40,8 @@ ROWS_A_TRIAL: Final = 3
 SLICE_ROWS: Final = 2_000
 SLICE_TRIALS: Final = 250
 
-_TRIAL_COLUMNS: Final = ", ".join(column.name for column in trials.columns)
-_ATTEMPT_COLUMNS: Final = ", ".join(column.name for column in attempts.columns)
+_TRIAL_COLUMNS: Final = ", ".join(journalled_columns(trials))
+_ATTEMPT_COLUMNS: Final = ", ".join(journalled_columns(attempts))
 _TRIAL: Final = f"SELECT {_TRIAL_COLUMNS} FROM trials WHERE id = ?"  # noqa: S608 - our names
 _ATTEMPTS: Final = f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE trial = ? ORDER BY attempt"  # noqa: S608
 

@@ -11,11 +11,11 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from dispatcher.store.faults import UNREADABLE, store_error
+from dispatcher.store.faults import store_errors
 
 # How long a writer waits for another one: the engine for a pin of a weight, or the other
 # way round. Both are over in milliseconds.
-_BUSY_TIMEOUT_S: Final = 10.0
+BUSY_TIMEOUT_S: Final = 10.0
 
 # The pages a connection may keep (KiB): enough for the tips of the trees, and flat.
 _CACHE_KIB: Final = 1024
@@ -43,7 +43,7 @@ def connect_writer(path: Path) -> Connection:
 
     def connect() -> sqlite3.Connection:
         raw = sqlite3.connect(
-            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute("PRAGMA synchronous=FULL")
@@ -61,10 +61,8 @@ def connect_reader(path: Path) -> Connection:
     Raises:
         StoreError: it cannot be opened.
     """
-    try:
+    with store_errors(path):
         return _reader(path)
-    except UNREADABLE as error:
-        raise store_error(error, str(path)) from error
 
 
 def _reader(path: Path) -> Connection:
@@ -72,7 +70,7 @@ def _reader(path: Path) -> Connection:
         return sqlite3.connect(
             read_only(path),
             uri=True,
-            timeout=_BUSY_TIMEOUT_S,
+            timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from dispatcher.errors import StoreError
 from dispatcher.store.connection import connect_reader, raw_of, read_only
-from dispatcher.store.faults import UNREADABLE, store_error
+from dispatcher.store.faults import store_errors
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.migrate import version_of
 from dispatcher.store.schema import SCHEMA_VERSION
+from dispatcher.store.touches import next_touch, stamp
 
 #: Facts of the place and the head, not of the experiment: a copy begins without them.
 _OF_THE_PLACE = ("sockets",)
@@ -40,16 +41,14 @@ def copy_store(source: Path, target: Path) -> None:
     """
     if not source.is_file():
         raise StoreError("there is no store to copy", where=str(source))
-    try:
-        with (
-            contextlib.closing(sqlite3.connect(read_only(source), uri=True)) as reader,
-            contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
-        ):
-            reader.backup(writer)
-            writer.executemany("DELETE FROM meta WHERE key = ?", [(k,) for k in _OF_THE_PLACE])
-            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except UNREADABLE as error:
-        raise store_error(error, str(source)) from error
+    with (
+        store_errors(source),
+        contextlib.closing(sqlite3.connect(read_only(source), uri=True)) as reader,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
+    ):
+        reader.backup(writer)
+        writer.executemany("DELETE FROM meta WHERE key = ?", [(k,) for k in _OF_THE_PLACE])
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextlib.contextmanager
@@ -61,10 +60,8 @@ def opened_to_read(store: Path) -> Iterator[SqliteJournal]:
         StoreError: it cannot be opened, or was made by a newer bequeath.
     """
     with contextlib.closing(connect_reader(store)) as connection:
-        try:
+        with store_errors(store):
             version = version_of(raw_of(connection), store)
-        except UNREADABLE as error:
-            raise store_error(error, str(store)) from error
         if version == SCHEMA_VERSION:
             yield SqliteJournal(store, connection)
             return
@@ -84,36 +81,27 @@ def opened_to_read(store: Path) -> Iterator[SqliteJournal]:
 
 def committed_weights(store: Path) -> list[Committed]:
     """List all weights that were committed and not removed, in the order of the trials."""
-    return [
-        Committed(*row)
-        for row in _ask(
-            store,
+    with (
+        store_errors(store),
+        contextlib.closing(sqlite3.connect(read_only(store), uri=True)) as reader,
+    ):
+        rows = reader.execute(
             "SELECT id, save_path, coalesce(weights_nbytes, 0) FROM trials "
             "WHERE weights_digest IS NOT NULL AND save_path IS NOT NULL "
-            "AND save_path NOT IN (SELECT path FROM weights_removed) ORDER BY id",
+            "AND save_path NOT IN (SELECT path FROM weights_removed) ORDER BY id"
         )
-    ]
+        return [Committed(*row) for row in rows]
 
 
 def note_removed(store: Path, gone: Iterable[Committed]) -> None:
     """Record in the copy the weights that went before they could be copied, as a removal by hand:
-    the next head announces it before it takes a proposal."""
+    the next head announces it before it takes a proposal. The copy is of the newest schema."""
     now = time.time()
     rows = [(one.path, one.trial, now, now, one.nbytes) for one in gone]
-    try:
-        with contextlib.closing(sqlite3.connect(store)) as writer, writer:
-            writer.executemany(
-                "INSERT OR REPLACE INTO weights_removed "
-                "(path, trial, intended_at, removed_at, nbytes) VALUES (?, ?, ?, ?, ?)",
-                rows,
-            )
-    except UNREADABLE as error:
-        raise store_error(error, str(store)) from error
-
-
-def _ask(store: Path, statement: str) -> list[tuple[int, str, int]]:
-    try:
-        with contextlib.closing(sqlite3.connect(read_only(store), uri=True)) as reader:
-            return reader.execute(statement).fetchall()
-    except UNREADABLE as error:
-        raise store_error(error, str(store)) from error
+    with store_errors(store), contextlib.closing(sqlite3.connect(store)) as writer, writer:
+        writer.executemany(
+            "INSERT OR REPLACE INTO weights_removed "
+            "(path, trial, intended_at, removed_at, nbytes) VALUES (?, ?, ?, ?, ?)",
+            rows,
+        )
+        stamp(writer, [row[1] for row in rows], next_touch(writer))

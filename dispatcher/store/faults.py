@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import StoreBusy, StoreError, Superseded
 
-__all__ = ["DamagedStore", "Superseded", "store_error"]
+__all__ = ["DamagedStore", "Superseded", "store_error", "store_errors"]
 
 # Primary result codes; extended codes carry more in their higher bits.
 _PRIMARY: Final = 0xFF
@@ -81,3 +84,13 @@ def store_error(error: sqlite3.Error | UnicodeDecodeError, where: str) -> StoreE
     elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         kind = StoreBusy
     return kind(f"{text}: {detail}", hint=hint, where=where)
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Raise :class:`StoreError` in place of SQLite's own errors, and of others among
+    :data:`UNREADABLE`."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise store_error(error, str(path)) from error

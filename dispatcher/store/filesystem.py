@@ -25,11 +25,9 @@ __all__ = [
 #: Set to 1 by somebody who knows that only one machine mounts the folder, and its risks.
 OVERRIDE: Final = "BEQUEATH_ALLOW_NETWORK_STORE"
 
-_MOUNTINFO: Final = MOUNTINFO
-
 
 def refuse_network_filesystem(
-    folder: Path, *, allow: bool | None = None, mountinfo: Path = _MOUNTINFO
+    folder: Path, *, allow: bool | None = None, mountinfo: Path = MOUNTINFO
 ) -> None:
     """Raise ``StoreError`` if the folder lies on a network file system.
 

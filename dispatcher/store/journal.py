@@ -22,10 +22,11 @@ from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits
-from dispatcher.store.connection import connect_reader, connect_writer, raw_of
-from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error
+from dispatcher.store.connection import connect_reader, raw_of
+from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error, store_errors
 from dispatcher.store.filesystem import refuse_network_filesystem
-from dispatcher.store.migrate import bring_up_to_date
+from dispatcher.store.migrate import open_up_to_date
+from dispatcher.store.touches import begin_lead, next_touch
 from dispatcher.store.trial_rows import Row, write_rows
 from dispatcher.store.values import number_of
 from trial_runtime.failpoints import failpoint
@@ -40,6 +41,7 @@ _NEWEST: Final = """
 # Rows fetched at a time while the journal is read back.
 _ROWS_AT_ONCE: Final = 512
 
+_SET_META: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
 _EPOCH: Final = "SELECT value FROM meta WHERE key = 'epoch'"
 
 _ROWS_OF: Final = """
@@ -89,19 +91,15 @@ class SqliteJournal:
                 damaged, or cannot be opened.
         """
         refuse_network_filesystem(path.parent, allow=allow_network)
+        connection = open_up_to_date(path)
         try:
-            connection = connect_writer(path)
-        except UNREADABLE as error:
-            raise store_error(error, str(path)) from error
-        try:
-            bring_up_to_date(connection, path)
-            journal = cls(path, connection, epoch)
+            with store_errors(path):
+                journal = cls(path, connection, epoch)
             if epoch is not None:
-                journal.set_meta("epoch", str(epoch))
+                with journal.transaction(durable=True) as raw:
+                    raw.execute(_SET_META, ("epoch", str(epoch)))
+                    begin_lead(raw, epoch)
             return journal
-        except UNREADABLE as error:
-            connection.close()
-            raise store_error(error, str(path)) from error
         except BaseException:
             connection.close()
             raise
@@ -114,6 +112,11 @@ class SqliteJournal:
             StoreError: it cannot be opened.
         """
         return cls(path, connect_reader(path))
+
+    @property
+    def folder(self) -> Path:
+        """See :attr:`dispatcher.ports.Journal.folder`."""
+        return self._path.parent
 
     @property
     def last(self) -> int:
@@ -153,11 +156,13 @@ class SqliteJournal:
         if not (journal_rows or metric_rows or records):
             return number
         with self.transaction(durable=durable) as raw:
+            touch = next_touch(raw)
             if journal_rows:
                 raw.executemany(statements.INSERT_JOURNAL, journal_rows)
             if metric_rows:
-                raw.executemany(statements.INSERT_METRIC, metric_rows)
-            write_rows(raw, entries, records)
+                rows = [(*row, touch) for row in metric_rows]
+                raw.executemany(statements.INSERT_METRIC, rows)
+            write_rows(raw, entries, records, touch)
             failpoint("journal.batch.written")
         self._last = number
         return number
@@ -265,7 +270,7 @@ class SqliteJournal:
 
     def _set_metas(self, pairs: list[tuple[str, str]]) -> None:
         with self.transaction(durable=True) as raw:
-            raw.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
+            raw.executemany(_SET_META, pairs)
 
     def get_meta(self, key: str) -> str | None:
         """Read the fact, if it was kept."""
@@ -274,10 +279,8 @@ class SqliteJournal:
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Read all rows of a small result. Raises ``StoreError``."""
-        try:
+        with store_errors(self._path):
             return self._raw.execute(statement, values).fetchall()
-        except UNREADABLE as error:
-            raise store_error(error, str(self._path)) from error
 
     def interrupt(self) -> None:
         """End a read that is under way. From any thread, unless it is being closed."""

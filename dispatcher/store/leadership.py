@@ -26,8 +26,7 @@ import msgspec
 
 from dispatcher.errors import ExperimentBusy, StoreError
 from dispatcher.folders.names import CHANGE_LOCK_NAME, LEADER_NAME, LOCK_NAME
-from dispatcher.store.lock_file import LockFile, file_id, is_held
-from dispatcher.store.predecessor import Predecessor
+from dispatcher.store.lock_file import LockFile, Predecessor, file_id, is_held
 from trial_runtime.durable_file import Draft
 from trial_runtime.failpoints import failpoint
 from trial_runtime.process_start import start_time
@@ -35,7 +34,7 @@ from trial_runtime.process_start import start_time
 # A process that only asks whether a head runs holds the lock for microseconds; a head that
 # starts in that moment waits it out rather than giving up.
 _PATIENCE_S: Final = 0.5
-_CHANGE_PATIENCE_S: Final = 5.0
+CHANGE_PATIENCE_S: Final = 5.0
 
 # A head that has agreed to step down ends its tuner and closes its journal first.
 _STEP_DOWN_S: Final = 20.0
@@ -192,6 +191,22 @@ class Leadership:
         self.release()
 
 
+@contextlib.contextmanager
+def heads_locked_out(folder: Path) -> Iterator[None]:
+    """Let no head begin, and none take over, in a folder that is about to go. Writes nothing.
+
+    Raises:
+        ExperimentBusy: a head leads, or is just taking the lead.
+        StoreError: the folder cannot be written.
+    """
+    with _errors(folder), _alone(folder):
+        lock = _take_lock(folder)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
 def _take_lock(folder: Path) -> LockFile:
     """Take the lock of the lead. Raises :class:`ExperimentBusy` if another head leads."""
     lock = LockFile.take(folder / LOCK_NAME, _PATIENCE_S)
@@ -241,7 +256,7 @@ def _wait_until_free(path: Path, patience_s: float) -> None:
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the lock under which the lead changes."""
-    lock = LockFile.take(folder / CHANGE_LOCK_NAME, _CHANGE_PATIENCE_S)
+    lock = LockFile.take(folder / CHANGE_LOCK_NAME, CHANGE_PATIENCE_S)
     if lock is None:
         raise ExperimentBusy(
             "another head is just taking the lead of this experiment",

@@ -4,15 +4,23 @@ The kernel lets go of a lock when its holder dies, however it dies; a holder tha
 or hangs, keeps it. So the *file* is replaced by another one, which is locked by its successor
 from the beginning. A process that opens the path finds the successor's lock, and the old holder can
 see that the file it holds is not the one at the path.
+
+Fencing needs no death: what an older head still wants to write is refused. There is one thing
+that it can keep from us, SQLite's write lock, if it was stopped in the middle of a commit. Then it
+is ended (:class:`Predecessor`).
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
+
+from trial_runtime.process_start import start_time
 
 _LOOK_EVERY_S = 0.02
 
@@ -108,3 +116,51 @@ def _lock(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """The head whose lock file was replaced.
+
+    It is ended only if it is proven to be that very head: its number, the moment it started, and
+    the lock file that was replaced, open in it.
+    """
+
+    pid: int
+    started: str
+    lock: FileId
+
+    def end(self) -> bool:
+        """SIGKILL it; false, and nothing done, unless it is proven to be that head."""
+        if not hasattr(os, "pidfd_open"):
+            return False  # without it, its number may be another's when the signal goes out
+        try:
+            handle = os.pidfd_open(self.pid)
+        except OSError:
+            return False
+        try:
+            if not self._is_there():
+                return False
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def _is_there(self) -> bool:
+        return bool(self.started) and start_time(self.pid) == self.started and self._holds_lock()
+
+    def _holds_lock(self) -> bool:
+        folder = f"/proc/{self.pid}/fd"
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return False
+        for name in names:
+            try:
+                if file_id(f"{folder}/{name}") == self.lock:
+                    return True
+            except OSError:
+                continue
+        return False

@@ -16,11 +16,27 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from dispatcher.errors import StoreError
-from dispatcher.store.connection import raw_of
-from dispatcher.store.faults import DamagedStore, store_error
+from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.faults import DamagedStore, store_error, store_errors
 from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+
+def open_up_to_date(path: Path) -> Connection:
+    """Open a store for writing; make it if it is missing, migrate it if it is older.
+
+    Raises:
+        StoreError: it was made by a newer bequeath, is damaged, or cannot be opened.
+    """
+    with store_errors(path):
+        connection = connect_writer(path)
+        try:
+            bring_up_to_date(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 def bring_up_to_date(

@@ -18,11 +18,12 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.sqlite import REAL
 
 #: The newest schema; versions are numbers written with four digits, each after the one before.
-SCHEMA_VERSION: Final = "0002"
+SCHEMA_VERSION: Final = "0003"
 
 #: Holds one row, the version: what other versions of bequeath read before all else.
 VERSION_TABLE: Final = "schema_version"
@@ -55,7 +56,8 @@ journal = Table(
 
 # The journal of metrics. Clustered by its key: one tree to write and one to read, and a
 # message that comes twice finds its place taken. ``counted`` is 0 for messages of a superseded
-# attempt, ``number`` is what the value is worth to a tuner, if it is worth a number.
+# attempt, ``number`` is what the value is worth to a tuner, if it is worth a number. ``touched``
+# is the change it came with (``touches``).
 metrics = Table(
     "metrics",
     metadata,
@@ -67,12 +69,15 @@ metrics = Table(
     Column("value", Text, nullable=False),
     Column("number", REAL),
     Column("counted", Integer, nullable=False),
+    Column("touched", Integer, nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("trial", "attempt", "seq"),
+    Index("metrics_by_touch", "touched"),
     sqlite_with_rowid=False,
 )
 
 # Read model: one row a trial. The first part mirrors the core's record, the second part is
-# what the events add to it (of the newest attempt, where there were several).
+# what the events add to it (of the newest attempt, where there were several). ``touched`` is the
+# newest change of anything that readers see of it, its attempts and its weights (``touches``).
 trials = Table(
     "trials",
     metadata,
@@ -111,7 +116,9 @@ trials = Table(
     Column("tuner_error", Text),
     Column("cpu_s", REAL, nullable=False),
     Column("wall_s", REAL, nullable=False),
+    Column("touched", Integer, nullable=False, server_default=text("0")),
     Index("trials_by_state", "state"),
+    Index("trials_by_touch", "touched"),
 )
 
 # Read model: one row an attempt. ``ended_at`` stays empty when its end was not seen.
@@ -132,6 +139,15 @@ attempts = Table(
     Column("wall_s", REAL),
     PrimaryKeyConstraint("trial", "attempt"),
     sqlite_with_rowid=False,
+)
+
+# One row a head since schema 0003: where its count of changes began (``touches``).
+leads = Table(
+    "leads",
+    metadata,
+    Column("epoch", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("touched", Integer, nullable=False),
 )
 
 # The tuner's own state, exact as of journal row ``n``.
@@ -207,3 +223,9 @@ weights_removed = Table(
     CheckConstraint("path <> ''", name="weights_removed_path"),
     sqlite_with_rowid=False,
 )
+
+
+def journalled_columns(table: Table) -> tuple[str, ...]:
+    """Name the columns of a read model that follow from the journal: all but the count of changes,
+    which follows from how its events came in batches."""
+    return tuple(column.name for column in table.columns if column.name != "touched")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Column, Table, bindparam, func, literal_column, update
+from sqlalchemy import Column, Table, bindparam, func, literal_column, or_, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql import ClauseElement
@@ -43,8 +43,8 @@ INSERT_METRIC: Final = compiled(_insert(metrics, _names(metrics)).on_conflict_do
 RECORD_COLUMNS: Final = tuple(_names(trials, "ended_at"))
 
 
-def _upsert_trial() -> str:
-    new = _insert(trials, [*RECORD_COLUMNS, "cpu_s", "wall_s"])
+def _upsert_trial(*, if_other: bool) -> str:
+    new = _insert(trials, [*RECORD_COLUMNS, "cpu_s", "wall_s", "touched"])
     assigned: dict[str, Any] = {name: new.excluded[name] for name in RECORD_COLUMNS if name != "id"}
     # The core drops these from the record of a trial that has ended; here they stay.
     dropped = func.nullif(new.excluded["parameters"], literal_column("''"))
@@ -53,10 +53,17 @@ def _upsert_trial() -> str:
         assigned[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
     for first in ("asked_at", "ended_at"):
         assigned[first] = func.coalesce(trials.c[first], new.excluded[first])
-    return compiled(new.on_conflict_do_update(index_elements=["id"], set_=assigned))
+    other = or_(*(trials.c[name].is_distinct_from(value) for name, value in assigned.items()))
+    assigned["touched"] = new.excluded["touched"]
+    where = other if if_other else None
+    return compiled(new.on_conflict_do_update(index_elements=["id"], set_=assigned, where=where))
 
 
-UPSERT_TRIAL: Final = _upsert_trial()
+UPSERT_TRIAL: Final = _upsert_trial(if_other=False)
+
+#: The same for records that may have changed in nothing that a row shows, such as a wish to stop:
+#: a row that would be what it is is not touched.
+UPSERT_IF_OTHER: Final = _upsert_trial(if_other=True)
 
 # -- what the events add to the record -----------------------------------------------------
 
@@ -87,14 +94,17 @@ ENDED_COLUMNS: Final = (
 
 
 def _upsert_attempt(names: Sequence[str]) -> str:
-    """Insert an attempt or complete it: the first report of its start stays, and of its end."""
+    """Insert an attempt or complete it: the first report of its start stays, and of its end. One
+    that comes again changes nothing."""
     new = _insert(attempts, names)
     assigned = {
         name: func.coalesce(attempts.c[name], new.excluded[name])
         for name in names
         if name not in ("trial", "attempt")
     }
-    return compiled(new.on_conflict_do_update(index_elements=["trial", "attempt"], set_=assigned))
+    other = or_(*(attempts.c[name].is_distinct_from(value) for name, value in assigned.items()))
+    key = ["trial", "attempt"]
+    return compiled(new.on_conflict_do_update(index_elements=key, set_=assigned, where=other))
 
 
 UPSERT_STARTED: Final = _upsert_attempt(STARTED_COLUMNS)

@@ -25,6 +25,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Trial, TrialState
 from dispatcher.ports import JournalEntry
 from dispatcher.store import statements
+from dispatcher.store.touches import stamp
 from dispatcher.store.values import number_of
 
 Row = tuple[Any, ...]
@@ -32,8 +33,9 @@ _OVER: Final = frozenset({TrialState.DELIVERING, TrialState.ENDED})
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def trial_row(trial: Trial) -> Row:
-    """Return the values of ``statements.RECORD_COLUMNS``, then 0 s of CPU and 0 s of wall time."""
+def trial_row(trial: Trial, touch: int) -> Row:
+    """Return the values of ``statements.RECORD_COLUMNS``, then 0 s of CPU, 0 s of wall time, and
+    the number of the change."""
     weights, verdict, since = trial.weights, trial.verdict, trial.since
     over = trial.state in _OVER
     result = trial.result if over else trial.final
@@ -66,6 +68,7 @@ def trial_row(trial: Trial) -> Row:
         since if over else None,
         0.0,
         0.0,
+        touch,
     )
 
 
@@ -109,7 +112,7 @@ def _ended(at: float, event: AttemptEnded, place: str | None) -> list[tuple[str,
     ]
 
 
-_NOTES: Final[dict[type, _Notes]] = {
+NOTES: Final[dict[type, _Notes]] = {
     Proposed: _proposed,
     RequestFailed: _request_failed,
     ResultDelivered: _delivered,
@@ -134,7 +137,10 @@ def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[Tr
 
 
 def write_rows(
-    raw: sqlite3.Connection, entries: Iterable[JournalEntry], touched: Mapping[TrialId, Trial]
+    raw: sqlite3.Connection,
+    entries: Iterable[JournalEntry],
+    touched: Mapping[TrialId, Trial],
+    touch: int,
 ) -> None:
     """Update both read models after a batch, inside the caller's transaction.
 
@@ -142,17 +148,35 @@ def write_rows(
         raw: a writer's connection.
         entries: the batch.
         touched: records of all trials that it changed.
+        touch: the number of this change.
     """
-    raw.executemany(statements.UPSERT_TRIAL, [trial_row(trial) for trial in touched.values()])
+    notes = list(_notes(entries, touched))
+    noted = {trial for trial, _, _ in notes}
+    named = [trial_row(trial, touch) for trial in touched.values() if trial.id in noted]
+    others = [trial_row(trial, touch) for trial in touched.values() if trial.id not in noted]
+    raw.executemany(statements.UPSERT_TRIAL, named)
+    raw.executemany(statements.UPSERT_IF_OTHER, others)
     for trial in touched.values():
         if trial.refusal:  # no event reports it: the core decided it
             raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
+    beside = set[int]()
+    for trial_id, statement, row in notes:
+        if raw.execute(statement, row).rowcount and trial_id not in touched:
+            beside.add(trial_id)
+    stamp(raw, beside, touch)
+
+
+def _notes(
+    entries: Iterable[JournalEntry], touched: Mapping[TrialId, Trial]
+) -> Iterator[tuple[TrialId, str, Row]]:
+    """Yield what the events add to the record, each with its trial."""
     for entry in entries:
-        notes = _NOTES.get(type(entry.event))
+        event: Any = entry.event
+        notes = NOTES.get(type(event))
         if notes is None:
             continue
-        place = entry.worker or worker_of(touched, entry.event)
-        for statement, row in notes(entry.at, entry.event, place):
+        place = entry.worker or worker_of(touched, event)
+        for statement, row in notes(entry.at, event, place):
             # A superseded attempt's report of its end belongs to that attempt alone.
             if entry.counted or statement in _OF_ATTEMPTS:
-                raw.execute(statement, row)
+                yield event.trial, statement, row

@@ -10,6 +10,7 @@ these were right; nor can these rows be made again.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,16 +29,20 @@ from dispatcher.state_codec import decode_state
 from dispatcher.store.checksums import fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
 from dispatcher.store.early_stops import mended, recall, rows_as_judged
-from dispatcher.store.faults import UNREADABLE, store_error
+from dispatcher.store.faults import UNREADABLE, store_errors
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.store.schema import attempts, metadata, trials
+from dispatcher.store.schema import attempts, journalled_columns, metadata, trials
 from dispatcher.store.statements import compiled
+from dispatcher.store.touches import count_anew, damaged_counts, next_touch_of_damaged
 from dispatcher.store.trial_rows import write_rows
 from dispatcher.store.values import number_of
 
 #: When a batch takes a trial through several states at once, the head writes the last of them and
 #: a replay sees each: the moment of a trial's birth may then differ by that batch's length.
 _NOT_COMPARED: Final = frozenset({"asked_at"})
+
+#: A replay does not know in which batches events came, so it does not count changes.
+_UNCOUNTED: Final = 0
 
 _DIFFERENCES_SHOWN: Final = 100
 
@@ -97,9 +102,8 @@ def verify(path: Path) -> Verification:
     Raises ``StoreError`` when the store cannot be opened at all. Not for a store whose head
     is running: what it writes meanwhile would be taken for a difference.
     """
-    journal = SqliteJournal.open(path)
     differences: list[Difference] = []
-    try:
+    with contextlib.closing(SqliteJournal.open(path)) as journal, store_errors(path):
         damage = _damage(journal)
         replayed = replay_rows(journal)
         model, events, broken_at = replayed.model, replayed.row, replayed.broken_at
@@ -115,10 +119,6 @@ def verify(path: Path) -> Verification:
         sentence = (
             "" if state is None else mended(journal.query, state, Compaction(journal).base_number())
         )
-    except UNREADABLE as error:
-        raise store_error(error, str(path)) from error
-    finally:
-        journal.close()
     return Verification(
         events, count, tuple(damage), broken_at, tuple(differences[:_DIFFERENCES_SHOWN]), sentence
     )
@@ -130,8 +130,7 @@ def rebuild(path: Path) -> int:
     Raises:
         StoreError: the journal cannot be replayed to its end; nothing has changed.
     """
-    journal = SqliteJournal.open(path)
-    try:
+    with contextlib.closing(SqliteJournal.open(path)) as journal, store_errors(path):
         replayed = replay_rows(journal)
         model = replayed.model
         if replayed.broken_at:
@@ -139,21 +138,19 @@ def rebuild(path: Path) -> int:
             raise StoreError(text, where=str(path))
         raw = journal.raw
         raw.execute("BEGIN IMMEDIATE")
+        touch = next_touch_of_damaged(raw)
         for table in (trials, attempts):
-            names, marks = _names(table), ", ".join("?" * len(table.columns))
+            names, marks = _names(table), ", ".join("?" * len(journalled_columns(table)))
             raw.execute(f"DELETE FROM {table.name}")  # noqa: S608 - our own names
             raw.executemany(
                 f"INSERT INTO {table.name} ({names}) VALUES ({marks})",  # noqa: S608
                 model.execute(f"SELECT {names} FROM {table.name}"),  # noqa: S608
             )
+        count_anew(raw, touch)
         raw.execute("COMMIT")
         (count,) = raw.execute("SELECT count(*) FROM trials").fetchone()
         model.close()
         return int(count)
-    except UNREADABLE as error:
-        raise store_error(error, str(path)) from error
-    finally:
-        journal.close()
 
 
 def _damage(journal: SqliteJournal) -> list[str]:
@@ -174,6 +171,8 @@ def _damage(journal: SqliteJournal) -> list[str]:
             for trial, attempt, seq, value, number in metrics
             if not _is_worth(value, number)
         )
+        if damaged := damaged_counts(journal.raw):
+            found.append(f"the number of the newest change cannot be in {damaged} rows")
         for table in metadata.sorted_tables:  # texts that are none any more are found by reading
             for _row in journal.raw.execute(f"SELECT * FROM {table.name}"):  # noqa: S608 - our names
                 pass
@@ -240,7 +239,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
             state.dirty.clear()
             mentioned.update(touched)
             mentioned.add(getattr(event, "trial", -1))
-            write_rows(model, (JournalEntry(at, event, counted, worker),), touched)
+            write_rows(model, (JournalEntry(at, event, counted, worker),), touched, _UNCOUNTED)
     except BequeathError as error:
         return ReplayedStore(model, state, number, f"row {number}: {error.message}", [])
     return ReplayedStore(model, state, number, "", _changed(journal.raw, folded - mentioned))
@@ -262,12 +261,13 @@ def _begin_with_base(
     _insert(model, trials, seeds[0])
     _insert(model, attempts, seeds[1])
     # Rows that lagged behind when the base was made were written soon afterwards.
-    write_rows(model, (), {t.id: t for t in state.trials.values() if t.id not in folded})
+    rest = {t.id: t for t in state.trials.values() if t.id not in folded}
+    write_rows(model, (), rest, _UNCOUNTED)
     return folded
 
 
 def _insert(model: sqlite3.Connection, table: Table, rows: list[list[Any]]) -> None:
-    marks = ", ".join("?" * len(table.columns))
+    marks = ", ".join("?" * len(journalled_columns(table)))
     names = _names(table)
     model.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", rows)  # noqa: S608
 
@@ -283,7 +283,7 @@ def _changed(raw: sqlite3.Connection, folded: set[int]) -> list[Difference]:
 
 
 def _names(table: Table) -> str:
-    return ", ".join(column.name for column in table.columns)
+    return ", ".join(journalled_columns(table))
 
 
 def _compare(

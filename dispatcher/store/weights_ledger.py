@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Protocol, Self
 from sqlalchemy import Connection
 
 from dispatcher import codec
-from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.connection import raw_of
 from dispatcher.store.faults import UNREADABLE, store_error
-from dispatcher.store.migrate import bring_up_to_date
+from dispatcher.store.migrate import open_up_to_date
+from dispatcher.store.touches import next_touch, stamp
 from trial_runtime.failpoints import failpoint
 
 
@@ -86,19 +87,7 @@ class SqliteWeightsLedger:
         Raises:
             StoreError: it cannot be read.
         """
-        try:
-            connection = connect_writer(path)
-        except UNREADABLE as error:
-            raise store_error(error, str(path)) from error
-        try:
-            bring_up_to_date(connection, path)
-        except UNREADABLE as error:
-            connection.close()
-            raise store_error(error, str(path)) from error
-        except BaseException:
-            connection.close()
-            raise
-        return cls(path, connection, unseen_workers)
+        return cls(path, open_up_to_date(path), unseen_workers)
 
     def trials(self) -> list[LedgerTrial]:
         """Read all trials, in the order of their ids."""
@@ -187,6 +176,7 @@ class SqliteWeightsLedger:
             False if the weights are gone or about to go.
         """
         written = self._write(
+            trial,
             "INSERT OR REPLACE INTO pins (trial, at, note) SELECT ?, ?, ? "
             "WHERE NOT EXISTS (SELECT 1 FROM weights_removed WHERE trial = ?)",
             (trial, at, note, trial),
@@ -195,7 +185,7 @@ class SqliteWeightsLedger:
 
     def unpin(self, trial: int) -> bool:
         """Take the pin away; false if there was none."""
-        return self._write("DELETE FROM pins WHERE trial = ?", (trial,)) > 0
+        return self._write(trial, "DELETE FROM pins WHERE trial = ?", (trial,)) > 0
 
     def intend_removal(self, removals: Iterable[Removable], at: float) -> set[int]:
         """Write down, durably, what is about to be removed, but for what is pinned by now; return
@@ -209,16 +199,22 @@ class SqliteWeightsLedger:
                 "VALUES (?, ?, ?, ?)",
                 [(r.path, r.trial, at, r.nbytes) for r in going],
             )
+            stamp(self._raw, [each.trial for each in going], next_touch(self._raw))
             failpoint("ledger.intent.written")
             self._raw.execute("COMMIT")
         return {each.trial for each in going}
 
     def removal_done(self, path: str, at: float) -> None:
         """Write down that the files are gone."""
-        self._write(
-            "UPDATE weights_removed SET removed_at = ? WHERE path = ? AND removed_at IS NULL",
-            (at, path),
-        )
+        with self._errors():
+            of = "SELECT trial FROM weights_removed WHERE path = ?"
+            row = self._raw.execute(of, (path,)).fetchone()
+        if row is not None:
+            self._write(
+                row[0],
+                "UPDATE weights_removed SET removed_at = ? WHERE path = ? AND removed_at IS NULL",
+                (at, path),
+            )
 
     def removals(self) -> list[Removal]:
         """Read all that was removed or was meant to be, in the order of the paths."""
@@ -233,9 +229,15 @@ class SqliteWeightsLedger:
         if not self._connection.closed:
             self._connection.close()
 
-    def _write(self, statement: str, values: tuple[object, ...]) -> int:
+    def _write(self, trial: int, statement: str, values: tuple[object, ...]) -> int:
+        """Change something that readers see with a trial; return the rows that it changed."""
         with self._errors():
-            return self._raw.execute(statement, values).rowcount
+            self._raw.execute("BEGIN IMMEDIATE")
+            changed = self._raw.execute(statement, values).rowcount
+            if changed:
+                stamp(self._raw, (trial,), next_touch(self._raw))
+            self._raw.execute("COMMIT")
+        return changed
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.errors import BequeathError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, print_table
 
@@ -18,15 +16,6 @@ _COLUMNS = (
     Column("took", right=True),
     Column("parameters", shrink=True),
 )
-
-
-def leaders(folder: Path, many: int) -> list[queries.TrialSummary]:
-    """Return the best trials; none while the store cannot be read."""
-    try:
-        with queries.ExperimentReader.open(folder) as reader:
-            return queries.best(reader, many)
-    except BequeathError:
-        return []
 
 
 def print_leaders(best: Sequence[queries.TrialSummary]) -> None:

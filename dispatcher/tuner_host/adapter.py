@@ -115,9 +115,6 @@ class TunerAdapter(Protocol):
     def is_inherited(self, method: Callable[..., Any] | None) -> bool:
         """Whether a method is that of the framework's base class, not the author's own."""
 
-    def missing_hint(self, module: str) -> str:
-        """Return what to do about a module that the author's code imports in vain, or ""."""
-
     def later_answers(self, note: Callable[[str], None], propose: Propose) -> LaterAnswers | None:
         """Return what makes callbacks for tuners that take some; None if there are none.
 
@@ -143,9 +140,6 @@ class _Plain:
 
     def is_inherited(self, method: Callable[..., Any] | None) -> bool:
         return False
-
-    def missing_hint(self, module: str) -> str:
-        return ""
 
     def later_answers(self, note: Callable[[str], None], propose: Propose) -> LaterAnswers | None:
         return None

@@ -61,6 +61,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     provoke: bool = False  # requests yield between the author's lines (rehearsals)
     optimize_mode: str = ""  # the experiment's; empty: the built-in tuner's own default
     adapter: str = ""  # ``module:object`` for code that is written for another framework
+    nni: bool = False  # in its place, from a head of 0.1.0 that runs on; goes with 0.3
     experiment: str = ""
     gpus: str | None = None  # value for CUDA_VISIBLE_DEVICES; None: unchanged
     shown: str = ""  # set by the driver: file with the metrics of before, once asked for
@@ -85,6 +86,11 @@ def read(path: Path) -> TunerHostConfig:
         InternalError: it is not what :func:`write` wrote.
     """
     try:
-        return _decoder.decode(path.read_bytes())
+        config = _decoder.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError) as error:
         raise InternalError(f"the tuner host cannot read its config: {error}") from error
+    if config.nni and not config.adapter:
+        from dispatcher.experiment.dialects import dialect_named
+
+        return msgspec.structs.replace(config, adapter=dialect_named("nni").tuner_adapter)
+    return config

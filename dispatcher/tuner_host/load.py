@@ -123,8 +123,7 @@ def _find_class(config: TunerHostConfig | AssessorSpec, adapter: TunerAdapter) -
     except ModuleNotFoundError as error:
         if not config.file and _is_itself_missing(error, user_folder.known_as(module_name)):
             raise _no_module(module_name, folder) from None
-        hint = adapter.missing_hint(error.name or "")
-        raise TunerCodeError(f"importing {place} failed\n{describe(error)}", hint=hint) from None
+        raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
         raise TunerCodeError(f"importing {place} failed\n{describe(error)}") from None
     return _class_in(module, name, place)
@@ -198,11 +197,25 @@ def check_search_space(tuner: Any, search_space: Any) -> None:
     try:
         refusal = tuner.handles(search_space)
     except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
-        raise TunerCodeError(
-            f"the tuner does not take the search space\n{describe(error)}"
-        ) from None
+        raise _not_taken(error) from None
     if refusal:
         raise TunerCodeError(f"{type(tuner).__name__} cannot search this space: {refusal}")
+
+
+def give_search_space(calls: TunerCalls, search_space: Any) -> None:
+    """Give a tuner the search space.
+
+    Raises:
+        TunerCodeError: its code raised; the text has the traceback.
+    """
+    try:
+        calls.update_search_space(search_space)
+    except BaseException as error:  # noqa: BLE001 - author's code, SystemExit included
+        raise _not_taken(error) from None
+
+
+def _not_taken(error: BaseException) -> TunerCodeError:
+    return TunerCodeError(f"the tuner does not take the search space\n{describe(error)}")
 
 
 def install_gate(

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -18,6 +18,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.own_needs import BadNeeds, read_needs
 from dispatcher.core.resources import A_SLOT, Needs
 from dispatcher.core.stores import PINS_KEY, BadPins, read_pins, read_version
+from dispatcher.tuner_host.config import TunerHostConfig
 from dispatcher.tuner_host.plain_values import NotJson, plain
 from trial_runtime.errors import PathError
 
@@ -43,6 +44,20 @@ class ProposalRules:
     needs_key: str = "_needs"
     needs: Needs = A_SLOT  # of a trial whose parameters name none
     any_keys: bool = False  # take numbers as keys of objects, as the texts that JSON writes
+
+    @classmethod
+    def of(cls, config: TunerHostConfig, *, any_keys: bool) -> Self:
+        """Return the rules of an experiment."""
+        return cls(
+            config.weights_root,
+            config.save_key,
+            config.restore_key,
+            config.weights_read_roots,
+            config.max_parameters_bytes,
+            config.needs_key,
+            config.needs,
+            any_keys,
+        )
 
 
 def propose(trial: int, returned: Any, rules: ProposalRules) -> Proposed:

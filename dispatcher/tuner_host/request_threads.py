@@ -15,11 +15,12 @@ from collections.abc import Callable
 
 from dispatcher.tuner_host.request import Request
 from dispatcher.tuner_host.run_token import RunToken
+from trial_runtime.retry import growing_pause
 
 #: Idle threads kept for later requests; further ones end.
 KEPT_IDLE = 64
 
-#: When the system refuses a thread, try again after this long, doubling up to the second.
+#: The pauses before another try when the system refuses a thread: the first, and the longest.
 BACK_OFF_S = 0.5
 BACK_OFF_MAX_S = 15.0
 
@@ -78,7 +79,7 @@ class RequestThreads:
         self._idle: list[RequestThread] = []
         self._starting = False  # a thread is about to start the next request
         self._alive = 0
-        self._refused_for = 0.0  # seconds until the next try while the system refuses threads
+        self._refusals = 0  # in a row, while the system refuses threads
         self._try_at = 0.0
 
     def open(self, request: Request) -> None:
@@ -92,7 +93,7 @@ class RequestThreads:
         with self._lock:
             if self._starting or not self._waiting:
                 return
-            if self._refused_for and not self._idle and self._clock() < self._try_at:
+            if self._refusals and not self._idle and self._clock() < self._try_at:
                 return
             self._starting = True
         self._start_next()
@@ -108,17 +109,17 @@ class RequestThreads:
 
     def crowded(self) -> bool:
         """Whether requests are being started one after another."""
-        return bool(self._waiting) and not self._refused_for
+        return bool(self._waiting) and not self._refusals
 
     def overdue(self) -> float | None:
         """Try again if the system refused a thread; seconds until the next try, or None."""
-        if not self._refused_for or not self._waiting:
+        if not self._refusals or not self._waiting:
             return None
         left = self._try_at - self._clock()
         if left > 0:
             return left
         self.kick()
-        return self._refused_for or None
+        return self._pause_s() if self._refusals else None
 
     # ---- the workers' side ---------------------------------------------------------------
 
@@ -168,18 +169,21 @@ class RequestThreads:
             return None
         with self._lock:
             self._alive += 1
-        if self._refused_for:
-            self._refused_for = 0.0
+        if self._refusals:
+            self._refusals = 0
             self._say("the system gives threads again; waiting requests are being started")
         return worker
 
     def _refused(self, error: RuntimeError) -> None:
-        if not self._refused_for:
+        if not self._refusals:
             self._say(
                 f"the system refuses to start another thread for a request ({error}); "
                 f"{self._alive} are there, requests that wait for one: {len(self._waiting) + 1}, "
                 "tried again and again. Raise the limit (ulimit -u, kernel.threads-max), or lower "
                 "lookahead."
             )
-        self._refused_for = min(2 * self._refused_for or BACK_OFF_S, BACK_OFF_MAX_S)
-        self._try_at = self._clock() + self._refused_for
+        self._refusals += 1
+        self._try_at = self._clock() + self._pause_s()
+
+    def _pause_s(self) -> float:
+        return growing_pause(self._refusals, BACK_OFF_S, BACK_OFF_MAX_S)

@@ -170,20 +170,29 @@ def failure(request: Request, error: BaseException) -> RequestFailed:
     """Turn an exception of ``generate_parameters`` into the request's answer."""
     trial = TrialId(request.trial)
     if _is_no_more_trial(error):
-        text = "".join(traceback.format_exception_only(error)).strip()  # str() may raise
-        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(text))
+        return RequestFailed(trial, RequestEnd.NOT_NOW, shorten(_last_line(error)))
     if request.cancelled and isinstance(error, WaitCancelled):
         return RequestFailed(trial, RequestEnd.CANCELLED)
     if isinstance(error, ParentFailed | UnknownParent):
-        return RequestFailed(trial, RequestEnd.ABANDONED, shorten(error.message), _parent(error))
+        return RequestFailed(trial, RequestEnd.ABANDONED, _sentence(error), _parent(error))
     if isinstance(error, WaitCancelled):
-        return RequestFailed(trial, RequestEnd.ABANDONED, shorten(error.message))
+        return RequestFailed(trial, RequestEnd.ABANDONED, _sentence(error))
     return RequestFailed(trial, RequestEnd.ERROR, describe(error))
+
+
+def _last_line(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()  # str() may raise
+
+
+def _sentence(error: BaseException) -> str:
+    """The message of an error; authors derive from ours, and need not call ours in making one."""
+    message = getattr(error, "message", None)
+    return shorten(message if isinstance(message, str) and message else _last_line(error))
 
 
 def _parent(error: ParentFailed | UnknownParent) -> TrialId | None:
     """The parent, if it can be one: authors also raise these errors, with any value."""
-    parent = error.parent
+    parent = getattr(error, "parent", None)
     if not isinstance(parent, int) or isinstance(parent, bool):
         return None
     return TrialId(parent) if is_trial(parent) else None

@@ -7,7 +7,8 @@ import sys
 import traceback
 from types import FrameType
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_DISPATCHER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = tuple(os.path.join(_DISPATCHER, room, "") for room in ("tuner_host", "tuner_tools"))
 
 #: Longer texts are cut in the middle: a recursion error has a thousand equal lines.
 MAX_CHARS = 16_000
@@ -30,7 +31,7 @@ def stack_of(frame: FrameType, limit: int = 40) -> list[traceback.FrameSummary]:
 
 
 def is_ours(filename: str) -> bool:
-    """Whether a file belongs to the tuner host."""
+    """Whether a file belongs to the tuner host, or to a tool that calls tuners as it does."""
     return filename.startswith(_OURS)
 
 

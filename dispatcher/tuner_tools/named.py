@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import UserError
-from dispatcher.experiment.dialects import dialects
+from dispatcher.experiment.dialects import first_to_know
 from dispatcher.experiment.loader import load_search_space
 from dispatcher.tuner_host import TunerHostConfig
 from trial_runtime.endpoint import Endpoint
@@ -132,7 +132,5 @@ def _instead(text: str) -> str:
 
 def _surroundings(file: Path) -> dict[str, Any]:
     """Settings for code that is written for another framework: it manages weights by itself."""
-    for each in dialects():
-        if each.is_imported_by(file):
-            return {"adapter": each.tuner_adapter, "save_key": "", "restore_key": ""}
-    return {}
+    known = first_to_know(lambda dialect: dialect.is_imported_by(file))
+    return {"adapter": known[0].tuner_adapter, "save_key": "", "restore_key": ""} if known else {}

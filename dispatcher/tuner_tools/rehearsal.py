@@ -36,7 +36,6 @@ from dispatcher.errors import BequeathError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.head.beginning import begin_epoch
-from dispatcher.platforms.services.scripted import FAILS, Script, ScriptedBackend
 from dispatcher.ports import JournalEntry, JournalRow, RefusedEvent
 from dispatcher.store.compaction import Compaction
 from dispatcher.store.journal import SqliteJournal
@@ -44,6 +43,7 @@ from dispatcher.store.replay.folding import read_whole_past
 from dispatcher.store.replay.restoring import RestoringTuner
 from dispatcher.store.replay.showing import ShownFile
 from dispatcher.tuner_host import TunerHostConfig, TunerHostDriver
+from dispatcher.tuner_tools.scripted import FAILS, Script, ScriptedBackend
 from trial_runtime.endpoint import Endpoint
 
 _WORKER = WorkerId("local")

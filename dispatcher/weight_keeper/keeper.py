@@ -30,17 +30,16 @@ from typing import TYPE_CHECKING, Final
 from filelock import FileLock, Timeout
 
 from dispatcher.errors import PassingBackendError, UserError
-from dispatcher.weight_keeper.faults import kind_of
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
 from dispatcher.weight_keeper.retention import Decision, Policy, TrialView, decide
-from dispatcher.weight_keeper.storage import FolderStorage, Storage
+from dispatcher.weight_keeper.storage import FolderStorage, Storage, kind_of
 from trial_runtime.failpoints import failpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trial_runtime.weights.sweep.usage import Removal
+    from trial_runtime.weights.usage import Removal
 
 LOCK_NAME: Final = "keeper.lock"
 
@@ -119,7 +118,7 @@ class WeightKeeper:
                 uses.append(TrialUse(trial.id, path, 0, 0, 0, pinned, error.message))
                 continue
             files = len(use.own) + len(use.inherited)
-            own, inherited = sum(use.own.values()), sum(use.inherited.values())
+            own, inherited = use.own_bytes, use.inherited_bytes
             uses.append(TrialUse(trial.id, path, own, inherited, files, pinned))
         return DiskUse(
             root=self._storage.where,

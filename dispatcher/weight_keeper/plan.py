@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,15 +38,7 @@ class GcPlan:
     @property
     def doubts(self) -> str:
         """A sentence on weights in doubt, for people; empty if there are none."""
-        if not self.doubtful:
-            return ""
-        trial, why = next(iter(self.doubtful.items()))
-        others = len(self.doubtful) - 1
-        whose = f"trial {trial}" + (f" and {others} more" if others else "")
-        return (
-            f"the weights of {whose} are not as they were committed ({why}). What they could need "
-            "stays for as long as they do: all of the trials that were asked for before they ended"
-        )
+        return doubts(self.doubtful)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -58,6 +51,19 @@ class GcPlan:
             "kept": {str(trial): need.value for trial, need in self.kept.items()},
             "doubtful": {str(trial): why for trial, why in self.doubtful.items()},
         }
+
+
+def doubts(doubtful: Mapping[int, str]) -> str:
+    """Return a sentence on weights in doubt, for people; empty if there are none."""
+    if not doubtful:
+        return ""
+    trial, why = next(iter(doubtful.items()))
+    others = len(doubtful) - 1
+    whose = f"trial {trial}" + (f" and {others} more" if others else "")
+    return (
+        f"the weights of {whose} are not as they were committed ({why}). What they could need "
+        "stays for as long as they do: all of the trials that were asked for before they ended"
+    )
 
 
 @dataclass(frozen=True, slots=True)

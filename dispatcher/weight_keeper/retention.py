@@ -1,6 +1,6 @@
 """The decision which trials' weights may go. Pure: trials, pins and a policy in, a decision out.
 
-Files are another matter (:mod:`trial_runtime.weights.sweep.usage`): the weights of a trial that
+Files are another matter (:mod:`trial_runtime.weights.usage`): the weights of a trial that
 goes may hold tensors that kept trials refer to, and those files stay.
 """
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dispatcher.errors import PassingBackendError, PermanentBackendError
+
 if TYPE_CHECKING:
     from trial_runtime.errors import WeightsError
-    from trial_runtime.weights.sweep.usage import FileUse, Removal
+    from trial_runtime.weights.usage import FileUse, Removal
 
 
 class Storage(Protocol):
@@ -79,13 +81,13 @@ class FolderStorage:
 
     def file_use(self, path: str) -> FileUse:
         """See :class:`Storage`."""
-        from trial_runtime.weights.sweep.usage import file_use
+        from trial_runtime.weights.usage import file_use
 
         return file_use(str(self._root), path)
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
         """See :class:`Storage`."""
-        from trial_runtime.weights.sweep.usage import in_doubt
+        from trial_runtime.weights.usage import in_doubt
 
         return in_doubt(str(self._root), keep)
 
@@ -97,13 +99,13 @@ class FolderStorage:
         whole: Iterable[str] = (),
     ) -> Removal:
         """See :class:`Storage`."""
-        from trial_runtime.weights.sweep.usage import plan_removal
+        from trial_runtime.weights.usage import plan_removal
 
         return plan_removal(str(self._root), drop=drop, keep=keep, whole=whole)
 
     def remove(self, removal: Removal) -> None:
         """See :class:`Storage`."""
-        from trial_runtime.weights.sweep.usage import remove
+        from trial_runtime.weights.usage import remove
 
         remove(str(self._root), removal)
 
@@ -137,3 +139,14 @@ def _folders_in(folder: Path) -> list[str]:
             return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
+
+
+def kind_of(error: Exception) -> type[PassingBackendError | PermanentBackendError]:
+    """Choose the error to raise: passing for a file system that lags, or a server that is away,
+    since the next sweep asks again; permanent for one that refuses access."""
+    from trial_runtime.errors import StaleWeights, StorageDenied, StorageError, StorageReadOnly
+    from trial_runtime.weights.remote.faults import RemoteUnavailable
+
+    passing = isinstance(error, StaleWeights | RemoteUnavailable | StorageError)
+    passing = passing and not isinstance(error, StorageDenied | StorageReadOnly)
+    return PassingBackendError if passing else PermanentBackendError

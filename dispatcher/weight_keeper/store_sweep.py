@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dispatcher.errors import PassingBackendError
-from dispatcher.weight_keeper.faults import kind_of
-from dispatcher.weight_keeper.storage import VersionStorage
+from dispatcher.weight_keeper.storage import VersionStorage, kind_of
 from trial_runtime.failpoints import failpoint
 
 #: How attempts call the folders of what they publish, see :mod:`trial_runtime.stores`.

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dispatcher.errors import BackendError
 from dispatcher.wheelhouse.pythons import HostPython
 from dispatcher.wheelhouse.wheels import Wheel
 
@@ -29,7 +30,7 @@ _ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")\]]+)")
 _CLASS = re.compile(_BROKEN + r"'?(\w+)")
 
 
-class PipFailed(Exception):
+class PipFailed(BackendError):
     """Raised when pip fails; the text is the end of its output."""
 
 
@@ -61,10 +62,10 @@ def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PipFailed(f"pip: {error}") from error
     if ran.returncode:
-        raise PipFailed(_why(ran.stderr, ran.returncode)[:_MOST_TEXT])
+        raise PipFailed(cause_of(ran.stderr, ran.returncode)[:_MOST_TEXT])
 
 
-def _why(stderr: str, code: int) -> str:
+def cause_of(stderr: str, code: int) -> str:
     """The last error of pip; but for an index that does not answer that is only "no matching
     distribution", and the reason stands in a warning before."""
     errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line[:5] == "ERROR"]

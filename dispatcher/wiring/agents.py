@@ -11,9 +11,9 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.wiring.needs import agent_resources
 from dispatcher.wiring.places import Place
 from dispatcher.wiring.remote_roots import check_references, remote_root
-from dispatcher.wiring.resources import agent_resources
 from dispatcher.wiring.settings import worker_count
 from dispatcher.wiring.weights import cache_of, may_copy, weights_root
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -125,6 +125,7 @@ def agent_config(
         else OTHER_HOSTS_STALE_S,
         remote=remote,
         shared_stores=config.keeps_weights,
+        nodes=config.trial_nodes,
         cache=cache_of(config)
         if config.keeps_weights and may_copy(config, weights_root(config, folder))
         else None,

@@ -10,8 +10,8 @@ from pathlib import Path
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.wheelhouse import USEFUL
+from dispatcher.wiring.needs import agent_resources
 from dispatcher.wiring.places import Place
-from dispatcher.wiring.resources import agent_resources
 from trial_runtime.torch_version import why_unsafe
 
 #: By package: why a version of it is not to be used, or nothing.

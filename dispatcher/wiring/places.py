@@ -12,18 +12,21 @@ from dispatcher.experiment.services import Service
 
 
 class Place(NamedTuple):
-    """A worker's name and its sections of the file; ``part`` is that of this worker alone."""
+    """A worker's name and its sections of the file; ``part`` is that of this worker alone,
+    ``address`` the one of this machine that the file names for it."""
 
     worker: str
     service: Service
     slots: int
     part: Section
+    address: str | None = None
 
 
 def places(config: ExperimentConfig) -> list[Place]:
     """The places where trials run: the same file always gives the same names."""
     return [
-        Place(worker.name, service, worker.slots, worker.part) for service, worker in config.workers
+        Place(worker.name, service, worker.slots, worker.part, worker.address)
+        for service, worker in config.workers
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dispatcher.core.settings import Settings, StallPolicy, TunerErrorPolicy
+from dispatcher.core.settings import HAND_IN_S, Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.wiring.needs import needs_of, worker_rules
 from dispatcher.wiring.storage_domains import unseen_domains
@@ -13,6 +13,7 @@ from dispatcher.wiring.storage_domains import unseen_domains
 def settings_of(config: ExperimentConfig) -> Settings:
     """The settings of the core."""
     silent = config.on_trial_without_result
+    longest_s, leaves_s = config.max_trial_duration, config.trial_stop_grace + HAND_IN_S
     return Settings(
         slots=config.trial_concurrency,
         lookahead=config.effective_lookahead,
@@ -32,6 +33,8 @@ def settings_of(config: ExperimentConfig) -> Settings:
         end_dropped=True,
         placed_anew=True,
         asks_at_most=config.asks_at_most,
+        longest_trial_s=None if longest_s is None else longest_s + leaves_s,
+        hand_over_s=leaves_s,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
         quarantine_pause_s=config.quarantine_pause,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.planned import LOCAL
+from dispatcher.experiment.service import LOCAL
 from dispatcher.wiring.needs import domain_of_place
 from dispatcher.wiring.places import Place, places
 from trial_runtime.agent.processes.record import write_private

@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nfs_setup import errors
-from nfs_setup.cluster.members import Inventory, Member
-from nfs_setup.cluster.remote import Program, Remote, Unreachable
-from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
+from nfs_setup.cluster.members import Inventory, Member, Program, Remote, Unreachable
+from nfs_setup.errors import MachineRefuses, RequestRefused, RollbackFailed, SetupError
 from nfs_setup.host import Ran
 from nfs_setup.report import Line, Note, Report
 from nfs_setup.request import VERBS, Request, ServerRequest
@@ -146,9 +144,7 @@ def as_owner(inventory: Inventory, member: Member, access: Access) -> tuple[str,
 #: Packages are downloaded meanwhile.
 LIMIT_S = 3600.0
 
-_KINDS = {kind.__name__: kind for kind in (errors.RequestRefused, MachineRefuses)}
-
-_KINDS["RollbackFailed"] = errors.RollbackFailed
+_KINDS = {kind.__name__: kind for kind in (RequestRefused, MachineRefuses, RollbackFailed)}
 
 
 def ask(
@@ -201,10 +197,11 @@ def report_of(document: dict[str, Any]) -> Report:
         raise MachineRefuses(f"answered something else than a report: {error}") from None
 
 
-def error_of(document: dict[str, Any]) -> SetupError:
+def error_of(document: Any) -> SetupError:
     """Return the error that came over a connection."""
-    kind = _KINDS.get(str(document.get("kind")), MachineRefuses)
-    message, hint, where = (str(document.get(key, "")) for key in ("message", "hint", "where"))
+    facts = document if isinstance(document, dict) else {"message": "failed without a reason"}
+    kind = _KINDS.get(str(facts.get("kind")), MachineRefuses)
+    message, hint, where = (str(facts.get(key, "")) for key in ("message", "hint", "where"))
     return kind(message, hint=hint, where=where)
 
 
@@ -214,18 +211,24 @@ def _answer(ran: Ran) -> dict[str, Any]:
             f"was not done after {LIMIT_S / 60:.0f} minutes",
             hint="look at what it does there; --status says how it stands",
         )
+    document = _last_object(ran)
+    if document is None:
+        raise MachineRefuses(_no_answer(ran))
+    return document
+
+
+def _last_object(ran: Ran) -> dict[str, Any] | None:
+    """Return the JSON object in the last line of the output, among what logins print."""
+    lines = [line for line in ran.out.splitlines() if line.startswith("{")]
     try:
-        document = json.loads(_last_object(ran))
+        document = json.loads(lines[-1]) if lines else None
     except (ValueError, RecursionError):
-        document = None
-    if isinstance(document, dict):
-        return document
-    raise MachineRefuses(f"gave no answer (exit code {ran.code}): {ran.message}")
+        return None
+    return document if isinstance(document, dict) else None
 
 
-def _last_object(ran: Ran) -> str:
-    """Return the last line of the output that may be a JSON object, among what logins print."""
-    return next((line for line in reversed(ran.out.splitlines()) if line.startswith("{")), "")
+def _no_answer(ran: Ran) -> str:
+    return f"gave no answer (exit code {ran.code}): {ran.message}"
 
 
 class RemotePeer:
@@ -266,27 +269,17 @@ class RemotePeer:
         if ran.code == 124:
             text = f"no answer in {limit_s:.0f} s"
             raise PeerHangs(text, where=self.name)
-        line = _last_object(ran)
-        if not line:
-            text = f"gave no answer (exit code {ran.code}): {ran.message}"
-            raise PeerLost(text, where=self.name)
-        return self._answer(line)
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-    def _answer(self, line: str) -> Mapping[str, Any]:
-        try:
-            document = json.loads(line)
-        except (ValueError, RecursionError):
-            raise PeerLost("its answer is no JSON", where=self.name) from None
+        document = _last_object(ran)
+        if document is None:
+            raise PeerLost(_no_answer(ran), where=self.name)
         if "too_old" in document:
             version = ".".join(map(str, document["too_old"]))
             raise PeerLost(
                 f"{self._python} is Python {version} there, and 3.9 is needed", where=self.name
             )
         if "error" in document:
-            error = document["error"] if isinstance(document["error"], dict) else {}
-            raise RequestRefused(str(error.get("message")), where=str(error.get("where", "")))
-        assert isinstance(document, dict)
+            raise error_of(document["error"])
         return document
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -117,12 +117,11 @@ class Outcome:
 
     def plain(self) -> dict[str, Any]:
         """The outcome as JSON has it."""
-        error = self.error
         return {
             "host": self.name,
             "role": self.order.member.role,
             "state": self.state,
             "seconds": round(self.seconds, 3),
             "report": None if self.report is None else self.report.plain(),
-            "error": None if error is None else {"kind": type(error).__name__, **vars(error)},
+            "error": None if self.error is None else self.error.plain(),
         }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nfs_setup.cluster.asking import Access, ask, look
-from nfs_setup.cluster.members import SERVER
+from nfs_setup.cluster.members import SERVER, Connect, Program
 from nfs_setup.cluster.plan import (
     DONE,
     FAILED,
@@ -19,7 +19,6 @@ from nfs_setup.cluster.plan import (
     Outcome,
     Wave,
 )
-from nfs_setup.cluster.remote import Connect, Program
 from nfs_setup.cluster.thread_pool import ThreadPool
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
 

@@ -65,21 +65,17 @@ def _answer(line: bytes, begun: list[tuple[str, str]]) -> dict[str, Any]:
     try:
         document = json.loads(line)
     except ValueError as error:
-        return _refused(RequestRefused(f"is no JSON: {error}", where="request"))
+        return {"error": RequestRefused(f"is no JSON: {error}", where="request").plain()}
     makes = isinstance(document, dict) and document.get("make") is True
     if makes and is_ours(str(document.get("name"))):
         begun.append((str(document.get("path")), document["name"]))
     try:
         reply = answer(document)
     except SetupError as error:
-        return _refused(error)
+        return {"error": error.plain()}
     if document["do"] == "end" and "facts" in reply:
         begun.clear()
     return reply
-
-
-def _refused(error: SetupError) -> dict[str, Any]:
-    return {"error": {"kind": type(error).__name__, **vars(error)}}
 
 
 if __name__ == "__main__":

@@ -12,12 +12,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from nfs_setup.verify.facts import (
-    Churned,
-    Failure,
-    MachineFacts,
-    Probes,
-)
+from nfs_setup.verify.facts import Churned, Failure, MachineFacts, Probes
 from nfs_setup.verify.files import code_of, digest, get, replace
 from nfs_setup.verify.findings import Finding, Level, failed, pairs_text
 from nfs_setup.verify.peers import Asked

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
-
-from nfs_setup.errors import RequestRefused
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -150,46 +148,6 @@ class Moment:
 
 #: Probes by the names that requests have for them; each returns one of the facts above.
 Probes = dict[str, Callable[..., Any]]
-
-
-_KINDS: dict[str, Any] = {
-    "str": lambda v: isinstance(v, str),
-    "bool": lambda v: isinstance(v, bool),
-    "int": lambda v: type(v) is int,
-    "float": lambda v: type(v) in (int, float),
-}
-
-_F = TypeVar("_F")
-
-
-def facts_of(form: type[_F], document: Any) -> _F:
-    """Read facts from JSON of another machine, which is not trusted with types.
-
-    Raises:
-        RequestRefused: if it is not what ``form`` holds.
-    """
-    if not isinstance(document, Mapping):
-        raise RequestRefused("is no JSON object", where="answer")
-    names = {field.name: str(field.type) for field in fields(form)}  # type: ignore[arg-type]
-    if set(document) != set(names):
-        raise RequestRefused(f"does not hold what {form.__name__} does", where="answer")
-    return form(**{n: _checked(f"{form.__name__}.{n}", k, document[n]) for n, k in names.items()})
-
-
-def _checked(name: str, kind: str, value: Any) -> Any:
-    outer, _, inner = kind.partition("[")
-    inner = inner.rstrip("]")
-    if outer == "tuple":
-        good = isinstance(value, list) and all(map(_KINDS["str"], value))
-        value = tuple(value) if good else value
-    elif outer == "dict":
-        check = _KINDS[inner.partition(", ")[2]]
-        good = isinstance(value, dict) and all(map(check, value.values()))
-    else:
-        good = _KINDS[outer](value)
-    if not good:
-        raise RequestRefused(f"{name} is no {kind}", where="answer")
-    return value
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from nfs_setup.verify.facts import (
-    Failure,
-)
+from nfs_setup.verify.facts import Failure
 
 
 class Level(str, Enum):

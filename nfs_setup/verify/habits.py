@@ -8,12 +8,7 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nfs_setup.verify.facts import (
-    Failure,
-    Habits,
-    MachineFacts,
-    Probes,
-)
+from nfs_setup.verify.facts import Failure, Habits, MachineFacts, Probes
 from nfs_setup.verify.files import code_of, get, put
 from nfs_setup.verify.findings import Finding, Level, failed
 from nfs_setup.verify.peers import Asked

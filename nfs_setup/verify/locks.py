@@ -12,12 +12,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from nfs_setup.verify.facts import (
-    Failure,
-    Held,
-    Locked,
-    Probes,
-)
+from nfs_setup.verify.facts import Failure, Held, Locked, Probes
 from nfs_setup.verify.files import code_of, put
 from nfs_setup.verify.findings import Finding, Level, meaning_of
 from nfs_setup.verify.peers import Asked

@@ -16,11 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 import nfs_setup
 from nfs_setup.errors import MachineRefuses, RequestRefused, SetupError
-from nfs_setup.verify.facts import (
-    Failure,
-    MachineFacts,
-    facts_of,
-)
+from nfs_setup.plain_values import made_of
+from nfs_setup.verify.facts import Failure, MachineFacts
 
 
 class PeerLost(MachineRefuses):
@@ -105,8 +102,8 @@ class Asked:
         try:
             document = self._peer.ask({"do": what, **values}, self._limit_s + more_s)
             if "failed" in document:
-                return facts_of(Failure, document["failed"])
-            return facts_of(form, document.get("facts"))
+                return made_of(Failure, document["failed"], "answer")
+            return made_of(form, document.get("facts"), "answer")
         except PeerLost as error:
             self.lost = error.message
             return Failure(what, "HANGS" if isinstance(error, PeerHangs) else "LOST", error.message)
@@ -123,7 +120,7 @@ sys.exit(main())
 """
 
 _MOST_BYTES = 8 << 20
-_END_S = 5.0
+END_S = 5.0
 
 
 class LocalPeer:
@@ -176,12 +173,12 @@ class LocalPeer:
         with contextlib.suppress(OSError):
             process.stdin.close()
         try:
-            process.wait(_END_S)
+            process.wait(END_S)
         except subprocess.TimeoutExpired:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel
-                process.wait(_END_S)
-        if self._reading.acquire(timeout=_END_S):  # its reader has seen its end
+                process.wait(END_S)
+        if self._reading.acquire(timeout=END_S):  # its reader has seen its end
             process.stdout.close()
 
     def _line(self, limit_s: float) -> bytes:

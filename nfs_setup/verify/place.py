@@ -9,7 +9,7 @@ import stat
 import time
 from typing import Any, NamedTuple
 
-from nfs_setup.exports_reader import read_exports
+from nfs_setup.exports import read_exports
 from nfs_setup.host import Files
 from nfs_setup.local_host import LocalHost
 from nfs_setup.mount_table import mount_above
@@ -71,7 +71,7 @@ def kind_of(name: str) -> Kind:
 
 
 #: What exportfs keeps of everything that is exported right now; all may read it on Debian.
-_EXPORTED = "/var/lib/nfs/etab"
+EXPORTED = "/var/lib/nfs/etab"
 
 #: Seconds after which a folder of a verification that died is nobody's.
 _OLD_S = 3600.0
@@ -193,7 +193,7 @@ def _kind(status: Any) -> str:
 def exports_of(files: Files, path: str) -> tuple[str, ...]:
     """Return ``client(options)`` of everything that exports a folder or one above it."""
     try:
-        content = files.read(_EXPORTED) or b""
+        content = files.read(EXPORTED) or b""
     except OSError:
         return ()
     exports = [
@@ -223,7 +223,7 @@ def _remove_leftovers(path: str, before: float) -> int:
 #: Options that are worth a word in the table.
 _TELLING = ("rw", "ro", "vers", "hard", "soft", "softerr", "sec", "proto", "nconnect", "noac",
             "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache", "local_lock",
-            "flock", "localflock", "cache", "actimeo")  # fmt: skip
+            "flock", "localflock", "cache")  # fmt: skip
 
 
 def judge_mount(machine: MachineFacts) -> list[Finding]:

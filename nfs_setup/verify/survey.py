@@ -18,15 +18,7 @@ from dataclasses import dataclass
 
 from nfs_setup.mounts import READER_PATIENCE_S
 from nfs_setup.verify.churn import ask_churn, judge_churn
-from nfs_setup.verify.facts import (
-    Begun,
-    Clock,
-    Failure,
-    Laid,
-    Moment,
-    Surroundings,
-    Survey,
-)
+from nfs_setup.verify.facts import Begun, Clock, Failure, Laid, Moment, Surroundings, Survey
 from nfs_setup.verify.files import new_name
 from nfs_setup.verify.findings import Finding, Level, failed, merged
 from nfs_setup.verify.habits import ask_habits, judge_habits

@@ -17,8 +17,8 @@ PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
 OUTSIDE = ("tests", "benchmarks", "examples")
 
 #: The most there may be. Whoever takes some away lowers the number; nobody raises it.
-MOST_PRIVATE = 138
-MOST_SLEEPS = 58
+MOST_PRIVATE = 75
+MOST_SLEEPS = 50
 
 _PRIVATE = re.compile(r"_[a-zA-Z]\w*")
 _DOTTED = re.compile(rf"({'|'.join(PRODUCT)})\.([\w.]+\.)?(_[a-zA-Z]\w*)")

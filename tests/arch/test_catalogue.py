@@ -72,7 +72,7 @@ def test_whatever_a_worker_or_its_agent_reports_is_never_a_fault_of_ours() -> No
 
 
 def test_tables_for_people_are_filled_from_events_that_a_replay_finds() -> None:
-    for kind in trial_rows._NOTES:
+    for kind in trial_rows.NOTES:
         assert e.CATALOGUE[kind].journalled, kind
 
 

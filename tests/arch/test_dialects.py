@@ -19,19 +19,21 @@ from dispatcher.experiment.dialects import GROUP
 ROOT = Path(__file__).parents[2]
 
 #: Outside its room NNI is a name only here. Of experiments: the value of a key and what follows
-#: from it. Of agents: a field that agents of 0.1.0 read. Others: a command of that name, packages
-#: whose classes are known, built-in tuners of that name, files that are not sent with code.
+#: from it. Of agents: a field that agents of 0.1.0 read. Of tuner hosts: one that heads of 0.1.0
+#: write. Others: a command of that name, packages whose classes are known, built-in tuners of that
+#: name, files that are not sent with code.
 NAMED = {
     "dispatcher/cli/commands.py",
     "dispatcher/code_archive/ignoring.py",
     "dispatcher/core/asking.py",
     "dispatcher/core/why.py",
-    "dispatcher/experiment/agreement.py",
+    "dispatcher/experiment/config.py",
     "dispatcher/experiment/all_keys.py",
     "dispatcher/experiment/builtin_names.py",
-    "dispatcher/experiment/own_class.py",
+    "dispatcher/experiment/python_source.py",
     "dispatcher/platforms/agents/message_check.py",
     "dispatcher/platforms/services/threaded.py",
+    "dispatcher/tuner_host/config.py",
     "dispatcher/wiring/agents.py",
     "dispatcher/wiring/settings.py",
     "dispatcher/wiring/tuner_host.py",

@@ -12,10 +12,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import dispatcher
-from dispatcher.core.model import Trial
+from dispatcher.core.model import State, Trial
 
 ROOT = Path(dispatcher.__file__).parent
 FIELDS = {field.name for field in fields(Trial)}
+OF_THE_STATE = {field.name for field in fields(State)}
+
+#: Fields of the state that others fill: what bytes do not hold, and the trace of a replay by hand.
+FILLED = {("state_codec.py", "queue_classes"), ("store/replay/stepping.py", "trace")}
 
 #: What trials are called. Whatever else comes out of ``….trials`` is one, too.
 NAMES = {"trial", "child", "waiter", "held_trial"}
@@ -93,6 +97,33 @@ def test_only_the_core_changes_a_trial() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_only_the_core_changes_the_state() -> None:
+    """Mutation: a room that counts in the state, or puts a trial into one of its collections."""
+    written = {
+        (path.relative_to(ROOT).as_posix(), field)
+        for path in sorted(ROOT.rglob("*.py"))
+        if not path.is_relative_to(ROOT / "core")
+        for field in of_a_state(path.read_text())
+    }
+    assert written == FILLED
+
+
+def of_a_state(text: str) -> Iterator[str]:
+    """Yield the fields of whatever is called a state that a module sets, or sets an item of."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(value=owner, attr=field, ctx=ast.Store() | ast.Del()):
+                pass
+            case ast.Subscript(
+                value=ast.Attribute(value=owner, attr=field), ctx=ast.Store() | ast.Del()
+            ):
+                pass
+            case _:
+                continue
+        if _name(owner).endswith("state") and field in OF_THE_STATE:
+            yield field
+
+
 def test_only_moves_change_where_a_trial_is() -> None:
     """Whatever the record is called that they are set on."""
     wrong = [
@@ -110,6 +141,13 @@ def test_the_rule_bites() -> None:
     assert sorted(name for _, name in assigned(text)) == ["final", "since", "state"]
     moves = (ROOT / "core" / "moves.py").read_text()
     assert {name for _, name in assigned(moves)} >= OF_A_MOVE
+
+
+def test_each_way_to_write_a_state_is_seen() -> None:
+    for text in ("state.phase = X", "self._state.running[trial] = None", "del state.held[1]"):
+        assert list(of_a_state(text)), text
+    for text in ("host.phase = X", "state.unknown = 1", "print(state.phase)", "state.open.get(1)"):
+        assert not list(of_a_state(text)), text
 
 
 def test_each_way_to_write_is_seen() -> None:

@@ -92,6 +92,15 @@ def test_agents_have_no_second_set_of_facts() -> None:
     assert classes == {(kind, "trial_runtime/facts.py") for kind in kinds}
 
 
+def test_what_went_for_good_is_not_there() -> None:
+    """Mutation: a metric with a made-up number, a second wire for what agents report, or modules
+    of others that are written anew."""
+    assert not (ROOT / "trial_runtime" / "agent_words.py").exists()
+    assert not (ROOT / "trial_runtime" / "nni_shim" / "companions").exists()
+    texts = {path: path.read_text() for path in files(*PACKAGES)}
+    assert not [path for path, text in texts.items() if "_BEYOND_ALL" in text]
+
+
 def test_the_rule_for_the_core_bites() -> None:
     text = (
         "import time\nfrom os import path\nfrom dispatcher.ports import JournalEntry\nimport enum\n"

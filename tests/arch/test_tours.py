@@ -16,10 +16,19 @@ NAME = re.compile(r"`(\w+)`")
 STATIONS = STATION.findall(PAGE.read_text())
 
 
-def test_there_are_two_tours_of_at_most_five_files() -> None:
+def test_there_are_three_tours_of_few_files() -> None:
     tours = PAGE.read_text().split("\n## ")[1:]
-    assert len(tours) == 2
-    assert all(0 < len(STATION.findall(f"{tour}\n\n")) <= 5 for tour in tours)
+    assert len(tours) == 3
+    # At most the six files of a platform, and its entry point.
+    assert all(0 < len(STATION.findall(f"{tour}\n\n")) <= 7 for tour in tours)
+
+
+def test_a_platform_is_one_folder_and_an_entry_point() -> None:
+    """Mutation: a platform that a shared table has to name as well."""
+    platform = [path for path, _ in STATIONS if "platforms" in path]
+    folder = ROOT / "dispatcher" / "platforms" / "local"
+    assert {ROOT / path for path in platform} == set(folder.glob("*.py"))
+    assert "pyproject.toml" in [path for path, _ in STATIONS]
 
 
 @pytest.mark.parametrize("path, text", STATIONS, ids=[path for path, _ in STATIONS])

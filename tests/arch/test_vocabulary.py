@@ -35,6 +35,7 @@ CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 #: Promised to others: fields of ``--json``, and what other packages implement or read.
 PROMISED = {
     ("dispatcher/platforms/agents/attended.py", "told"),
+    ("dispatcher/platforms/agents/attended.py", "Told"),
     ("dispatcher/platforms/ssh/visit.py", "told"),
     ("nfs_setup/verify/facts.py", "found"),
     ("trial_runtime/errors.py", "found"),  # until 0.3
@@ -96,9 +97,19 @@ def test_no_name_is_a_verb_of_speech(room: str) -> None:
         f"{path}:{line}: {name}"
         for path, tree in _modules(room)
         for line, name in _names(tree)
-        if name.strip("_") in NO_NAMES and (str(path), name) not in PROMISED
+        if _is_speech(name) and (str(path), name) not in PROMISED
     ]
     assert not wrong, "name the thing (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def _is_speech(name: str) -> bool:
+    return name.strip("_").lower() in NO_NAMES
+
+
+def test_neither_capitals_nor_underlines_hide_a_word() -> None:
+    text = "class Words:\n    _told: int\n    def said_(self, found, told_by): ...\n"
+    names = [name for _, name in _names(ast.parse(text))]
+    assert {name for name in names if _is_speech(name)} == {"Words", "_told", "said_", "found"}
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -32,8 +32,8 @@ from dispatcher.tuner_host.driver import TunerHostDriver
 from tests.fuzz.frames import Frames
 from tests.support.local_backend import LocalBackend
 from tests.support.replaying import differences
+from tests.support.workers import agent_config
 from trial_runtime import facts, wire
-from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.fact_wire import encode_fact
 from trial_runtime.facts import EndReason
@@ -103,10 +103,10 @@ class EngineRoom:
             apply(state, event, 1.0)
             self.journal.append([JournalEntry(1.0, event)], (), durable=True)
         self.now = 1.0
-        self.backend = _Agentless(_Link(), _agent_config(folder))
+        self.backend = _Agentless(_Link(), agent_config(folder, slots=3))
         self.backends = {"local": self.backend}
         if beside:
-            config = replace(_agent_config(folder), worker=TAKEN_OVER)
+            config = replace(agent_config(folder, slots=3), worker=TAKEN_OVER)
             self.backends[TAKEN_OVER] = _Agentless(_Link(), config)
         self.tuner = _Hostless(_Link(), _host_config(folder), folder)
         self.engine = Engine(
@@ -190,17 +190,22 @@ class EngineRoom:
         backend, state = self.backend, self.state
         if not state.workers or draw.random() < 0.03:
             holds = [(int(t), state.trials[t].attempt) for t in state.running]
-            first = backend._received + 1
+            first = backend.statistics().messages + 1
             said: wire.FromAgent = wire.AgentHello(
                 backend._incarnation or "life", "local", 3, 7, holds, first
             )
         elif draw.random() < 0.1:
             said = wire.Heartbeat(
-                backend._incarnation, len(state.running), backend._received, {"flood": 1}
+                backend._incarnation,
+                len(state.running),
+                backend.statistics().messages,
+                {"flood": 1},
             )
         else:
             words = [self._word(draw) for _ in range(draw.choice((1, 2, 5)))]
-            said = wire.Words(backend._received + 1, [encode_fact(w) for w in words])
+            said = wire.AttemptMessages(
+                backend.statistics().messages + 1, [encode_fact(w) for w in words]
+            )
         return wire.frame(wire.AgentFrame(1, [said]))
 
     def _word(self, draw: random.Random) -> facts.AttemptFact:
@@ -225,12 +230,11 @@ class EngineRoom:
                     trial,
                     attempt,
                     reason,
-                    0,
-                    None,
-                    "text",
-                    0.1,
-                    0.2,
-                    facts.Weights("ab", "files", 1),
+                    exit_code=0,
+                    text="text",
+                    weights=facts.Weights("ab", "files", 1),
+                    cpu_s=0.1,
+                    wall_s=0.2,
                 )
 
     def _evil_says(self, draw: random.Random) -> bytes:
@@ -242,7 +246,7 @@ class EngineRoom:
         attempt = max(0, newest + draw.choice((-1, 0, 0, 0, 1)))
         if worker is None or not worker.alive or draw.random() < 0.02:
             everything = [(int(t), each.attempt) for t, each in state.trials.items()]
-            first = backend._received + 1
+            first = backend.statistics().messages + 1
             life = f"life {draw.randrange(9)}"
             said: wire.FromAgent = wire.AgentHello(life, TAKEN_OVER, 99, 7, everything, first)
         else:
@@ -262,7 +266,7 @@ class EngineRoom:
                     ),
                 )
             )
-            said = wire.Words(backend._received + 1, [encode_fact(word)])
+            said = wire.AttemptMessages(backend.statistics().messages + 1, [encode_fact(word)])
         return wire.frame(wire.AgentFrame(1, [said]))
 
     def _tuner_says(self, draw: random.Random) -> bytes:
@@ -323,12 +327,6 @@ class EngineRoom:
 
     def close(self) -> None:
         self.journal.close()
-
-
-def _agent_config(folder: Path) -> AgentConfig:
-    return AgentConfig(
-        "local", 3, Endpoint("ipc://nowhere"), 1, str(folder), str(folder), TrialSpec("."), "w"
-    )
 
 
 def _host_config(folder: Path) -> TunerHostConfig:

@@ -91,7 +91,7 @@ def agents(draw: random.Random) -> bytes:
     """What an agent would say; nobody who does not know its secret is one."""
     word = encode_fact(facts.FinalReported(draw.randrange(9), 1, 1, "666"))
     hello = wire.AgentHello("life", "local", 1, 7, [], 1)
-    said: wire.FromAgent = wire.Words(1, [word]) if draw.random() < 0.5 else hello
+    said: wire.FromAgent = wire.AttemptMessages(1, [word]) if draw.random() < 0.5 else hello
     return wire.frame(wire.AgentFrame(1, [said]))
 
 

@@ -159,7 +159,8 @@ def _test(copy: Path, targets: tuple[str, ...], limit_s: float) -> tuple[str, fl
     # Byte code is told apart by second and size: a change of the same length would be missed.
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     there = [target for target in targets if (copy / target.partition("::")[0]).exists()]
-    pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *there]
+    pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    pytest += ["--hypothesis-profile=unshrunk", *there]
     return run_alone(pytest, limit_s, cwd=copy, env=environment)
 
 

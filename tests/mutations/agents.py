@@ -183,7 +183,7 @@ AGENTS: tuple[Mutation, ...] = (
         "trials that are quiet for longer than headGrace are stopped under a living head",
         "trial_runtime/agent/link/head_link.py",
         "            self._silence.heard()\n",
-        "            if any(type(message) is not wire.Ping for message in frame.messages):\n"
+        "            if any(type(message) is not wire.Ping for message in messages):\n"
         "                self._silence.heard()\n",
         ("tests/unit/platforms/local/test_gaps.py",),
     ),
@@ -255,7 +255,7 @@ AGENTS: tuple[Mutation, ...] = (
         "nobody-looks-at-what-replaced-the-announced-weights",
         7,
         "children are let in to a manifest that is not there, and no sweep removes anything",
-        "trial_runtime/agent/attempts/left_weights.py",
+        "trial_runtime/agent/attempts/leftovers.py",
         '    if announced is not None and announced.kind == "bequeath":',
         '    if announced is not None and announced.kind == "nothing":',
         ("tests/integration/agent/test_left_weights.py",),
@@ -462,7 +462,7 @@ AGENTS: tuple[Mutation, ...] = (
         "an-agent-waits-for-a-share-in-its-loop",
         8,
         "a server that is away costs all trials of a host their lease",
-        "trial_runtime/agent/attempts/readiness.py",
+        "trial_runtime/agent/attempts/preparing.py",
         "self.beside = mount is not None and mount.shared",
         "self.beside = False",
         ("tests/integration/agent/test_share_away.py",),

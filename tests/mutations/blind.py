@@ -605,7 +605,7 @@ _ASKING: tuple[Mutation, ...] = (
         'in ("completed", "stopped", "failed"):',
         ("tests/unit/queries", "tests/integration/queries"),
     ),
-    # finding, `find_one`: where none runs and several are kept, one that is to be changed is
+    # finding, `_guessed`: where none runs and several are kept, one that is to be changed is
     # guessed (the newest), in place of asking which. Scenario: 'bequeath experiment update
     # maxTrialNumber 500' without a name changes whichever was created last.
     Mutation(
@@ -613,8 +613,8 @@ _ASKING: tuple[Mutation, ...] = (
         9,
         "a command that changes an experiment takes the newest one when nobody has said which",
         "dispatcher/experiments/find.py",
-        "    if change and len(kept) > 1:",
-        "    if change and len(running) > 1:",
+        "    if purpose is Purpose.CHANGE and len(kept) > 1:",
+        "    if purpose is Purpose.CHANGE and len(running) > 1:",
         ("tests/unit/cli", "tests/unit/queries", "tests/integration/cli"),
     ),
 )

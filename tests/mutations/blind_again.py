@@ -245,7 +245,7 @@ _TUNER_HOST: tuple[Mutation, ...] = (
         "dispatcher/tuner_host/foreign_waits.py",
         "            self._trial, self._still, self._pause_s = trial, False, DELIVERY_LOOK_S\n",
         "            self._trial, self._pause_s = trial, DELIVERY_LOOK_S\n",
-        ("tests/unit/tuner_host", "tests/integration/tuner_host/test_misbehaviour.py"),
+        ("tests/unit/tuner_host/test_foreign_waits.py",),
     ),
 )
 
@@ -355,9 +355,9 @@ _ASKING: tuple[Mutation, ...] = (
         "a-lost-attempt-is-shown-as-running",
         10,
         "an attempt that was lost with its host is shown as running beside the one that is",
-        "dispatcher/queries/trials.py",
-        '        running = summary.state == "running" and row["attempt"] == summary.attempt\n',
-        '        running = summary.state == "running"\n',
+        "dispatcher/queries/records.py",
+        '        running = of.state == "running" and row["attempt"] == of.attempt\n',
+        '        running = of.state == "running"\n',
         ("tests/unit/queries/test_trials.py",),
     ),
 )

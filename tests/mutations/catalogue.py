@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from tests.mutations.advising import ADVISING
 from tests.mutations.agents import AGENTS
+from tests.mutations.asking import ASKING
 from tests.mutations.blind import BLIND
 from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
 from tests.mutations.files import FILES
+from tests.mutations.following import FOLLOWING
 from tests.mutations.mutation import Mutation
 from tests.mutations.nni_words import NNI_WORDS
 from tests.mutations.owners import OWNERS
@@ -48,4 +50,6 @@ ALL: tuple[Mutation, ...] = (
     *BLIND_AGAIN,  # likewise, after the nets were changed
     *BLIND,  # planted before the nets were changed, by somebody who changed none
     *OWNERS,  # whose an experiment is, and who may look
+    *FOLLOWING,  # what changed since somebody looked
+    *ASKING,  # what can be asked, and what is shown
 )

@@ -472,8 +472,8 @@ DECIDING: tuple[Mutation, ...] = (
         2,
         "a search space that is changed twice while a tuner is rebuilt stays as it was in between",
         "dispatcher/tuner_host/host.py",
-        "        elif self.ready and not self._early:",
-        "        elif self.ready:",
+        "        elif serving is not None and not self._early:",
+        "        elif serving is not None:",
         ("tests/integration/tuner_host/test_requests.py",),
     ),
     Mutation(

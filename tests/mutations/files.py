@@ -45,7 +45,7 @@ FILES: tuple[Mutation, ...] = (
         "links-of-trials-are-followed",
         9,
         "a trial's link makes its host hand out other files",
-        "dispatcher/remote_python/on_host/files.py",
+        "trial_runtime/attempt_folder.py",
         "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
         "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC",
         ("tests/unit/platforms/files/test_attempt_files.py",),

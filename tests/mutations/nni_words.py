@@ -42,9 +42,9 @@ NNI_WORDS = (
         "refused-commands-complain-of-their-options",
         9,
         "`nni algo register --meta FILE` says that there is no option --meta",
-        "dispatcher/nni/commands/refused.py",
-        '{"ignore_unknown_options": True}',
-        "{}",
+        "dispatcher/cli/lazy_group.py",
+        '["ignore_unknown_options"] = entry.lenient',
+        '["ignore_unknown_options"] = False',
         _WORDS,
     ),
     Mutation(

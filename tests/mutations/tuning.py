@@ -84,7 +84,7 @@ TUNING = (
         "dispatcher/tuner_host/provoking.py",
         "_SHARE = 0.25",
         "_SHARE = 0.0",
-        ("tests/integration/tuners/test_check.py",),
+        ("tests/unit/tuner_host/test_provoking.py",),
     ),
     Mutation(
         "who-took-over-holds-its-place-among-the-worst",

@@ -56,7 +56,7 @@ UNSEEN: tuple[Mutation, ...] = (
         "the manifest of an attempt that was given up names files that were set aside",
         "trial_runtime/weights/saving/saving.py",
         "raw = publish_manifest(located.path, manifest, at)",
-        "raw = publish_manifest(located.path, manifest)",
+        "raw = publish_manifest(located.path, manifest, None)",
         (FILES,),
     ),
     Mutation(

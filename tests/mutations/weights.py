@@ -216,7 +216,7 @@ WEIGHTS: tuple[Mutation, ...] = (
         "shared-files-are-mapped",
         9,
         "a server's fault kills a trial by SIGBUS",
-        "trial_runtime/weights/read/choosing.py",
+        "trial_runtime/weights/read/mapped.py",
         "if mount is not None and mount.shared else",
         "if False else",
         ("tests/unit/weights/test_read_in.py",),

@@ -16,13 +16,16 @@ from dispatcher.store import SqliteJournal
 from dispatcher.store.verify import verify
 from tests.sim.judging import judge
 from tests.support.memory_journal import MemoryJournal
-from tests.support.odds import case_of, with_standstill, with_weight_files
+from tests.support.odds import case_of, with_lent_places, with_standstill, with_weight_files
 from tests.support.world import World
 
 SEEDS, BLOCK = 400, 20
 
 #: Of these each is lived through with weights that are files.
 FILED = 100
+
+#: And of these in places that a scheduler lends.
+LENT = 100
 
 #: And of these with threads that stand still.
 STANDING = 100
@@ -53,6 +56,15 @@ def test_each_stall_is_named_and_nothing_else(first: int) -> None:
     for seed in range(first, first + BLOCK):
         dice = random.Random(f"standing {seed}")
         judgement = judge(with_standstill(case_of(seed), dice))
+        assert not judgement.found, f"seed {seed}: {judgement.found[0]}\n{judgement.story}"
+
+
+@pytest.mark.parametrize("first", range(0, LENT, BLOCK))
+def test_places_that_schedulers_lend_come_and_go(first: int) -> None:
+    """They have ends, known ones and sudden ones; agents are asked to go, and started twice."""
+    for seed in range(first, first + BLOCK):
+        dice = random.Random(f"lent {seed}")
+        judgement = judge(with_lent_places(case_of(seed), dice))
         assert not judgement.found, f"seed {seed}: {judgement.found[0]}\n{judgement.story}"
 
 

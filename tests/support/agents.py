@@ -7,6 +7,8 @@ Scripted are the processes, the line between (:mod:`tests.support.network`) and 
 
 from __future__ import annotations
 
+import random
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +23,11 @@ from dispatcher.platforms.agents.driver import AgentDriver
 from dispatcher.platforms.agents.process import Loss, Waiting
 from tests.support.network import Line
 from tests.support.sim_agent import GRACE_S, HEARTBEAT_S, SimAgent
-from tests.support.workers import LOCAL
+from tests.support.workers import LOCAL, agent_config
 from trial_runtime import facts, wire
-from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.endpoint import MAX_MESSAGE_BYTES, Endpoint
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.endpoint import MAX_MESSAGE_BYTES
+from trial_runtime.retry import growing_pause
 
 if TYPE_CHECKING:
     from tests.support.world import World
@@ -71,6 +74,10 @@ class Host:
         self.name = name
         self.slots = slots
         self.offer = offer  # what it has now
+        if offer is None and world.odds.walls:
+            self.offer = Offer()  # its place has an end, whatever else is in it
+        self.ends_at: float | None = None  # when its scheduler takes the place back
+        self._places = self._in_vain = self.seconds = 0
         self.agent: SimAgent | None = None
         self.lives = 0
         self.ambushed = False  # its agent dies when it is to start something
@@ -83,15 +90,11 @@ class Host:
         self.socket: _Socket | None = None  # of the head that leads
         self.up = Line(world, self._at_the_head, overtaking=True)
         self.down = Line(world, self._at_the_agent)
-        self.config = AgentConfig(
-            worker=name,
+        self.config = agent_config(
+            folder,
+            name,
             slots=slots,
-            head=Endpoint("ipc://nowhere"),
             epoch=0,
-            run_folder=str(folder),
-            experiment_folder=str(folder),
-            trial=TrialSpec(str(folder), command="true"),
-            weights_root=str(folder),
             heartbeat_s=HEARTBEAT_S,
             head_grace_s=GRACE_S,
             experiment="simulated",
@@ -160,6 +163,61 @@ class Host:
             self.taken.add(self.agent.number)
             self.agent.die()
 
+    def lend(self) -> None:
+        """Its scheduler gives its agent a place, for a time that may be short. Some schedulers say
+        for how long, and some ask an agent to go before they end it."""
+        world, self._places = self.world, self._places + 1
+        self.ends_at = None
+        dice = random.Random(f"place {world.case.seed} {self.name} {self._places}")
+        if dice.random() < world.odds.walls:
+            left_s = dice.choice((4.0, 15.0, 40.0, 90.0))
+            if dice.random() < 0.7:
+                self.ends_at = world.now + left_s
+            if dice.random() < 0.5:
+                asks_s = left_s - dice.choice((0.5, 3.0))
+                world.later(asks_s, partial(self._ask_to_go, self._places))
+            world.later(left_s, partial(self._reach_wall, self._places))
+
+    def _ask_to_go(self, place: int) -> None:
+        if place == self._places and self.agent is not None:
+            self.world.note(f"the scheduler of {self.name} asks its agent to go")
+            self.world.harm(self.name)
+            self.agent.asked_to_go()
+
+    def _reach_wall(self, place: int) -> None:
+        if place == self._places and self.agent is not None:
+            self.world.reached_wall(self)
+            self.take_away(0.0)
+
+    def give_back(self, *, in_vain: bool) -> None:
+        """Its head has no use for the place: the next one comes after a pause, if nothing could run
+        there."""
+        self._in_vain = self._in_vain + 1 if in_vain else 0
+        if in_vain:
+            self.free_at = self.world.now + growing_pause(self._in_vain, 1.0, 60.0)
+
+    def start_second(self) -> None:
+        """Its scheduler starts the same allocation a second time, elsewhere: an agent with the
+        ticket of the first introduces itself in its place."""
+        first = self.agent
+        if first is None or not first.link.greeted:
+            return
+        self.world.note(f"a second agent of {self.name} is started")
+        self.seconds += 1
+        life = f"second{self.seconds}"
+        hello = wire.AgentHello(
+            life,
+            self.name,
+            self.slots,
+            first.number,
+            [],
+            1,
+            offer=first.offer(True),
+            ticket=first.ticket,
+            start=life,
+        )
+        self.up.send(wire.frame(wire.AgentFrame(first.link.epoch, [hello])), first.number)
+
     def freeze(self, seconds: float) -> None:
         """The agent stands still; what it is told waits."""
         if self.agent is not None:
@@ -174,7 +232,6 @@ class SimProcess:
 
     trouble = ""
     outdated = False
-    ends_at = None
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -194,6 +251,8 @@ class SimProcess:
             return
         self._wanted = None
         if self._host.agent is None:
+            self._host.lend()
+            config = replace(config, ticket=f"place {self._host.lives}")
             self._host.agent = SimAgent(self._host, config)
             self._is_ours = True
         self.pid = self._host.agent.number
@@ -202,9 +261,19 @@ class SimProcess:
     def _now(self) -> float:
         return self._host.world.now
 
+    @property
+    def ends_at(self) -> float | None:
+        """By the clock of the head that leads, as a platform's list has it."""
+        host = self._host
+        return None if host.ends_at is None else host.world.as_head(host.ends_at)
+
     def look(self, _silent_s: float) -> Loss | None:
         self._go_on()
         agent, host = self._host.agent, self._host
+        load = host.world.load_of(host)
+        if self.pid is not None and load.spent and not load.busy:
+            host.give_back(in_vain=not load.begun)
+            return Loss(load.spent, planned=True, leaves=True)
         if self.pid is None or host.cut or (agent is not None and agent.number == self.pid):
             return None
         if self.pid in host.taken:

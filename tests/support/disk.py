@@ -10,6 +10,7 @@ from dispatcher.core.events import TunerStateTaken, is_journalled
 from dispatcher.core.model import Trial
 from dispatcher.errors import StoreError
 from dispatcher.ports import Journal, JournalEntry, JournalRow, Snapshot
+from dispatcher.store.journal import SqliteJournal
 from tests.support.memory_journal import MemoryJournal
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Disk:
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
         """See the Protocol."""
         return self._journal.rows(after)
+
+    def query(self, sql: str) -> Iterable[Sequence[Any]]:
+        """Rows of the read models; none where the journal keeps none."""
+        return self._journal.query(sql) if isinstance(self._journal, SqliteJournal) else ()
 
     def last_metric(self, trial: int, attempt: int) -> tuple[int, str] | None:
         """See the Protocol."""

@@ -89,6 +89,7 @@ class Fate:
             (odds.ambushes, self._lie_in_wait),
             (odds.tripwires, self._stretch_a_wire),
             (odds.takes, lambda: self._host().take_away(rng.uniform(0.5, 2.0 * LOST_S))),
+            (odds.seconds, lambda: self._host().start_second()),
         ]
         for count, do in kinds:
             for _ in range(rng.randint(min(count, 1), count)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from dispatcher import codec, state_codec
@@ -18,6 +19,8 @@ from dispatcher.ports import Base, JournalEntry, JournalRow, Snapshot
 
 class MemoryJournal:
     """Implements :class:`dispatcher.ports.Journal`."""
+
+    folder = Path("/in memory")
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, str, bytes]] = []

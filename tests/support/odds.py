@@ -50,6 +50,8 @@ class Odds:
     aimed: int = 0  # heads that end between what they received and what they applied
     ambushes: int = 0  # agents that die just before they are told to start something
     takes: int = 0  # places of agents that a scheduler takes back; the next one waits in its queue
+    walls: float = 0.0  # of places that agents have of a scheduler: the end of each is known
+    seconds: int = 0  # agents that a scheduler starts a second time with the ticket of the first
     tripwires: int = 0  # connections that break just behind an order to stop
     tangled: bool = False  # requests wait for many, earlier and later ones, in rings if they may
     saves_again: float = 0.0  # of trials that publish: they do so a second time
@@ -322,6 +324,23 @@ def _queued(case: Case, dice: random.Random) -> Case:
     return replace(case, settings=settings, odds=odds)
 
 
+def with_lent_places(case: Case, dice: random.Random) -> Case:
+    """Agents have their places for a time that is known, some of them too short for any trial."""
+    if _is_calm(case):
+        return case
+    longest_s = dice.choice((None, 20.0))
+    settings = replace(
+        case.settings, longest_trial_s=longest_s, hand_over_s=dice.choice((3.0, 6.0))
+    )
+    settings = replace(settings, lost_retries=dice.choice((1, 5, 40)))
+    odds = replace(case.odds, walls=dice.choice((0.5, 1.0)), seconds=dice.choice((0, 3)))
+    most = dice.choice((0, 0, 1, 2))
+    old = settings.worker_rules
+    rules = {n: replace(old.get(n, WorkerRules()), trials_per_place=most) for n in case.workers}
+    settings = replace(settings, worker_rules=rules if most else old)
+    return replace(case, settings=settings, odds=odds)
+
+
 _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "judged": _judged,
     "shared": _shared,
@@ -335,6 +354,7 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "filed": with_weight_files,
     "standing": with_standstill,
     "queued": _queued,
+    "lent": with_lent_places,
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.

@@ -38,7 +38,7 @@ def left_of(folder: Path, timeout_s: float = 60.0) -> list[psutil.Process]:
         left[:] = processes_of(folder)
         return not left
 
-    _holds_within(are_gone, timeout_s)
+    holds_within(are_gone, timeout_s)
     return left
 
 
@@ -83,10 +83,10 @@ def end_processes_of(folder: Path) -> None:
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 120.0) -> None:
     """Look until it holds; a bound on a hang, not a measure of speed."""
-    assert _holds_within(condition, timeout_s), f"never: {what}"
+    assert holds_within(condition, timeout_s), f"never: {what}"
 
 
-def _holds_within(condition: Callable[[], object], timeout_s: float) -> bool:
+def holds_within(condition: Callable[[], object], timeout_s: float) -> bool:
     """Whether it comes to hold in time; looked at once more when the time is over."""
     deadline = time.monotonic() + timeout_s
     while not condition():

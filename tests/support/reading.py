@@ -89,13 +89,14 @@ class TrialStory:
 
     def reason_of(self, attempt: Attempt) -> EndReason | None:
         """Why an attempt ended, as it counts. One that was to end, and of whose end nobody knows
-        more than that it came (the experiment ended, or its agent did), ended as it was to: the
-        first order counts, and only if it was given before the end was told."""
+        more than that it came (the experiment ended, or its agent did, or its place was to be taken
+        back), ended as it was to: the first order counts, and only if it was given before the end
+        was told."""
         if attempt.ended is None:
             return None
         row, reason = attempt.ended
         orders = [why for at, why in self.stops if at < row]
-        if orders and reason in (EndReason.SHUTDOWN, EndReason.LOST):
+        if orders and reason in (EndReason.SHUTDOWN, EndReason.LOST, EndReason.PREEMPTED):
             return orders[0]
         return reason
 

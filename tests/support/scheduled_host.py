@@ -40,6 +40,7 @@ from dispatcher.tuner_host import (
     requests,
     restore,
     run_token,
+    serving,
     snapshots,
     wait,
 )
@@ -69,6 +70,7 @@ _PARTS = (
     request_threads,
     requests,
     restore,
+    serving,
     snapshots,
     wait,
 )
@@ -273,6 +275,7 @@ class _Loop:
 
     def __init__(self, _socket: object, outbox: _Said, **_: object) -> None:
         self.say_in_crowd = outbox.say
+        self.make_way = lambda: None
 
 
 class ScheduledHost:
@@ -472,12 +475,12 @@ class ScheduledHost:
         self._author = self._kind(self.seed, self._lives, self.ran_with, self.schedule)
         self._author.met = self.met
         load.install_gate(self._author, made.gate, None, made.gate.newest)
-        made.assemble(TunerCalls(self._author))
+        served = made.serving_of(TunerCalls(self._author))
 
         def serve() -> None:
             if past.calls or past.state is not None:
-                made.repeat_past(past)
-            made.serve()
+                served.repeat_past(past)
+            made.serve(served)
 
         self.schedule.start("tuner", serve)
 

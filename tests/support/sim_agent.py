@@ -121,14 +121,16 @@ class SimAgent:
         self._world = host.world
         host.lives += 1
         self.number = host.lives
+        self.ticket = config.ticket
         self.alive = True
+        self._going = False  # its scheduler has asked it to
         self.processes: dict[tuple[int, int], _Process] = {}
         self._over: set[tuple[int, int]] = set()
         self._frozen_until = 0.0
         self._flushing = False
         self.outbox = WitnessedOutbox(self._world, config.spool_path)
         self.outbox.end_orphans()
-        self.link = _Link(_Context(host), config, self.outbox, self._holds, offer=self._told)  # type: ignore[arg-type]
+        self.link = _Link(_Context(host), config, self.outbox, self._holds, offer=self.offer)  # type: ignore[arg-type]
         self.link.pid = self.number
         self.born = self._heard_at = self._world.now
         self._in_trouble = bool(host.trouble)  # looked for once, and until it is mended
@@ -136,7 +138,8 @@ class SimAgent:
             self.link._troubles["root"] = host.trouble
         self._soon(0.2, self._tick)
 
-    def _told(self, _newest: bool) -> wire.OfferMessage | None:
+    def offer(self, _newest: bool) -> wire.OfferMessage | None:
+        """What its host has."""
         offer = self._host.offer
         if offer is None:
             return None
@@ -182,8 +185,28 @@ class SimAgent:
             self._in_trouble = False
             self.link.tell_trouble("")
         self.link._offered = None  # said again each time: its pause is one of the real clock
-        self.link.heartbeat(len(self.processes), {})
+        self.link.heartbeat(len(self.processes), {}, leaving=self._going)
         self._later(HEARTBEAT_S, self._tick)
+
+    def asked_to_go(self) -> None:
+        """As the product at SIGTERM: the head is told first, what runs is stopped, and it leaves
+        when all is handed in."""
+
+        def go() -> None:
+            self._going = True
+            self.link.heartbeat(len(self.processes), {}, leaving=True)
+            for process in list(self.processes.values()):
+                self._soon(0.3, partial(self._end, process, EndReason.PREEMPTED))
+            self._leave()
+
+        self._later(0.0, go)
+
+    def _leave(self) -> None:
+        if self.processes or self.outbox.first <= self.outbox.newest:
+            self._later(0.2, self._leave)
+        else:
+            self._world.note(f"the agent of {self._host.name} has left")
+            self.die()
 
     def freeze(self, seconds: float) -> None:
         self._frozen_until = self._world.now + seconds
@@ -210,7 +233,17 @@ class SimAgent:
                 self._stop(order)
             elif isinstance(order, wire.VersionAnswered):
                 self._answered(order)
+            elif isinstance(order, wire.Shutdown):
+                self._dismissed()
         self._flush()
+
+    def _dismissed(self) -> None:
+        """Leave, as the head has ordered: it believes another one."""
+        self._world.note(f"the agent of {self._host.name} is dismissed")
+        self._world.harm(self._host.name)
+        for process in list(self.processes.values()):
+            self._end(process, EndReason.SHUTDOWN)
+        self.die()
 
     def _say(self, word: Any) -> None:
         self.outbox.add(word, urgent=True)
@@ -226,7 +259,7 @@ class SimAgent:
 
     def _start(self, order: facts.StartAttempt) -> None:
         key = (order.trial, order.attempt)
-        if key in self.processes or key in self._over:
+        if key in self.processes or key in self._over or self._going:
             return
         for process in list(self.processes.values()):
             if process.start.trial == order.trial:

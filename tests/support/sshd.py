@@ -23,6 +23,8 @@ from tests.support.processes import wait_until
 _SERVER = "/usr/sbin/sshd"
 _SFTP = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
 
+#: With ``SHLVL`` a bash that sshd starts reads no ``~/.bashrc``: what that does may take locks, and
+#: these servers are killed.
 _CONFIG = """\
 ListenAddress 127.0.0.1:{port}
 HostKey {folder}/host_key
@@ -36,6 +38,7 @@ MaxStartups 200
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
+SetEnv SHLVL=9
 LogLevel VERBOSE
 """
 

@@ -28,9 +28,8 @@ import numpy as np
 from dispatcher.core.resources import WorkerRules
 from tests.support.witnesses import Contents, Loaded, Mark
 from trial_runtime import facts, wire
-from trial_runtime.agent.attempts.left_weights import weights_left_by
-from trial_runtime.agent.attempts.preparing import Unpreparable, make_room
-from trial_runtime.agent.attempts.readiness import verify_parent
+from trial_runtime.agent.attempts.leftovers import weights_left_by
+from trial_runtime.agent.attempts.preparing import Unpreparable, make_room, verify_parent
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights import load, save
 from trial_runtime.weights.format import hashing

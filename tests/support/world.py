@@ -22,15 +22,19 @@ from typing import Any
 from dispatcher.channel import PeerMessage
 from dispatcher.control.messages import ControlRequest, Reply, encoder, reply_decoder
 from dispatcher.control.server import ControlServer
-from dispatcher.core import State, apply, new_state, outstanding
+from dispatcher.core import State, outstanding
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
-from dispatcher.core.model import OVER, Move, Phase
+from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import OVER, AttemptState, Move, Phase
 from dispatcher.core.settings import QUARANTINE_MAX_S, Settings, StallPolicy
 from dispatcher.core.why import Cause, why
 from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
+from dispatcher.head.beginning import begin_epoch
 from dispatcher.head.clock import SteadyClock
+from dispatcher.head.workers import load_of
+from dispatcher.platforms.allocations.process import Load
 from dispatcher.ports import Journal, JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
@@ -62,6 +66,11 @@ QUIET_S = QUARANTINE_MAX_S + 400.0
 #: Rows after which the beginning of a journal that is folded at all becomes a state.
 FOLD_ROWS = 40
 
+#: What is asked for and what is done about it may be so far apart (seconds).
+A_MOMENT_S = 1.0
+
+STOPPING = AttemptState.STOPPING
+
 #: Heads after which an experiment is left as it is.
 HEADS = 12
 
@@ -87,6 +96,8 @@ class World:
         self.odds = case.odds
         self.now = 1_000_000.0  # of a clock that nobody steps
         self.skew = 0.0  # of the wall's
+        self._clock: Callable[[], float] = lambda: self.now
+        self._ahead = 0.0  # by how much the clock of the head that leads is
         self.moved_at = self.now
         self.orders: list[Ordered] = []
         self.safe_words: list[Any] = []  # of agents, acknowledged
@@ -198,6 +209,32 @@ class World:
         """A line of the story."""
         self.notes.append((self.disk.last, self.now, text))
 
+    def as_head(self, moment: float) -> float:
+        """A moment of this world by the clock of the head that leads."""
+        return moment + self._ahead
+
+    def load_of(self, host: Host) -> Load:
+        """How much there is to do there, as the head that leads has it."""
+        assert self.engine is not None
+        return load_of(self.engine.state, self._clock, host.name)
+
+    def reached_wall(self, host: Host) -> None:
+        """The place of an agent is taken back at the moment that was known. What is still there was
+        asked to go before, unless no head was there that knew."""
+        self.note(f"the place of {host.name} has reached its end")
+        if self.engine is None:
+            return
+        state = self.engine.state
+        worker, hand_over_s = state.workers.get(WorkerId(host.name)), state.settings.hand_over_s
+        offer = None if worker is None or not worker.alive else worker.offer
+        if worker is None or offer is None or offer.ends_at is None or not hand_over_s:
+            return
+        overdue = self.now + self._ahead > offer.ends_at - hand_over_s + A_MOMENT_S
+        led = self.now - self._leads_since > hand_over_s + A_MOMENT_S
+        stays = [t for t in worker.running if state.trials[t].attempt_state is not STOPPING]
+        if overdue and led and stays and state.phase in (Phase.RUNNING, Phase.DRAINING):
+            self.faults.append(f"{stays} run in the place of {host.name} until its end")
+
     def step(self, name: str) -> None:
         """Between two steps of the head: it may end here."""
         if self._crash_at_commit and name == "commit":
@@ -251,7 +288,20 @@ class World:
             # What was decided before is asked for again: it may never have been heard of.
             if attempt not in self._decided and self._phases[0] is not Phase.RUNNING:
                 self.faults.append(f"{attempt} is begun while the experiment is {self._phases[0]}")
+            if attempt not in self._decided:
+                self._has_time(order)
             self._given.setdefault(order.worker, set()).add(attempt)
+
+    def _has_time(self, order: a.StartAttempt) -> None:
+        """What begins in a place whose end is known has the time that it must have."""
+        assert self.engine is not None
+        settings, host = self.engine.state.settings, self.hosts[order.worker]
+        needed_s = max(settings.longest_trial_s or 0.0, settings.hand_over_s)
+        if needed_s and host.ends_at is not None:
+            left_s = host.ends_at - self.now
+            if left_s < needed_s - A_MOMENT_S:
+                name = f"{order.trial}.{order.attempt}"
+                self.faults.append(f"{name} begins {left_s:.1f} s before its place ends")
 
     @property
     def is_patient(self) -> bool:
@@ -357,7 +407,8 @@ class World:
             if self.weights is not None:
                 stack.callback(self.weights.close)
             settings = self.case.settings
-            self._write([e.ExperimentCreated(settings)], new_state(settings))
+            created = JournalEntry(self.now + self.skew, e.ExperimentCreated(settings))
+            self.disk.append([created], (), durable=True)
             Fate(self).plan()
             while True:
                 state = self._lead()
@@ -365,15 +416,6 @@ class World:
                     continue
                 if state.phase is Phase.COMPLETED or self.epoch > HEADS:
                     return state
-
-    def _write(self, events: list[e.Event], state: State) -> int:
-        entries = []
-        at = self.now + self.skew
-        for event in events:
-            entries.append(JournalEntry(at, event, apply(state, event, at).counted))
-        row = self.disk.append(entries, [state.trials[t] for t in state.dirty], durable=True)
-        state.dirty.clear()
-        return row
 
     def _lead(self) -> State | None:
         """One head's life; None if it was killed, or could not write."""
@@ -383,7 +425,13 @@ class World:
         past = self._past()
         state = past.state
         state.trace = self.moves
-        row = self._begin_epoch(state)
+        row = begin_epoch(
+            self.disk,  # type: ignore[arg-type]
+            state,
+            [e.HeadStarted(self.epoch, self._edited(state.settings))],
+            self.now + self.skew,
+            durable=True,
+        )
         self._leads_since = self.now
         self._phases = (Phase.RUNNING, Phase.RUNNING)
         if state.phase in OVER:
@@ -392,6 +440,7 @@ class World:
         self.tuner.new_head()
         self._backends = {n: SimBackend(host, self.epoch) for n, host in self.hosts.items()}
         clock = SteadyClock(state.now, lambda: self.now + self.skew, lambda: self.now)
+        self._ahead, self._clock = clock() - self.now, clock
         engine = self.engine = Engine(
             state,
             self.disk,
@@ -413,18 +462,14 @@ class World:
         engine.run()  # in this thread: the world is its router, and jumps through time
         return self._after(engine)
 
-    def _begin_epoch(self, state: State) -> int:
-        """As a head does it, with the settings of a file that was edited meanwhile."""
-        wanted = self._edited(state.settings)
-        changed = None if wanted == state.settings else wanted
-        return self._write([e.HeadStarted(self.epoch, changed)], state)
-
-    def _edited(self, settings: Settings) -> Settings:
+    def _edited(self, settings: Settings) -> Settings | None:
+        """The settings of a file that was edited while nobody led; None: they are as they were."""
         if self.epoch == 1 or self.rng.random() >= self.odds.changes:
-            return settings
+            return None
         rules = NEWER_RULES if self.odds.upgrades else ()
         some = [(key, self.rng.choice(values)) for key, values in self.rng.sample(CHANGES, 2)]
-        return replace(settings, **dict([*some, *rules]))
+        edited = replace(settings, **dict([*some, *rules]))
+        return None if edited == settings else edited
 
     def _past(self) -> Past:
         """What a head reads at its start; the beginning may be folded."""

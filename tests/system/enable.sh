@@ -6,9 +6,10 @@
 set -eu
 
 # Guests with a kernel of their own and NFS; sshd, which tests start for themselves; a compiler
-# for the library that stands in for a GPU driver.
+# for the library that stands in for a GPU driver; a Slurm cluster, whose daemons tests start.
 packages="user-mode-linux kmod e2fsprogs iproute2 util-linux nfs-kernel-server nfs-common
-  openssh-server openssh-client openssh-sftp-server bubblewrap gcc libc6-dev"
+  openssh-server openssh-client openssh-sftp-server bubblewrap gcc libc6-dev
+  slurmctld slurmd slurm-client munge"
 # What a bare guest lacks; what else they depend on, it has as this machine has it.
 fetched="nfs-kernel-server nfs-common rpcbind keyutils libnfsidmap1"
 repository=/var/cache/bequeath-tests/debs
@@ -34,7 +35,18 @@ stale=""
 for package in $fetched; do
   grep -qxF "$package $(version "$package")" "$repository/fetched" 2>/dev/null || stale=yes
 done
-[ -z "$missing$stale" ] && { echo "enable.sh: everything is there; no service was started"; exit 0; }
+
+# The control plane of Kubernetes, which no distribution has: built once, in minutes, of Debian's own
+# source package. Tests that need it are left out, and say so, where it cannot be built.
+build_kubernetes() {
+  "${0%/*}/../support/kubernetes/rig/kube-bins" /var/cache/bequeath-tests/kubernetes \
+    || echo "enable.sh: no control plane of Kubernetes could be built; its tests are left out" >&2
+}
+if [ -z "$missing$stale" ]; then
+  build_kubernetes
+  echo "enable.sh: everything is there; no service was started"
+  exit 0
+fi
 
 # Debian asks this file whether a package may start its service. Ours says no to all, only
 # while we install, and one that was there before comes back afterwards.
@@ -100,3 +112,4 @@ chmod 755 "${repository%/*}" "$repository"
   done >fetched
 )
 echo "enable.sh: $(ls "$repository" | grep -c '\.deb$') packages for bare guests are in $repository"
+build_kubernetes

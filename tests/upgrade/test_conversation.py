@@ -66,6 +66,7 @@ RENAMED = {
     "Started": "AttemptStarted",
     "Stop": "StopAttempt",
     "PinnedVersion": "Pinned",
+    "Words": "AttemptMessages",
     "words": "messages",
 }
 

@@ -26,6 +26,7 @@ from dispatcher.store.replay.stepping import step_through
 from dispatcher.store.schema import SCHEMA_VERSION
 from dispatcher.store.verify import verify
 from tests.support.checker import check_store
+from tests.support.followers import Follower, Holding, everything
 from tests.support.processes import end_processes_of
 
 HERE = Path(__file__).parent
@@ -46,10 +47,19 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         end_processes_of(found)
 
 
+def follow(reader: queries.ExperimentReader, *, exact: bool) -> Holding:
+    """All there is, by its changes: which an older store or head does not count."""
+    follower = Follower(reader)
+    follower.read_all(most=7)
+    assert follower.exact is exact
+    return follower.held
+
+
 def test_it_is_looked_at_without_being_changed(folder: Path) -> None:
     before = (folder / "journal.sqlite").read_bytes()
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
+        assert follow(reader, exact=False) == everything(reader)
     assert summary.ended >= 5
     with opened_to_read(folder / "journal.sqlite") as journal:
         stepped = step_through(journal, trial=TrialId(1))
@@ -88,4 +98,5 @@ def test_it_is_resumed_to_its_end(folder: Path) -> None:
     assert {number for _, number in attempts} == {1}
     with queries.ExperimentReader.open(folder) as reader:
         values = [trial.value for trial in queries.list_trials(reader)]
+        assert follow(reader, exact=True) == everything(reader)
     assert sorted(values) == [n // 2 + 1.0 for n in range(12)], "each inherited from its parent"

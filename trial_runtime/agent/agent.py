@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
 
 import msgspec
 import zmq
@@ -20,38 +21,35 @@ from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.attempts.attempts import Attempts
 from trial_runtime.agent.attempts.leftovers import sweep_strays
 from trial_runtime.agent.base.helper import Helper
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.config import AgentConfig, read_config
 from trial_runtime.agent.dialects import dialect_of
 from trial_runtime.agent.events import AgentEvents
-from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.answered_files import AnsweredFiles
+from trial_runtime.agent.link.head_link import NODES, HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.path_mapping import PathMapping
 from trial_runtime.agent.link.probing import RootProbe, looks_at_root
+from trial_runtime.agent.nodes.messages import BEAT_S
 from trial_runtime.agent.processes import sweep
 from trial_runtime.agent.processes.children import ChildWatch
 from trial_runtime.agent.processes.guard import Guard
 from trial_runtime.agent.remote_weights import remote_weights, secrets_of
 from trial_runtime.agent.resources.allocation import Allocation
 from trial_runtime.agent.resources.oom import OutOfMemoryWatch
-from trial_runtime.agent.runners.context import RunnerContext
-from trial_runtime.agent.runners.environment import (
-    base_environment,
-    is_reference,
-    resolve_references,
-)
-from trial_runtime.agent.runners.forked import ForkedRunner
-from trial_runtime.agent.runners.fresh import FreshRunner
+from trial_runtime.agent.runners.choice import runner_of
+from trial_runtime.agent.runners.environment import base_environment, environment_now
 from trial_runtime.agent.runners.output import Outputs
-from trial_runtime.agent.runners.runner import Runner
-from trial_runtime.agent.runners.scripts import script_of
-from trial_runtime.agent.runners.warm import WarmRunner
+from trial_runtime.agent.runners.runner import Runner, RunnerContext
 from trial_runtime.agent.trials.endpoint import TrialEndpoint
 from trial_runtime.endpoint import Endpoint
 from trial_runtime.facts import EndReason
 from trial_runtime.masking import Mask, MaskFilter
 from trial_runtime.session_file import AGENT_VARIABLE
+
+if TYPE_CHECKING:
+    from trial_runtime.agent.nodes.meeting import Meeting
+    from trial_runtime.agent.nodes.nodes import Nodes
 
 #: For how long messages that are not urgent wait for others; metrics are looked at by people.
 LINGER_S = 0.01
@@ -76,9 +74,12 @@ class Agent:
     Args:
         config: as it was at the agent's start.
         config_path: the file in which later heads write what has changed: their address.
+        meeting: where the other nodes of its allocation look for this one, if there are others.
     """
 
-    def __init__(self, config: AgentConfig, config_path: str | None = None) -> None:
+    def __init__(
+        self, config: AgentConfig, config_path: str | None = None, meeting: Meeting | None = None
+    ) -> None:
         self._config = config
         self._config_path = config_path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -106,6 +107,7 @@ class Agent:
         self._allocation = Allocation(
             config, self._watch, self._timers, live=self._live, events=self._events
         )
+        self._nodes = self._nodes_at(meeting)
         self._runner = self._make_runner()
         self._attempts = Attempts(
             config,
@@ -128,22 +130,25 @@ class Agent:
             config,
             self._outbox,
             self._attempts.holds,
-            self._where_is_the_head,
+            self._ways_to_the_head,
             self._allocation.offer,
         )
+        self._files = AnsweredFiles(config, self._helper, self._timers, self._head, self._live)
         self._poller = zmq.Poller()
         self._listening = False
         self._linger_until: float | None = None
         self._leave_at: float | None = None
+        self._leaving = False  # since its place is taken back, which each heartbeat says
 
     def run(self) -> None:
         """Serve until a head shuts us down, or has been silent for ``headGrace``."""
         sweep.become_subreaper()
-        grace_s = self._config.trial.stop_grace_s
-        self._watch.on_signal(signal.SIGTERM, lambda: self._shut_down("a signal", grace_s))
+        self._watch.on_signal(signal.SIGTERM, self._terminated)
         self._watch.add(self._helper.descriptor, self._helper.deliver)
         self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
         self._poller.register(self._watch.fileno(), zmq.POLLIN)
+        if self._nodes is not None:
+            self._poller.register(self._nodes.socket, zmq.POLLIN)
         self._guard.start()
         self._listen(True)
         self._allocation.start()
@@ -154,6 +159,9 @@ class Agent:
             RootProbe(
                 self._config, self._helper, self._timers, head.tell_trouble, head.found_share
             ).look()
+        if self._nodes is not None:
+            self._nodes.open()
+            self._look_at_nodes(self._nodes)
         try:
             while not self._over():
                 self._turn()
@@ -171,15 +179,21 @@ class Agent:
             self._poller.modify(self._head.socket, zmq.POLLIN)
         if head & _IN:
             self._obey(self._head.receive())
+            self._files.take(self._head.take_questions())
         # Trials before exits: the messages of a process come before its end.
         if self._endpoint.fileno() in ready or (self._listening and self._endpoint.has_put_by):
             self._hear()
         if self._watch.fileno() in ready:
             self._watch.dispatch()
             self._attempts.settle()
+        if self._nodes is not None and self._nodes.socket in ready:
+            self._nodes.receive()
+            self._follow(self._nodes)
         self._timers.fire(time.monotonic())
         self._settle()
         self._send_messages()
+        if not self._outbox.unsent:  # what is reported goes first
+            self._files.send()
         self._listen(not self._outbox.full)
 
     def _obey(self, orders: list[wire.FromHead]) -> None:
@@ -251,9 +265,7 @@ class Agent:
         now = time.monotonic()
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
-        self._head.heartbeat(
-            self._attempts.running, self._endpoint.refusals.counts, self._allocation.samples()
-        )
+        self._beat()
         sweep_strays(self._runner, self._live.values())
         self._head.look()
         if self._head.quiet:
@@ -263,17 +275,26 @@ class Agent:
         if self._head.silence_s > grace_s and self._leave_at is None:
             self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
 
+    def _beat(self) -> None:
+        self._head.heartbeat(
+            self._attempts.running,
+            self._endpoint.refusals.counts,
+            self._allocation.samples(),
+            leaving=self._leaving,
+        )
+
     def _look_for_another_head(self) -> None:
         before = self._head.socket
         if self._head.reconnect():
             self._poller.unregister(before)
             self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
 
-    def _where_is_the_head(self) -> Endpoint:
+    def _ways_to_the_head(self) -> tuple[Endpoint, ...]:
+        config = self._config
         if self._config_path is not None:
             with contextlib.suppress(OSError, msgspec.MsgspecError):
-                return read_config(self._config_path).head
-        return self._config.head
+                config = read_config(self._config_path)
+        return (config.head, *config.ways)
 
     def _spool(self) -> None:
         try:
@@ -281,11 +302,22 @@ class Agent:
         except OSError as error:  # a full disk: messages stay in memory, and bounded there
             _log.error("cannot spool messages for the next head: %s", error)
 
-    def _shut_down(self, why: str, grace_s: float) -> None:
+    def _terminated(self) -> None:
+        """Obey SIGTERM. Where a scheduler has lent the place it means that the place is taken back:
+        the head is told before any end of an attempt, so that nothing new comes here."""
+        grace_s = self._config.trial.stop_grace_s
+        if not self._config.ticket or self._leave_at is not None:
+            self._shut_down("a signal", grace_s)
+            return
+        self._leaving = True
+        self._beat()
+        self._shut_down("its place is taken back", grace_s, EndReason.PREEMPTED)
+
+    def _shut_down(self, why: str, grace_s: float, reason: EndReason = EndReason.SHUTDOWN) -> None:
         if self._leave_at is None:
             _log.info("leaving: %s", why)
             self._leave_at = time.monotonic() + grace_s + FAREWELL_S
-        self._attempts.stop_all(EndReason.SHUTDOWN, grace_s)
+        self._attempts.stop_all(reason, grace_s)
 
     def _over(self) -> bool:
         if self._leave_at is None:
@@ -297,16 +329,37 @@ class Agent:
         handed_in = self._outbox.first > self._outbox.newest
         return handed_in or self._head.silence_s > FAREWELL_S
 
+    # -- the other nodes of this allocation ------------------------------------------------------
+
+    def _nodes_at(self, meeting: Meeting | None) -> Nodes | None:
+        if meeting is None:
+            return None
+        from trial_runtime.agent.nodes.nodes import Nodes
+
+        return Nodes(self._context, self._config, meeting)
+
+    def _look_at_nodes(self, nodes: Nodes) -> None:
+        self._timers.at(time.monotonic() + BEAT_S, lambda: self._look_at_nodes(nodes))
+        nodes.tick()
+        self._follow(nodes)
+
+    def _follow(self, nodes: Nodes) -> None:
+        """Join once all have come; leave with the first that leaves, or is lost."""
+        trouble = nodes.take_trouble()
+        if trouble is not None:
+            self._head.tell_trouble(trouble, NODES)
+        if self._leave_at is not None:
+            return
+        if nodes.lost:
+            self._shut_down(nodes.lost, self._config.trial.stop_grace_s, EndReason.LOST)
+        elif nodes.leaving:
+            self._terminated()
+
     # -- parts -------------------------------------------------------------------------------------
 
     def _environment(self) -> dict[str, str]:
-        environment = dict(self._base_environment)
-        configured = self._config.trial.environment
-        if any(is_reference(value) for value in configured.values()):
-            secrets = resolve_references(configured)
-            self._mask.learn(secrets.values())
-            environment.update(secrets)
-        return environment
+        wanted = self._config.trial.environment
+        return environment_now(self._base_environment, wanted, self._mask)
 
     def _make_runner(self) -> Runner:
         spec = self._config.trial
@@ -320,21 +373,16 @@ class Agent:
             self._environment,
             self._events,
         )
-        if spec.reuse == "inProcess" and spec.function is not None:
-            return WarmRunner(
-                context,
-                self._config.run_folder,
-                f"{self._config.experiment_folder}/logs/workers.log",
-                self._config.slots,
-            )
-        if spec.reuse == "forked":
-            if spec.command is None or script_of(spec.command) is not None:
-                return ForkedRunner(context)
-            _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
-        return FreshRunner(context)
+        if self._nodes is not None:
+            from trial_runtime.agent.nodes.runner import NodesRunner
+
+            return NodesRunner(context, self._nodes.followers, self._timers)
+        return runner_of(context, self._config)
 
     def _close(self) -> None:
         self._runner.close()
+        if self._nodes is not None:
+            self._nodes.close()
         for pid in sweep.children():
             sweep.kill_group(pid)
         for _round in range(64):

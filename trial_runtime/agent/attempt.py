@@ -8,16 +8,17 @@ from enum import Enum
 
 from trial_runtime import wire
 from trial_runtime.agent.base.logs import LogFile
-from trial_runtime.agent.base.timers import Timer
+from trial_runtime.agent.base.loop import Timer
+from trial_runtime.errors import SentenceError
 from trial_runtime.facts import EndReason, StartAttempt, TrialId
 from trial_runtime.session_file import SessionFile
 
 
-class CannotStart(Exception):
+class CannotStart(SentenceError):
     """Raised by a runner when an attempt's process cannot be started; says why, in a sentence."""
 
 
-class Unpreparable(Exception):
+class Unpreparable(SentenceError):
     """Raised when an attempt cannot start; its text goes to the user."""
 
 
@@ -84,7 +85,6 @@ class Attempt:
     outputs: list[tuple[int, LogFile]] = field(default_factory=list)  # pipes still open
     stderr: LogFile | None = None
     timers: list[Timer] = field(default_factory=list)
-    connections: list[bytes] = field(default_factory=list)
     share: Share = field(default_factory=Share)
 
     @property

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +32,8 @@ from trial_runtime.agent.processes.record import (
     write_private,
 )
 from trial_runtime.agent.processes.sweep import kill_sessions_below
-from trial_runtime.run_folder import NotOurs, run_folder_below
+from trial_runtime.retry import Retry
+from trial_runtime.run_folder import RunFolderTaken, run_folder_below
 from trial_runtime.trial_wire import VERSION
 
 #: What SIGKILL may take until a process is gone (seconds).
@@ -181,11 +181,10 @@ def _end(record: AgentRecord, order: Order) -> None:
 
 
 def _wait_until_gone(record: AgentRecord, limit_s: float) -> bool:
-    give_up = time.monotonic() + limit_s
+    tries = Retry(0.05, 0.05)
     while is_running(record):
-        if time.monotonic() >= give_up:
+        if not tries.pause(limit_s):
             return False
-        time.sleep(0.05)
     return True
 
 
@@ -206,7 +205,7 @@ def run_folder_of(folder: Path) -> Path:
     base = Path(tempfile.gettempdir())
     try:
         return run_folder_below(base, folder)
-    except NotOurs:  # another one is noted in the experiment's folder, once there is one
+    except RunFolderTaken:  # another one is noted in the experiment's folder, once there is one
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return run_folder_below(base, folder)
 

@@ -73,6 +73,73 @@ class ResourcesConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     custom: dict[str, float] = {}
 
 
+class BroughtArchive(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tar file of ours, by the SHA-256 of its content in hexadecimal, and its size.
+
+    ``parts``: it lies there compressed by zlib, in so many files; 0: as one file, as it is.
+    """
+
+    digest: str
+    nbytes: int
+    parts: int = 0
+
+
+class BroughtWheel(msgspec.Struct, frozen=True):
+    """A wheel that lies among the archives. ``first``: searched before the Python's own modules.
+    ``parts``: as those of an archive."""
+
+    module: str
+    digest: str
+    nbytes: int
+    first: bool
+    parts: int = 0
+
+
+class Brought(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Archives that :mod:`trial_runtime.begin` brings to where an agent runs, before it begins.
+
+    ``work``: the folder to put the trees in. ``archives``: the folder there with the archives and
+    wheels; empty for the one in which that program itself lies. ``asks``: a folder for questions
+    to the head, which brings wheels then; empty where the Python must have all modules itself, but
+    for those of ``wheels``, which the head knows to be lacking.
+    ``alone``: nobody else can come near the work folder, whatever the rights of those above it.
+    """
+
+    work: str
+    runtime: BroughtArchive
+    code: BroughtArchive
+    archives: str = ""
+    asks: str = ""
+    alone: bool = False
+    wheels: tuple[BroughtWheel, ...] = ()
+
+    @property
+    def runtime_folder(self) -> str:
+        """The folder there with our package in it."""
+        return f"{self.work}/runtime/{self.runtime.digest}"
+
+    @property
+    def code_folder(self) -> str:
+        """The folder there with the trials' code."""
+        return f"{self.work}/code/{self.code.digest}"
+
+
+class ProbeQuestions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The questions to a place that is looked over before an agent begins there.
+
+    ``answer``: the name of the file in the experiment's folder for the answer; one that the head
+    has made is overwritten. ``marker``: the name of a file that the head has made in the weights
+    root; empty for none. ``modules`` and ``packages``: names of those that trials need. ``code``:
+    whether the trials' code must be there, and is not brought.
+    """
+
+    answer: str
+    modules: tuple[str, ...]
+    packages: tuple[str, ...]
+    marker: str
+    code: bool = True
+
+
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of one agent.
 
@@ -92,7 +159,13 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     ``resources``: those that it may offer. ``shared_stores``: whether the head answers offers to
     shared stores. ``ticket``: a secret of this one start, which the agent shows its head; empty
     where the head knows the agent by its process. ``run_folder`` may be empty, too: the agent then
-    makes one where it runs.
+    makes one where it runs. ``brought``: what was brought there before the agent begins, if it does
+    by :mod:`trial_runtime.begin`. ``nodes``: of its allocation; each of them starts with this very
+    configuration, and one speaks for all. ``rank_variable``: of the environment, where the
+    scheduler says which of them it is; where it is not set they take ranks as they come.
+    ``ways``: further ways to the head, tried in this order where the head gives no answer at
+    ``head``. ``probe``: the questions of a program that looks for what this agent would need; no
+    agent is started with it.
     """
 
     worker: str
@@ -122,6 +195,11 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     domain: str = ""
     shared_stores: bool = False
     ticket: str = ""
+    brought: Optional[Brought] = None
+    nodes: int = 1
+    rank_variable: str = "BEQUEATH_RANK"
+    ways: tuple[Endpoint, ...] = ()
+    probe: Optional[ProbeQuestions] = None
 
     @property
     def trials_folder(self) -> str:

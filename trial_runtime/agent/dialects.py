@@ -9,7 +9,7 @@ from trial_runtime.agent.runners.trial_dialect import TrialDialect
 def dialect_of(config: AgentConfig) -> TrialDialect:
     """The dialect of the trials that an agent runs."""
     if config.trial.nni:
-        from trial_runtime.agent.nni.trial import NniDialect
+        from trial_runtime.agent.nni import NniDialect
 
         return NniDialect(config)
     return TrialDialect(config)

@@ -19,7 +19,7 @@ from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, CacheSpec
 from trial_runtime.errors import WeightsError
 from trial_runtime.failpoints import failpoint
-from trial_runtime.weights.storage.paths import STORES_NAME
+from trial_runtime.weights.storage.paths import STORES_NAME, open_regular, resolve_in_root
 
 if TYPE_CHECKING:
     from trial_runtime.weights.read.plain import PublishedDigest
@@ -220,7 +220,6 @@ class RemoteWeights:
             OSError: the view cannot be read.
         """
         from trial_runtime.weights.remote.pushing import push
-        from trial_runtime.weights.storage.paths import resolve_in_root
 
         assert order.save_path is not None, "asked for attempts that save"
         key = (order.trial, order.attempt)
@@ -240,8 +239,6 @@ class RemoteWeights:
 
     def _keep_copies(self, view: str, save_path: str, files: tuple[StoredFile, ...]) -> None:
         """Put the files into the host's cache: children are likely to start here."""
-        from trial_runtime.weights.storage.paths import open_regular
-
         for file in files:
             if file.owner == save_path:
                 try:

@@ -6,9 +6,10 @@ into a model. Readers get the digest of the manifest from the dispatcher and che
 each tensor they take against it. Nothing here decides which trial is a parent, what may be
 deleted, or which trial owns a path; nothing here deletes files that others may refer to.
 
-Read first: ``manifest.py`` (what is on disk), ``saving.py``, ``loading.py``; then
-``skeleton.py`` (nested state), ``paths.py`` (what may be reached), ``plain.py`` (weights
-that a trial wrote without it), ``usage.py`` (which files belong to which weights).
+Read first: ``format/manifest.py`` (what is on disk), ``saving/saving.py``, ``loading/loading.py``;
+then ``format/skeleton.py`` (nested state), ``storage/paths.py`` (what may be reached),
+``read/plain.py`` (weights that a trial wrote without it), ``usage.py`` (which files belong to
+which weights).
 
 Importing this imports neither torch nor numpy: names are loaded when they are used.
 
@@ -36,9 +37,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trial_runtime.weights.loading.exporting import export
-    from trial_runtime.weights.loading.loading import load
+    from trial_runtime.weights.loading.loading import Verified, load, verify
     from trial_runtime.weights.loading.matching import Form, MatchReport, Reshaped
-    from trial_runtime.weights.loading.verifying import Verified, verify
     from trial_runtime.weights.read.opening import read_manifest
     from trial_runtime.weights.read.plain import (
         FilesDigest,
@@ -67,8 +67,8 @@ _HOMES = {
     "configure": "storage.roots",
     "Published": "saving.saving",
     "save": "saving.saving",
-    "Verified": "loading.verifying",
-    "verify": "loading.verifying",
+    "Verified": "loading.loading",
+    "verify": "loading.loading",
 }
 
 __all__ = [

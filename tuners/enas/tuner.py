@@ -133,7 +133,7 @@ class ENASTuner(InheritingTuner):
         self._begun: Round = (0, 0)  # the newest round that a request was answered in
         self._pin = 0  # the version that its trials read
         self._rewards: dict[int, tuple[list[int], float]] = {}  # not learned from yet, by id
-        self._ends: dict[int, bool] = {}  # of this round and the one before: where nobody may wait
+        self._ended: dict[int, bool] = {}  # of this round and the one before: where nobody may wait
 
     # ---- the tuner ---------------------------------------------------------------------------
 
@@ -190,10 +190,10 @@ class ENASTuner(InheritingTuner):
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Notes the end, for requests that may not wait."""
         with self.lock:
-            self._ends[parameter_id] = success
+            self._ended[parameter_id] = success
 
     def _reported_end(self, parameter_id: int) -> bool | None:
-        return self._ends.get(parameter_id)
+        return self._ended.get(parameter_id)
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
         """Goes on in the round of what was proposed since the state was taken."""
@@ -226,7 +226,7 @@ class ENASTuner(InheritingTuner):
         before = self._members_before(this)
         ended = sorted(each for each in self._rewards if each < before.stop)
         self._rule.update([self._rewards.pop(each) for each in ended])
-        self._ends = {each: end for each, end in self._ends.items() if each >= before.start}
+        self._ended = {each: end for each, end in self._ended.items() if each >= before.start}
         self._begun = this
         self._pin = self.shared_store(self.store).latest()
 
@@ -240,7 +240,7 @@ class ENASTuner(InheritingTuner):
                 "begun": list(self._begun),
                 "pin": self._pin,
                 "rewards": [[each, *kept] for each, kept in sorted(self._rewards.items())],
-                "ends": [[each, end] for each, end in sorted(self._ends.items())],
+                "ends": [[each, end] for each, end in sorted(self._ended.items())],
                 "rule": self._rule.state(),
             }
 
@@ -252,7 +252,7 @@ class ENASTuner(InheritingTuner):
             self._begun = (epoch, number)
             self._pin = state["pin"]
             self._rewards = {each: (made, worth) for each, made, worth in state["rewards"]}
-            self._ends = dict(state["ends"])
+            self._ended = dict(state["ends"])
             self._rule.restore(state["rule"])
 
 

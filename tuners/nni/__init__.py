@@ -7,8 +7,7 @@ Experiment files written for NNI get them for NNI's names, see
 from __future__ import annotations
 
 from tuners.nni.batch import BatchTuner
-from tuners.nni.bohb import NniBOHBTuner
-from tuners.nni.hyperband import NniHyperbandTuner
+from tuners.nni.budgets import NniBOHBTuner, NniHyperbandTuner
 from tuners.nni.pbt import NniPBTTuner
 from tuners.nni.tpe import NniTPETuner
 

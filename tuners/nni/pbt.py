@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tuners.inheriting import without
 from tuners.pbt import PBTTuner
 
 LOAD, SAVE = "load_checkpoint_dir", "save_checkpoint_dir"
@@ -56,7 +57,7 @@ class NniPBTTuner(PBTTuner):
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
         """See :meth:`.Tuner.receive_trial_result`; the folders are no hyperparameters."""
-        own = {key: parameters[key] for key in parameters if key not in (LOAD, SAVE)}
+        own = without(parameters, (LOAD, SAVE))
         super().receive_trial_result(parameter_id, own, value, **kwargs)
 
     def _folder(self, path: str) -> str:

@@ -71,7 +71,9 @@ def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
         seen: set[str] = set()
         for axis in every(axes):
             if axis.name in seen:
-                raise SpaceError((axis.key,), f"another parameter is called {axis.name!r}, too.")
+                raise SpaceError(
+                    (axis.key,), f"is one of two: another parameter is called {axis.name!r}, too"
+                )
             seen.add(axis.name)
     return axes
 

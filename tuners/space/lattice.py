@@ -17,7 +17,8 @@ from itertools import product
 from statistics import NormalDist
 from typing import Any, TypeGuard
 
-from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space, parse
+from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
+from tuners.space.reading import parse
 from tuners.space.sampling import quantise
 
 # 2**21 - 1 points on one axis: no search gets there, and it bounds the hunt for a quantised value

@@ -259,6 +259,10 @@ class ScriptedGate(OpenGate):
     def _has_ended(self, trial: int) -> bool:
         return trial in self.ended
 
+    def _goes_on(self, me: threading.Thread, is_over: Callable[[], bool]) -> bool:
+        """Whether a thread that waits goes on now."""
+        return is_over()
+
     def _block(
         self, answer: Callable[[], T | None], parents: tuple[int, ...], timeout: float | None
     ) -> T | None:
@@ -276,7 +280,7 @@ class ScriptedGate(OpenGate):
             self._waits[me] = parents, is_over
             self._changed.notify_all()
             try:
-                self._changed.wait_for(is_over, limit)
+                self._changed.wait_for(lambda: self._goes_on(me, is_over), limit)
             finally:
                 del self._waits[me]
             if self._is_cancelled:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json
+from dispatcher.cli.arguments import Experiment, Folder, Json, find_handle
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, print_facts, print_json, print_table, say
@@ -50,11 +50,10 @@ def replay(
     the refusal again. Exit code 1 if an event is refused.
     """
     from dispatcher.core.ids import TrialId
-    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.store.copying import opened_to_read
     from dispatcher.store.replay.stepping import step_through
 
-    handle = ExperimentHandle.find(experiment, folder)
+    handle = find_handle(experiment, folder)
     report = None if then is None else _report(handle.folder, then)
     if report is not None:
         until = report.until if until is None else until
@@ -63,12 +62,23 @@ def replay(
     events = () if report is None else report.events
     with opened_to_read(handle.place.journal) as journal:
         stepped = step_through(journal, until=until, trial=number, then=events)
+    _demand_known(stepped, number)
     if as_json:
         print_json({"experiment": handle.id, **_document(stepped, number)})
     else:
         _show(handle.id, stepped, number)
     if stepped.refused:
         raise typer.Exit(ExitCode.GENERAL)
+
+
+def _demand_known(stepped: SteppedPast, trial: TrialId | None) -> None:
+    """Raise ``UserError`` for a trial that the whole journal does not know."""
+    from dispatcher.errors import UserError
+
+    if trial is None or stepped.state is None or stepped.until < stepped.newest:
+        return
+    if not (stepped.refused or stepped.rows or trial in stepped.state.trials):
+        raise UserError(f"there is no trial {trial}")
 
 
 def _report(folder: Path, then: Path) -> RefusedEvents:

@@ -1,4 +1,4 @@
-"""``bequeath experiment``: what is kept of experiments, and changing one while it runs."""
+"""``bequeath experiment``: what is kept of experiments, and changing one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from dispatcher.cli.arguments import (
     Json,
     OfExperiment,
     OutFile,
-    Yes,
-    confirmed,
+    context_for,
 )
-from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
@@ -34,30 +32,24 @@ EXPERIMENT: Table = {
         "cli.experiment.verbs:show", "Print an experiment's settings as they are now."
     ),
     "export": CommandEntry("cli.experiment.verbs:export", "All trials as JSON or CSV."),
-    "update": CommandEntry(
-        "cli.experiment.verbs:update", "Change a limit or the search space while it runs."
-    ),
+    "update": CommandEntry("cli.experiment.verbs:update", "Change a limit or the search space."),
     "import": CommandEntry(
-        "cli.experiment.importing:import_results", "Tell the tuner results of another one."
+        "cli.experiment.verbs:import_results", "Give the tuner the results of another one."
     ),
     "fetch": CommandEntry(
-        "cli.experiment.fetch:fetch", "Fetch the files of trials on other machines."
+        "cli.experiment.care:fetch", "Fetch the files of trials on other machines."
     ),
     "delete": CommandEntry(
-        "cli.experiment.verbs:delete", "Delete an experiment with logs and weights."
+        "cli.experiment.care:delete", "Delete an experiment with logs and weights."
     ),
     "verify": CommandEntry(
-        "cli.experiment.verbs:verify", "Check the store against its own journal."
+        "cli.experiment.care:verify", "Check the store against its own journal."
     ),
     "replay": CommandEntry(
         "cli.experiment.replay:replay", "Show row by row what led a trial to where it stands."
     ),
-    "backup": CommandEntry(
-        "cli.experiment.store:backup", "Copy an experiment, also while it runs."
-    ),
-    "compact": CommandEntry(
-        "cli.experiment.store:compact", "Make an experiment's journal shorter."
-    ),
+    "backup": CommandEntry("cli.experiment.care:backup", "Copy an experiment, also while it runs."),
+    "compact": CommandEntry("cli.experiment.care:compact", "Make an experiment's journal shorter."),
 }
 
 
@@ -80,15 +72,18 @@ def list_all(
     These are the ones below BEQUEATH_HOME if that is set, else those of all folders that were ever
     used.
     """
-    from dispatcher.experiments.find import all_experiments, experiments_of_others
+    from dispatcher.operations.arguments import ListExperiments
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import EXPERIMENT_LIST
 
-    listings = all_experiments(folder, everywhere=everywhere)
+    wanted = ListExperiments(everywhere=everywhere)
+    answer = perform(EXPERIMENT_LIST, context_for("experiment list", folder), wanted)
     if as_json:
-        print_json({"experiments": [one.to_json() for one in listings]})
+        print_json(answer)
     else:
-        print_experiments(listings)
-    if others := experiments_of_others(folder, everywhere=everywhere):
-        many = formatting.count(others, "experiment")
+        print_experiments(answer.experiments)
+    if answer.others:
+        many = formatting.count(answer.others, "experiment")
         note(f"{many} of other users: name one by its path to see it")
 
 
@@ -125,11 +120,11 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
 
 def show(experiment: Experiment = None, folder: Folder = None) -> None:
     """Print an experiment's settings, resolved and as they are now, as JSON."""
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import EXPERIMENT_SHOW
 
-    handle = ExperimentHandle.find(experiment, folder)
-    document = {"experiment": handle.id, "folder": str(handle.folder)}
-    print_json({**document, "settings": handle.settings()})
+    context = context_for("experiment show", folder)
+    print_json(perform(EXPERIMENT_SHOW, context, experiment=experiment))
 
 
 def export(
@@ -141,15 +136,15 @@ def export(
     folder: Folder = None,
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own."""
-    from dispatcher import queries
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import EXPERIMENT_CSV, EXPERIMENT_EXPORT
 
-    with ExperimentHandle.find(experiment, folder).reading() as reader:
-        if form is Format.CSV:
-            text = queries.export_csv(reader)
-        else:
-            rows = queries.export_rows(reader)
-            text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
+    context = context_for("experiment export", folder)
+    if form is Format.CSV:
+        text = perform(EXPERIMENT_CSV, context, experiment=experiment)
+    else:
+        rows = perform(EXPERIMENT_EXPORT, context, experiment=experiment)
+        text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
     if out is None:
         pass_on(text)  # CSV is data in a pipe, and has no escapes of its own
         return
@@ -183,86 +178,77 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Change an experiment: at once if it runs, for its next `resume` if not."""
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
-
     new: Any = value
     if value.startswith("@"):
         from dispatcher.experiment import load_search_space
 
         new = load_search_space(value[1:])
-    handle = ExperimentHandle.find(experiment, folder, Purpose.CHANGE)
-    done = handle.update(key, new)
+    from dispatcher.operations.arguments import UpdateExperiment
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import EXPERIMENT_UPDATE
+
+    wish = UpdateExperiment(key=key, value=new)
+    context = context_for("experiment update", folder)
+    done = perform(EXPERIMENT_UPDATE, context, wish, experiment=experiment)
     if done.warning:
         note(done.warning)
     if as_json:
-        print_json({"experiment": handle.id, "key": key, "running": done.running})
+        print_json(done)
         return
-    say(f"{handle.id}: {key} is {value}{'' if done.running else ' from the next resume on'}")
-    if key in ("maxTrialNumber", "max_trial_number") and str(new).isdecimal():
-        # Such a limit ends no trial.
-        submitted = handle.status().submitted
-        if int(new) < submitted:
-            note(f"{formatting.count(submitted, 'trial')} were proposed already: no more will be")
+    say(f"{done.experiment}: {key} is {value}{'' if done.running else ' from the next resume on'}")
+    if done.beyond:
+        note(f"{formatting.count(done.beyond, 'trial')} were proposed already: no more will be")
 
 
-def delete(
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPERIMENT",
-            help="Id, the beginning of one, a name or a folder.",
-            show_default=False,
-        ),
-    ],
-    yes: Yes = False,
-    folder: Folder = None,
-    as_json: Json = False,
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="JSON: a list of objects with `parameter` and `value`, as "
+        "`bequeath nni experiment export` writes them.",
+        show_default=False,
+    ),
+]
+
+
+def import_results(
+    file: Data, experiment: Experiment = None, folder: Folder = None, as_json: Json = False
 ) -> None:
-    """Delete an experiment: its folder with the journal, logs, and the weights in it.
+    """Give the tuner of a running experiment the results of another one.
 
-    Weights below a `weightsRoot` outside of the folder stay where they are.
+    They create no trials. The tuner receives each of them once, in one order with its own results,
+    and again when it is rebuilt; the experiment's log names a tuner that cannot use them.
     """
-    from dispatcher.experiments import care
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.control.imported import results_text
+    from dispatcher.operations.arguments import ImportResults
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import EXPERIMENT_IMPORT
 
-    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
-    care.refuse_running(handle.place)
-    confirmed(f"Delete {handle.folder} with everything in it?", yes)
-    care.delete(handle.place)
+    rows = _read(file)
+    try:
+        results_text(rows)  # checks all of them before the first is sent
+    except UserError as error:
+        raise UserError(error.message, hint=error.hint, where=str(file)) from error
+    context = context_for("experiment import", folder)
+    wish = ImportResults(rows=rows)
+    answer = perform(EXPERIMENT_IMPORT, context, wish, experiment=experiment)
     if as_json:
-        print_json({"experiment": handle.id, "deleted": str(handle.folder)})
+        print_json(answer)
     else:
-        say(f"{handle.id} is deleted")
+        say(f"{answer.rows} results for the tuner of {answer.experiment}")
 
 
-def verify(
-    experiment: Experiment = None,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the tables again from the journal.")
-    ] = False,
-    folder: Folder = None,
-    as_json: Json = False,
-) -> None:
-    """Replay an experiment's journal and compare it with the tables made from it.
-
-    The journal is the truth; the tables can be made again from it. Exit code 1 if they
-    differ.
-    """
-    from dispatcher.experiments import care
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
-
-    # A store that is damaged cannot be asked for its experiment's name.
-    handle = ExperimentHandle.find(experiment, folder, Purpose.DAMAGED)
-    result = care.verify(handle.place, rebuild=rebuild)
-    if as_json:
-        print_json({"experiment": handle.id, "ok": result.ok, **result.to_json()})
-    else:
-        events = formatting.count(result.events, "event")
-        trials = formatting.count(result.trials, "trial")
-        say(f"{events}, {trials}: {'all of it holds' if result.ok else 'not all of it holds'}")
-        for line in (*result.damage, *filter(None, [result.broken_at, result.mended])):
-            say(line)
-        for difference in result.differences:
-            say(str(difference))
-    if not result.ok:
-        raise typer.Exit(ExitCode.GENERAL)
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(file.expanduser().read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(file)) from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"is not JSON: {error}", where=str(file)) from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(
+            "must be a list of objects",
+            hint="""write '[{"parameter": {…}, "value": 0.9}, …]'""",
+            where=str(file),
+        )
+    return rows

@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.errors import BackendError, PermanentBackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.experiment.config import ExperimentConfig
+    from dispatcher.findings import Finding
     from dispatcher.platforms.host import ReachableHost
+    from dispatcher.platforms.inspecting import Inspected
     from dispatcher.remote_python.findings import HostNeeds
+    from dispatcher.remote_python.leftovers import Left
     from dispatcher.ssh import SshTarget
     from dispatcher.wiring.places import Place
 
@@ -77,19 +81,75 @@ def hosts_of_file(path: Path) -> tuple[ExperimentConfig, list[tuple[Place, Reach
         UserError: the file is none, or names no machine.
         PermanentBackendError: paramiko is not installed.
     """
+    config = _read(path)
+    hosts = _hosts_of(config)
+    if not hosts:
+        raise _without_machines(path)
+    return config, hosts
+
+
+def _read(path: Path) -> ExperimentConfig:
     from dispatcher.experiment import load_experiment
     from dispatcher.experiments.known_folders import with_default_folder
+
+    return with_default_folder(load_experiment(path))
+
+
+def _without_machines(path: Path) -> UserError:
+    return UserError("names no machines", hint="see trainingService.machineList", where=str(path))
+
+
+def _hosts_of(config: ExperimentConfig) -> list[tuple[Place, ReachableHost]]:
     from dispatcher.platforms.registry import platform_of
     from dispatcher.wiring.places import places
 
-    config = with_default_folder(load_experiment(path))
-    named = [(x, platform_of(x.service).host(x.worker, x.part)) for x in places(config)]
-    hosts = [(place, host) for place, host in named if host is not None]
-    if not hosts:
-        raise UserError(
-            "names no machines", hint="see trainingService.machineList", where=str(path)
-        )
-    return config, hosts
+    hosts: list[tuple[Place, ReachableHost]] = []
+    for place in places(config):
+        try:
+            host = platform_of(place.service).host(place.worker, place.part)
+            if host is not None and host.name and host.label:
+                hosts.append((place, host))
+        except BackendError as error:
+            hosts.append((place, _UnknownHost(place.worker, error)))
+    return hosts
+
+
+class _UnknownHost:
+    """A machine that its platform, one of another package, cannot name: others are visited."""
+
+    label = "?"
+
+    def __init__(self, name: str, error: BackendError) -> None:
+        self.name = name
+        self._error = error
+
+    def check(self, needs: HostNeeds) -> list[Finding]:
+        raise self._error
+
+    def leftovers(self) -> dict[str, Left]:
+        raise self._error
+
+    def remove(self, names: Sequence[str]) -> list[str]:
+        raise self._error
+
+
+class _Service:
+    """A service that is no machine: what its platform finds of it."""
+
+    label = "its scheduler"
+
+    def __init__(self, inspected: Inspected) -> None:
+        self.name = inspected.name
+        self._findings = inspected.findings
+
+    def check(self, needs: HostNeeds) -> list[Finding]:
+        return list(self._findings)
+
+    def leftovers(self) -> dict[str, Left]:
+        return {}
+
+    def remove(self, names: Sequence[str]) -> list[str]:
+        return []
 
 
 def need_paramiko() -> None:
@@ -113,7 +173,8 @@ def is_file(word: str) -> bool:
 def check_targets(
     word: str, closing: ExitStack, *, python: str = "python3", weights: str = "", jump: str = ""
 ) -> list[CheckTarget]:
-    """Return the machines for an argument of the command line. Reads experiment files.
+    """Return the machines for an argument of the command line. Reads experiment files, and asks
+    the schedulers that they name.
 
     Args:
         word: an experiment file, or a machine.
@@ -126,13 +187,18 @@ def check_targets(
         UserError: the file is none, or names no machine.
         PermanentBackendError: paramiko is not installed.
     """
+    from dispatcher.head.probing import look_over
     from dispatcher.remote_python.findings import HostNeeds
     from dispatcher.wiring.host_needs import UNSAFE, host_needs, useful_modules, weights_marker
 
     if is_file(word):
-        config, hosts = hosts_of_file(Path(word))
-        token = closing.enter_context(weights_marker(config))
-        return [CheckTarget(host, host_needs(config, place, token)) for place, host in hosts]
+        config = _read(Path(word))
+        hosts = _hosts_of(config)
+        targets = [CheckTarget(_Service(one), HostNeeds()) for one in look_over(config)]
+        if not (hosts or targets):
+            raise _without_machines(Path(word))
+        token = closing.enter_context(weights_marker(config)) if hosts else ""
+        return [CheckTarget(x, host_needs(config, place, token)) for place, x in hosts] + targets
     folders = {weights: ""} if weights else {}
     needs = HostNeeds(useful=useful_modules(), unsafe=UNSAFE, folders=folders)
     return [CheckTarget(host_named(word, jump=jump, python=python), needs)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,13 +11,13 @@ import typer
 from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.errors import BackendError, PermanentBackendError, UserError
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.check_targets import CheckTarget
-    from dispatcher.remote_python.findings import HostFinding
+    from dispatcher.findings import Finding
     from dispatcher.ssh.scanning import OfferedKeys
 
 HOSTS: Table = {
@@ -166,7 +165,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="TARGET",
-            help="An experiment file, for its machineList; or a machine, as [USER@]HOST[:PORT].",
+            help="An experiment file, for its machines and schedulers; or a machine, as "
+            "[USER@]HOST[:PORT].",
             show_default=False,
         ),
     ],
@@ -188,22 +188,23 @@ def check(
 
     Looks at the login, Python and its modules, room on the disk, the clock, GPUs, and whether
     the weights root is there, can be written and is the same folder as here. Modules that will be
-    brought there are fetched to this machine, if it has not got them. Exit code 1 if a machine has
+    brought there are fetched to this machine, if it has not got them. A scheduler that a file
+    names is asked for its limits and for what this user may do there. Exit code 1 if a machine has
     a problem.
     """
     from dispatcher.cli.hosts.check_targets import check_targets
-    from dispatcher.remote_python.findings import Severity
+    from dispatcher.findings import Severity
 
     options = {"python": python, "weights": weights, "jump": jump}
     with ExitStack() as closing:
         targets = [one for word in arguments for one in check_targets(word, closing, **options)]
         with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
-            answers = list(pool.map(lambda one: one.host.check(one.needs), targets))
-    bad = [any(f.verdict is Severity.PROBLEM for f in findings) for findings in answers]
+            answers = list(pool.map(_look, targets))
+    bad = [any(f.severity is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
             {"name": one.host.name, "host": one.host.label, "ok": not wrong}
-            | {"findings": [asdict(finding) for finding in findings]}
+            | {"findings": [finding.to_json("verdict") for finding in findings]}
             for one, findings, wrong in zip(targets, answers, bad, strict=True)
         ]
         print_json({"ok": not any(bad), "hosts": rows})
@@ -213,18 +214,27 @@ def check(
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _show_answers(targets: list[CheckTarget], answers: list[list[HostFinding]]) -> None:
+def _look(target: CheckTarget) -> list[Finding]:
+    from dispatcher.findings import Finding, Severity
+
+    try:
+        return target.host.check(target.needs)
+    except BackendError as error:  # of another package's platform: other machines are looked at
+        return [Finding("platform", Severity.PROBLEM, error.message, error.hint)]
+
+
+def _show_answers(targets: list[CheckTarget], answers: list[list[Finding]]) -> None:
     topics = list(dict.fromkeys(f.topic for findings in answers for f in findings))
     columns = [Column("machine"), *(Column(topic) for topic in topics)]
     rows = []
     for one, findings in zip(targets, answers, strict=True):
-        marks = {f.topic: _MARKS[f.verdict] for f in reversed(findings)}
+        marks = {f.topic: _MARKS[f.severity] for f in reversed(findings)}
         rows.append([one.host.name, *(marks.get(topic, "-") for topic in topics)])
     print_table(columns, rows)
     for one, findings in zip(targets, answers, strict=True):
         say()
         say(heading(safe_text(f"{one.host.name} ({one.host.label})")))
         for finding in findings:
-            say(f"  {_MARKS[finding.verdict]} {finding.topic:<8} {safe_text(finding.text)}")
+            say(f"  {_MARKS[finding.severity]} {finding.topic:<8} {safe_text(finding.text)}")
             if finding.hint:
                 say(f"    {'':<8} {safe_text(finding.hint)}")

@@ -13,14 +13,13 @@ from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs import arguments as options
 from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
-from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+from dispatcher.errors import BequeathError, PermanentBackendError, SeveralErrors, UserError
 from dispatcher.terminal.console import heading, note, print_json, say
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.members import Inventory
+    from nfs_setup.cluster.members import Connect, Inventory
     from nfs_setup.cluster.plan import Outcome, Wave
-    from nfs_setup.cluster.remote import Connect
     from nfs_setup.cluster.run_plan import RunPlan
 
 #: Seconds to wait for busy hosts after Ctrl-C: enough for a step or two, not for a download.
@@ -169,14 +168,4 @@ def _together(failed: Sequence[Outcome]) -> BequeathError:
         where = f"{outcome.name}: {error.where}" if error.where else outcome.name
         return kind(error.message, hint=error.hint, where=where)
 
-    return HostsFailed([ours(outcome) for outcome in failed])
-
-
-class HostsFailed(BequeathError):
-    """Raised for hosts that failed, with their errors in ``errors``."""
-
-    def __init__(self, errors: Sequence[BequeathError]) -> None:
-        super().__init__("\n".join(map(str, errors)))
-        self.errors = tuple(errors)
-        # A fault of the surroundings, unless all errors are the user's.
-        self.exit_code = max(error.exit_code for error in errors)
+    return SeveralErrors([ours(outcome) for outcome in failed])

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.errors import UserError
+from dispatcher.errors import SeveralErrors, UserError
 
 if TYPE_CHECKING:
-    from dispatcher.platforms.ssh.section import LoginConfig, MachineConfig
+    from dispatcher.platforms.logins.section import LoginConfig
+    from dispatcher.platforms.ssh.section import MachineConfig
     from nfs_setup.cluster.members import Inventory
 
 
-class InventoryErrors(UserError):
-    """Raised with all errors of an inventory file, in ``errors``."""
-
-    def __init__(self, errors: list[UserError]) -> None:
-        super().__init__("\n".join(map(str, errors)))
-        self.errors = tuple(errors)
+class InventoryErrors(SeveralErrors, UserError):
+    """Raised with all errors of an inventory file."""
 
 
 def read_inventory(file: Path) -> Inventory:

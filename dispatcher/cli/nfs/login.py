@@ -11,8 +11,7 @@ from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
     from dispatcher.ssh import SshConnection, SshTarget
-    from nfs_setup.cluster.members import Inventory, Login, Member
-    from nfs_setup.cluster.remote import Connect, Program, Remote
+    from nfs_setup.cluster.members import Connect, Inventory, Login, Member, Program, Remote
     from nfs_setup.host import Ran
 
 #: For each step of a login: many at once slow one another down.
@@ -23,7 +22,7 @@ def setup_program() -> Program:
     """Return ``nfs_setup``, packed to be run on other machines."""
     import nfs_setup
     from dispatcher.remote_python.bundle import bundle_of
-    from nfs_setup.cluster.remote import STAYS, Program
+    from nfs_setup.cluster.members import STAYS, Program
 
     bundle = bundle_of(Path(nfs_setup.__file__).parent, without=STAYS)
     return Program(bundle.code, tuple(bundle.arguments()))
@@ -51,7 +50,7 @@ def logins(inventory: Inventory, folder: Path) -> Connect:
 
     @contextlib.contextmanager
     def log_in(member: Member) -> Iterator[Remote]:
-        from nfs_setup.cluster.remote import Unreachable
+        from nfs_setup.cluster.members import Unreachable
         from nfs_setup.errors import RequestRefused
         from nfs_setup.local_host import LocalHost
 
@@ -117,7 +116,7 @@ class OverSsh:
             Unreachable: if the connection is lost.
         """
         from dispatcher.ssh import CommandTimedOut
-        from nfs_setup.cluster.remote import Unreachable
+        from nfs_setup.cluster.members import Unreachable
         from nfs_setup.host import Ran
 
         try:

@@ -18,8 +18,7 @@ from dispatcher.terminal.console import note, print_json, say
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
 if TYPE_CHECKING:
-    from nfs_setup.cluster.members import Inventory
-    from nfs_setup.cluster.remote import Connect
+    from nfs_setup.cluster.members import Connect, Inventory
     from nfs_setup.verify import Finding, Peer, Place, Survey
 
 _MARKS = {
@@ -212,7 +211,7 @@ def bytes_of(text: str) -> int:
     Raises:
         UserError: if it is no size, or one that tells nothing or fills disks.
     """
-    from dispatcher.experiment.sizes import parse_size
+    from dispatcher.experiment.quantities import parse_size
 
     where = f"--size {text!r}"
     try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli.arguments import Folder, Json, OfExperiment
+from dispatcher.cli.arguments import Folder, Json, OfExperiment, context_for
 from dispatcher.errors import UserError
 from dispatcher.terminal.console import print_json, say
 
 if TYPE_CHECKING:
-    from dispatcher.experiments.handle import TrialStopped
+    from dispatcher.operations.answers import KilledTrial
 
 
 def kill(
@@ -24,19 +24,21 @@ def kill(
     as_json: Json = False,
 ) -> None:
     """End trials, running or not yet started. They count as failed and are not retried."""
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.operations.arguments import KillTrials
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TRIAL_KILL
 
-    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
-    states: dict[int, str] = {}
-    for one in handle.stop_trials(trials):
-        states[one.trial] = one.state
-        if not as_json:  # at once: the next number may be refused
+    def tell(one: KilledTrial) -> None:  # at once: the next number may be refused
+        if not as_json:
             say(f"trial {one.trial}: {_became(one)}")
+
+    context = context_for("trial kill", folder, part=tell)
+    answer = perform(TRIAL_KILL, context, KillTrials(trials=trials), experiment=experiment)
     if as_json:
-        print_json({"experiment": handle.id, "trials": states})
+        print_json(answer)
 
 
-def _became(one: TrialStopped) -> str:
+def _became(one: KilledTrial) -> str:
     """Return the outcome of a request to end a trial."""
     if one.outcome:
         return f"was over already: {one.outcome}"
@@ -63,15 +65,16 @@ def submit(
     It gets a number like all others and may be a parent; with a `save_path` it bequeaths,
     with a `restore_path` it inherits.
     """
-    from dispatcher.experiments.handle import ExperimentHandle, Purpose
+    from dispatcher.operations.arguments import SubmitTrial
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TRIAL_SUBMIT
 
-    values = _read(parameters)
-    handle = ExperimentHandle.find(experiment, folder, Purpose.RUNNING)
-    trial = handle.submit(values)
+    wish = SubmitTrial(parameters=_read(parameters))
+    answer = perform(TRIAL_SUBMIT, context_for("trial submit", folder), wish, experiment=experiment)
     if as_json:
-        print_json({"experiment": handle.id, "trial": trial})
+        print_json(answer)
     else:
-        say(str(trial))
+        say(str(answer.trial))
 
 
 def _read(text: str) -> dict[str, Any]:

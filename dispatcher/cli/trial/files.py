@@ -1,16 +1,22 @@
-"""``bequeath trial files`` and ``trial fetch``: what a trial has left, wherever it ran."""
+"""``bequeath trial files``, ``fetch`` and ``shell``: what a trial has left, wherever it ran."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial
+from dispatcher.cli.arguments import (
+    Attempt,
+    Folder,
+    Json,
+    OfExperiment,
+    Trial,
+    context_for,
+    find_handle,
+)
 from dispatcher.errors import BackendError, PassingBackendError, UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
@@ -19,8 +25,7 @@ from dispatcher.terminal.safe_text import safe_text
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt
     from dispatcher.attempt_files.fetching import FetchResult
-    from dispatcher.experiments.attempts import LocatedTrial
-    from dispatcher.ports import AttemptFiles, FileEntry, FileList
+    from dispatcher.ports import AttemptFiles
 
 #: Files shown without ``--number``.
 _SHOWN = 200
@@ -30,11 +35,6 @@ _COLUMNS = (
     Column("size", right=True),
     Column("changed", right=True),
 )
-
-Attempt = Annotated[
-    int | None,
-    typer.Option("--attempt", metavar="NUMBER", min=1, help="The newest if not given."),
-]
 
 
 def files(
@@ -56,29 +56,18 @@ def files(
     if it has one of its own (`work/`), and its checkpoints (`checkpoints/`). If its machine cannot
     be reached, the files that were fetched are shown.
     """
-    from dispatcher.attempt_files import fetching
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.arguments import ListFiles
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TRIAL_FILES
 
-    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
-        one = located.attempt(attempt)
-        with _opened(located, one) as (place, listed):
-            found_files = listed
-    entries = [each for each in found_files.entries if links or not each.link]
+    wanted = ListFiles(attempt=attempt, links=links)
+    context = context_for("trial files", folder)
+    answer = perform(TRIAL_FILES, context, wanted, experiment=experiment, trial=trial)
     if as_json:
-        files = [
-            {
-                "path": each.path,
-                "kind": fetching.kind_of(each.path),
-                "size": each.size,
-                "changed_at": each.changed_at,
-                "link": each.link,
-            }
-            for each in entries
-        ]
-        print_json({"attempt": one.name, "place": place, "files": files, "cut": found_files.cut})
+        print_json(answer)
         return
-    if not entries:
-        note(f"attempt {one.name} has left nothing on {safe_text(place)}")
+    if not answer.files:
+        note(f"attempt {answer.attempt} has left nothing on {safe_text(answer.place)}")
         return
     rows = [
         (
@@ -86,38 +75,20 @@ def files(
             formatting.size(each.size),
             formatting.moment(each.changed_at),
         )
-        for each in entries[:number]
+        for each in answer.files[:number]
     ]
     print_table(_COLUMNS, rows)
-    more = len(entries) - number
-    if more > 0 or found_files.cut:
-        many = f"{more:,} more" if not found_files.cut else "and more"
+    more = len(answer.files) - number
+    if more > 0 or answer.cut:
+        many = f"{more:,} more" if not answer.cut else "and more"
         note(f"{many}; --number shows more of them")
 
 
-@contextmanager
-def _opened(located: LocatedTrial, attempt: AttemptAt) -> Iterator[tuple[str, FileList]]:
-    """Give the list of an attempt's files, from its machine, else of those that were fetched."""
-    from dispatcher.attempt_files import fetching
-    from dispatcher.attempt_files.ways import files_here, files_of
-
-    try:
-        there = files_of(located.folder, attempt)
-        try:
-            yield there.place, there.list(most=fetching.MOST_FILES)
-            return
-        finally:
-            there.close()
-    except BackendError as error:
-        if attempt.is_here:
-            raise
-        here = files_here(located.folder, attempt)
-        listed = here.list(most=fetching.MOST_FILES)
-        if not listed.entries:
-            raise
+def note_away(error: BackendError | None, attempt: AttemptAt) -> None:
+    """Note why only files that were fetched before are shown, if that is so."""
+    if error is not None:
         note(f"{safe_text(error.where or str(attempt.worker))}: {safe_text(error.message)}")
         note("what was fetched before:")
-    yield here.place, listed
 
 
 def fetch(
@@ -156,11 +127,7 @@ def fetch(
     Files are whole or not there. What is here already is not fetched again, and what was cut
     short goes on where it ended. Links are left.
     """
-    from dispatcher.attempt_files import fetching
-    from dispatcher.attempt_files.attempt_at import kept_here
-    from dispatcher.attempt_files.ways import files_of
-    from dispatcher.experiment.sizes import parse_size
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.experiment.quantities import parse_size
 
     most_bytes = None
     if most is not None:
@@ -168,33 +135,18 @@ def fetch(
             most_bytes = parse_size(most)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="'--max-size'") from error
-    with ExperimentHandle.find(experiment, folder).attempts(trial) as located:
+    asked = tuple(patterns or ())
+    with find_handle(experiment, folder).attempts(trial) as located:
         one = located.attempt(attempt)
-        ended = located.over(one.number)
-        into = to.expanduser() if to is not None else kept_here(located.folder, one)
+        into = to.expanduser() if to is not None else located.folder_of(one)
         if one.is_here and to is None:
             note(f"attempt {one.name} ran on this machine; its files are in {into}")
             return
-        there = files_of(located.folder, one)
-    usual = ("logs", "artefacts")
-    asked = tuple(patterns or ())
-
-    def wanted(entry: FileEntry) -> bool:
-        if asked:
-            return fetching.matches(entry.path, asked)
-        return fetching.kind_of(entry.path) in usual
-
-    try:
-        outcome = fetching.fetch(
-            there,
-            into,
-            one.name,
-            wanted,
-            most_bytes=most_bytes,
-            over=usual if ended and not asked else (),
-        )
-    finally:
-        there.close()
+        there = located.open_files(one)
+        try:
+            outcome = located.fetch(one, there, asked, into=into, most_bytes=most_bytes)
+        finally:
+            there.close()
     _tell(outcome, there, into, one.name, asked, as_json=as_json)
 
 
@@ -242,3 +194,40 @@ def _tell(
         raise PassingBackendError(
             f"{len(outcome.left)} of the files were not fetched", where=there.place
         )
+
+
+def shell(
+    trial: Trial,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND",
+            help="Command to run, after --; a shell if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: OfExperiment = None,
+    attempt: Attempt = None,
+    folder: Folder = None,
+) -> None:
+    """Open a shell in a trial's working directory, on the machine where it runs or ran.
+
+    It has the trial's environment, its GPUs and its Python included, but not the secret by which
+    the trial reports. With a COMMAND that is run, with stdin passed on; its exit code is ours.
+    """
+    from dispatcher.attempt_files.ways import files_of
+
+    with find_handle(experiment, folder).attempts(trial) as located:
+        one = located.attempt(attempt)
+        files = files_of(located.folder, one, for_shell=True)
+        ended = located.over(one.number)
+        where = located.experiment.id
+    terminal = os.isatty(0) and os.isatty(1)
+    if terminal and not command:
+        past = f" (it is {located.state})" if ended else ""
+        note(f"{where}: attempt {one.name} on {safe_text(files.place)}{past}; 'exit' leads back")
+    try:
+        code = files.shell(command or [], terminal=terminal)
+    finally:
+        files.close()
+    raise typer.Exit(code)

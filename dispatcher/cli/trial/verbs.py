@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial
+from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import (
     Column,
@@ -22,7 +23,8 @@ from dispatcher.terminal.console import (
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from dispatcher.queries import TrialDetail, TrialSummary
+    from dispatcher.operations.answers import OneTrial
+    from dispatcher.queries import TrialSummary
 
 TRIAL: Table = {
     "ls": CommandEntry("cli.trial.verbs:ls", "List trials."),
@@ -32,7 +34,7 @@ TRIAL: Table = {
         "cli.trial.files:files", "The files that a trial has left, wherever it ran."
     ),
     "fetch": CommandEntry("cli.trial.files:fetch", "Bring files of a trial here."),
-    "shell": CommandEntry("cli.trial.shell:shell", "Open a shell where a trial runs."),
+    "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
 }
@@ -57,6 +59,15 @@ def ls(
     parent: Annotated[
         int | None, typer.Option(metavar="TRIAL", help="Only children of this trial.")
     ] = None,
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only trials for which this holds, such as 'lr<0.01 and optimizer=adam and "
+            "outcome!=failed'.",
+            show_default=False,
+        ),
+    ] = "",
     sort: Annotated[
         str, typer.Option(metavar="COLUMN", help="id, value, state, started, ended or duration.")
     ] = "id",
@@ -68,31 +79,34 @@ def ls(
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """List trials with state, result, parent and parameters. By value, the best come first."""
-    from dispatcher import queries
-    from dispatcher.experiments.handle import ExperimentHandle
+    """List trials with state, result, parent and parameters. By value, the best come first.
 
-    wanted = queries.TrialFilter(
-        shown=_states(state or []),
-        outcomes=_FAILURES if failed else (),
+    A CONDITION compares parameters (`lr`, `blocks[2].kernel`), columns of `--json`, and values of
+    the result (`metrics.loss`) by `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (the text contains it) or
+    `in (…, …)`, with `and`, `or`, `not` and brackets; a text of several words stands in quotes.
+    """
+    from dispatcher.operations.arguments import ListTrials
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TRIAL_LIST
+
+    wanted = ListTrials(
+        state=_known(state or []),
+        failed=failed,
+        live=live,
         parent=parent,
-        live=True if live else None,
+        where=where,
+        sort=sort,
+        reverse=reverse,
+        limit=many,
     )
-    by = queries.TrialSort.of(sort)
-    handle = ExperimentHandle.find(experiment, folder)
-    with handle.reading() as reader:
-        downward = reader.mode.order == "DESC" if by is queries.TrialSort.VALUE else False
-        order = not downward if reverse else downward
-        trials = queries.list_trials(reader, wanted, sort=by, descending=order, limit=many)
+    answer = perform(TRIAL_LIST, context_for("trial ls", folder), wanted, experiment=experiment)
     if as_json:
-        print_json({"experiment": handle.id, "trials": [one.to_json() for one in trials]})
-    elif trials:
-        print_table(COLUMNS, [_row(one) for one in trials])
+        print_json(answer)
+    elif answer.trials:
+        print_table(COLUMNS, [_row(one) for one in answer.trials])
     else:
-        note(f"{handle.id} has no such trial")
+        note(f"{answer.experiment} has no such trial")
 
-
-_FAILURES = ("failed", "timed out", "lost")
 
 COLUMNS = (
     Column("trial", right=True),
@@ -104,17 +118,14 @@ COLUMNS = (
 )
 
 
-def _states(named: list[str]) -> tuple[str, ...]:
-    from dispatcher.core.model import Outcome, TrialState
+def _known(states: list[str]) -> tuple[str, ...]:
+    """Return the states; a word that is none is a fault of the command line."""
+    from dispatcher.operations.trials import state_of
 
-    known = [one.value for kind in (TrialState, Outcome) for one in kind]
-    states = [word.lower().replace("-", " ").replace("_", " ") for word in named]
-    for word in states:
-        if word not in known:
-            raise typer.BadParameter(
-                f"{word!r} is no state; there are {', '.join(known)}", param_hint="'--state'"
-            )
-    return tuple(states)
+    try:
+        return tuple(state_of(word) for word in states)
+    except UserError as error:
+        raise typer.BadParameter(error.message, param_hint="'--state'") from error
 
 
 def _row(one: TrialSummary) -> tuple[str, ...]:
@@ -143,16 +154,18 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show everything about one trial: result, parameters, attempts, metrics, kin, errors."""
-    from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.operations.operation import perform
+    from dispatcher.operations.table import TRIAL_SHOW
 
-    handle = ExperimentHandle.find(experiment, folder)
-    detail = handle.trial(trial)
+    context = context_for("trial show", folder)
+    detail = perform(TRIAL_SHOW, context, experiment=experiment, trial=trial)
     if as_json:
-        print_json({"experiment": handle.id, **detail.to_json()})
+        print_json(detail)
         return
     one = detail.trial
+    place = context.handle(experiment, TRIAL_SHOW.purpose).place
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
-    print_facts([*_facts(detail), ("folder", str(handle.place.trial(one.id)))])
+    print_facts([*_facts(detail), ("folder", str(place.trial(one.id)))])
     if one.named_parameters:
         say()
         say(heading("parameters"))
@@ -172,7 +185,7 @@ def show(
                 say(safe_text(line))
 
 
-def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
+def _facts(detail: OneTrial) -> list[tuple[str, str]]:
     one = detail.trial
     facts = [("result", formatting.NOTHING if one.result is None else json.dumps(one.result))]
     if one.parent is not None:
@@ -197,7 +210,7 @@ def _facts(detail: TrialDetail) -> list[tuple[str, str]]:
     return facts
 
 
-def _show_attempts(detail: TrialDetail) -> None:
+def _show_attempts(detail: OneTrial) -> None:
     from dispatcher.core.failures import telling_line
 
     if not detail.attempts:
@@ -242,7 +255,7 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _show_metrics(detail: TrialDetail, *, everything: bool) -> None:
+def _show_metrics(detail: OneTrial, *, everything: bool) -> None:
     metrics = detail.metrics
     shown = metrics if everything else metrics[-_METRICS:]
     if not shown:

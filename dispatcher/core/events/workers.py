@@ -8,6 +8,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.resources import Offer
 from trial_runtime.facts import AttemptEnded as AttemptEnded
 from trial_runtime.facts import AttemptStarted as AttemptStarted
+from trial_runtime.facts import EndReason
 from trial_runtime.facts import FinalReported as FinalReported
 from trial_runtime.facts import MetricReported as MetricReported
 from trial_runtime.facts import VersionOffered as VersionOffered
@@ -42,13 +43,15 @@ class WorkerLost:
     """An agent is gone, and with it all it ran; or it cannot be had in the first place.
     ``hopeless``: trying again soon changes nothing. ``kept_out``: it is there and may not join
     before its host is repaired, for which it looks by itself; that is no loss. ``planned``: its
-    place was taken back by whoever lends it, or is not needed; nobody is to blame."""
+    place was taken back by whoever lends it, or is not needed; nobody is to blame. ``ends_as``: how
+    what ran there ended, if that is known; with several of them nobody knows whose doing it was."""
 
     worker: WorkerId
     reason: str
     hopeless: bool = False
     kept_out: bool = False
     planned: bool = False
+    ends_as: EndReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

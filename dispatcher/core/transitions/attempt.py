@@ -16,6 +16,10 @@ from dispatcher.core.resources import NO_RULES
 from dispatcher.core.stores import RESTORED_FROM, pinned, read_version
 from dispatcher.core.transitions import Effects, quiet
 
+#: How attempts end that somebody asked to stop for no reason of theirs.
+_STOPPED = frozenset({EndReason.SHUTDOWN})
+_STOPPED_AT_ENDS = _STOPPED | {EndReason.PREEMPTED}
+
 
 def start_attempt(
     state: State, trial: Trial, worker: Worker, devices: tuple[str, ...], out: list[Action]
@@ -37,6 +41,7 @@ def start_attempt(
     trial.last_seq = trial.weights_seq = trial.passed_over = 0
     trial.heard = ()
     worker.running.add(trial.id)
+    worker.begun += 1
     if needs_of(state, trial).counted:
         recount(state, worker)
     if worker.health.on_probation:
@@ -80,7 +85,8 @@ def stop_of(state: State, trial: Trial) -> StopAttempt:
     """The message that ends the trial's newest attempt, with the grace that it was given when its
     end was asked for: a user's own holds however often the order is repeated."""
     assert trial.worker is not None
-    reason = trial.kill_reason or EndReason.SHUTDOWN
+    usual_reason = EndReason.PREEMPTED if trial.gives_way else EndReason.SHUTDOWN
+    reason = trial.kill_reason or usual_reason
     usual = state.settings.trial_stop_grace_s
     grace = usual if trial.stop_grace_s is None else trial.stop_grace_s
     return StopAttempt(trial.worker, trial.id, trial.attempt, reason, grace)
@@ -185,10 +191,12 @@ def attempt_over(
             recount(state, worker)
         judge(state, worker, trial, reason, out)
     trial.attempt_state = trial.stop_grace_s = None
+    trial.gives_way = False
     trial.devices = ()
-    if trial.kill_reason is not None and reason in (EndReason.LOST, EndReason.SHUTDOWN):
+    stopped = _STOPPED_AT_ENDS if state.settings.hand_over_s else _STOPPED
+    if trial.kill_reason is not None and (reason in stopped or reason is EndReason.LOST):
         reason = trial.kill_reason  # it was to end, and end it did
-    if reason is EndReason.SHUTDOWN and event is not None and _was_through(state, trial, event):
+    if reason in stopped and event is not None and _was_through(state, trial, event):
         reason = EndReason.FINISHED
     ending = None
     if not retries(trial, reason, state.settings):

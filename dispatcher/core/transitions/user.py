@@ -177,14 +177,17 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.losses = 0
         worker.health = WorkerHealth()
         worker.offer = worker.known = None  # each says anew what it has
+        worker.closing = False
         worker.cached = frozenset()
         recount(state, worker)
+    state.first_end = None
     for trial_id in state.running:
         trial = state.trials[trial_id]
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.
         if trial.attempt_state is AttemptState.STOPPING and trial.kill_reason is None:
             trial.attempt_state = AttemptState.RUNNING
             trial.stop_grace_s = None
+            trial.gives_way = False
 
 
 def settings_updated(state: State, event: e.SettingsUpdated) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, LaunchWorker, ReportWorker, StopAttempt
 from dispatcher.core.model import AttemptState, EndReason, Phase, State, TrialState, Worker
+from dispatcher.core.place_ends import note_ends
 from dispatcher.core.resource_match import may_begin, most, recount
 from dispatcher.core.resources import Offer
 from dispatcher.core.settings import WORKER_LOSSES_IN_A_ROW
@@ -82,6 +83,8 @@ def _takes_stock(state: State, worker: Worker, offer: Offer | None) -> None:
     worker.cached = frozenset() if offer is None else frozenset(offer.cached)
     worker.offer = None if offer is None else replace(offer, cached=())
     worker.known = most(worker.known, worker.offer)
+    worker.closing = False  # until it is seen that its place ends soon
+    note_ends(state)
     recount(state, worker)
 
 
@@ -102,13 +105,18 @@ def worker_lost(state: State, event: e.WorkerLost, out: list[Action]) -> None:
     worker.alive = False
     worker.suspect_since = None
     _waits_no_more(worker)
+    note_ends(state)
     worker.excluded = event.kept_out
     if not (event.kept_out or event.planned):
         worker.losses += 1
     if event.hopeless:
         worker.losses = max(worker.losses, WORKER_LOSSES_IN_A_ROW)
     worker.trouble = event.reason
-    _end_attempts(state, worker, EndReason.PREEMPTED if event.planned else EndReason.LOST, out)
+    reason = EndReason.PREEMPTED if event.planned else EndReason.LOST
+    if event.ends_as is not None and len(worker.running) == 1:
+        reason = event.ends_as
+    _end_attempts(state, worker, reason, out)
+    worker.begun = 0
     if state.phase not in (Phase.RUNNING, Phase.DRAINING):
         return
     if event.kept_out:
@@ -140,10 +148,12 @@ def worker_waits(state: State, event: e.WorkerWaits, out: list[Action]) -> None:
     if worker is None:
         worker = state.workers[event.worker] = Worker(event.worker, 0)
     worker.alive = worker.excluded = False
+    note_ends(state)
     worker.suspect_since = None
     worker.waiting = event.reason
     worker.waits_since = state.now - event.waited_s
     _end_attempts(state, worker, EndReason.PREEMPTED, out)
+    worker.begun = 0
     out.append(ReportWorker(worker.id, waits_text(worker, state.now)))
 
 

@@ -25,8 +25,8 @@ from dispatcher.nni.annotated.edits import (
 
 MARK = "@nni."
 
-_SAID_AS_IT_IS = ("report_intermediate_result", "report_final_result", "get_next_parameter")
-_OF_THE_NEXT = ("variable", "function_choice")
+SAID_AS_IT_IS = ("report_intermediate_result", "report_final_result", "get_next_parameter")
+OF_THE_NEXT = ("variable", "function_choice")
 
 _LAYER_KEYS = (
     "layer_choice",
@@ -69,14 +69,14 @@ def _of_body(body: list[ast.stmt]) -> Iterator[Edit]:
             waiting = None
         elif call is not None:
             name = _name_of(call)
-            if name in _OF_THE_NEXT:
+            if name in OF_THE_NEXT:
                 waiting = (node.lineno, name, call)
             elif name == "mutable_layers":
                 yield Edit(node, _mutable_layers(call, node))
             elif name == "training_update":
                 call.args.insert(0, ast.Constant("classic_mode"))
                 yield Edit(node, padded(node, ast.unparse(call)))
-            elif name in _SAID_AS_IT_IS:
+            elif name in SAID_AS_IT_IS:
                 yield Edit(node, padded(node, ast.unparse(call)))
             else:
                 raise Unreadable(node.lineno, f"@nni.{name} is no annotation of NNI's")

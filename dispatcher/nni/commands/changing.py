@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment
+from dispatcher.cli.arguments import Experiment, find_handle
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.nni.commands.arguments import File, trial_number
@@ -29,7 +29,9 @@ TRIAL: Table = {
     "ls": CommandEntry("nni.commands.changing:ls", "List trials as JSON, in NNI's layout."),
     "kill": CommandEntry("nni.commands.changing:kill", "End a running or waiting trial."),
     "codegen": CommandEntry(
-        "nni.commands.refused:trial_codegen", "Refused: annotated code is not read."
+        "nni.commands.refused:trial_codegen",
+        "Refused: annotated code is read at the start of an experiment.",
+        lenient=True,
     ),
 }
 
@@ -152,21 +154,18 @@ def ls(
 
     Highest and lowest are meant as numbers, whatever the tuner takes for better, as in NNI.
     """
-    from dispatcher import queries
-    from dispatcher.experiments.find import find_one
     from dispatcher.nni.rows import is_job, job
     from dispatcher.terminal.console import print_json
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")
-    located = find_one(experiment, None)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        trials = [one for one in queries.list_trials(reader) if is_job(one)]
+    handle = find_handle(experiment, purpose="use")
+    trials = [one for one in handle.trials() if is_job(one)]
     if head is not None or tail is not None:
         valued = [one for one in trials if one.over and one.value is not None]
         valued.sort(key=lambda one: one.value or 0.0, reverse=head is not None)
         trials = valued[: head or tail]
-    print_json([job(one, located.folder) for one in trials])
+    print_json([job(one, handle.folder) for one in trials])
 
 
 def kill(

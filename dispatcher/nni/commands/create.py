@@ -47,8 +47,7 @@ def create(
 
     With --foreground it is led in this terminal, as `bequeath run` does.
     """
-    from dispatcher.cli.create import begin_in_background
-    from dispatcher.cli.run import begin_here, configured
+    from dispatcher.cli.run import begin_here, begin_in_background, configured
 
     if url_prefix is not None:
         raise UserError(
@@ -83,12 +82,13 @@ def resume(
     experiment_dir: ExperimentDir = None,
 ) -> None:
     """Take up a stopped, failed or killed experiment, as `bequeath resume` does."""
-    from dispatcher.cli.resume import resume as ours
+    from dispatcher.cli.run import resume as ours
 
     if debug:
         raise UserError(
             "what is logged is fixed once an experiment has begun",
-            hint="write 'debug: true' in the file, or 'bequeath nni create --debug'",
+            hint="write 'debug: true' in the file, or begin another one by "
+            "'bequeath nni create --debug'",
             where="--debug",
         )
     say_no_port(port)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dispatcher.cli.arguments import Experiment, Yes
+from dispatcher.cli.arguments import Experiment, Yes, find_handle
+from dispatcher.cli.experiment.verbs import Format
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 from dispatcher.nni.commands.arguments import File, Needed
 from dispatcher.terminal.console import note
+
+if TYPE_CHECKING:
+    from dispatcher.queries import TrialSummary
 
 EXPERIMENT: Table = {
     "show": CommandEntry("nni.commands.experiment:show", "Print an experiment's settings as JSON."),
@@ -23,17 +30,17 @@ EXPERIMENT: Table = {
         "nni.commands.experiment:list_running", "List experiments that run, or all."
     ),
     "export": CommandEntry(
-        "nni.commands.export:export", "Write parameters and results as JSON or CSV."
+        "nni.commands.experiment:export", "Write parameters and results as JSON or CSV."
     ),
     "import": CommandEntry(
-        "nni.commands.experiment:import_data", "Tell the tuner results of another one."
+        "nni.commands.experiment:import_data", "Give the tuner the results of another one."
     ),
     "delete": CommandEntry(
         "nni.commands.experiment:delete", "Delete an experiment with logs and weights."
     ),
     "save": CommandEntry("nni.commands.experiment:save", "Copy an experiment into a folder."),
     "load": CommandEntry(
-        "nni.commands.refused:experiment_load", "Refused: a copy needs no loading."
+        "nni.commands.refused:experiment_load", "Refused: a copy needs no loading.", lenient=True
     ),
 }
 CONFIG: Table = {
@@ -53,11 +60,10 @@ def status(experiment: Experiment = None) -> None:
 
     WORD is one of INITIALIZED, RUNNING, STOPPING, STOPPED, DONE and ERROR.
     """
-    from dispatcher.experiments.find import find_one
     from dispatcher.nni.rows import standing
     from dispatcher.terminal.console import print_json
 
-    word, errors = standing(find_one(experiment, None).folder)
+    word, errors = standing(find_handle(experiment, purpose="use"))
     print_json({"errors": errors, "status": word})
 
 
@@ -80,7 +86,7 @@ def list_running(
 
 def import_data(file: File, experiment: Experiment = None) -> None:
     """Give the tuner the results of another experiment, as `bequeath experiment import` does."""
-    from dispatcher.cli.experiment.importing import import_results
+    from dispatcher.cli.experiment.verbs import import_results
 
     import_results(file, experiment)
 
@@ -93,7 +99,7 @@ def delete(
     yes: Yes = False,
 ) -> None:
     """Delete an experiment, as `bequeath experiment delete` does."""
-    from dispatcher.cli.experiment.verbs import delete as ours
+    from dispatcher.cli.experiment.care import delete as ours
     from dispatcher.experiments.find import all_experiments
 
     if (experiment is None) != everything:
@@ -119,7 +125,7 @@ def save(
 
     Weights come along. The copy is taken up by `bequeath nni resume ID --experiment_dir DIR`.
     """
-    from dispatcher.cli.experiment.store import backup
+    from dispatcher.cli.experiment.care import backup
 
     if code:
         raise UserError(
@@ -128,3 +134,61 @@ def save(
             where="--saveCodeDir",
         )
     backup(experiment, path, weights=True)
+
+
+Intermediate = Annotated[
+    bool, typer.Option("--intermediate", "-i", help="Include the intermediate results.")
+]
+
+
+def export(
+    file: File,
+    form: Annotated[Format, typer.Option("--type", "-t", metavar="FORMAT", help="json or csv.")],
+    intermediate: Intermediate = False,
+    experiment: Experiment = None,
+) -> None:
+    """Write parameters and results of all finished trials.
+
+    JSON: rows of `parameter`, `value` (a JSON text) and `trialJobId`. CSV: a column for each
+    parameter, `reward` or the keys of the result, and `trialJobId`. `bequeath experiment export`
+    has states, parents and times as well.
+    """
+    from dispatcher import queries
+    from dispatcher.nni import rows
+
+    documents: list[dict[str, Any]] = []
+    with find_handle(experiment, purpose="use").reading() as reader:
+        for one in queries.list_trials(reader):
+            if not _finished(one):
+                continue
+            reported = None
+            if intermediate:
+                reported = rows.intermediates(one, queries.metrics(reader, one.id))
+            if form is Format.CSV:
+                documents.append(rows.table_row(one, reported))
+                continue
+            document = rows.result(one)
+            documents.append(
+                document if reported is None else {**document, "intermediate": reported}
+            )
+    text = _table(documents) if form is Format.CSV else json.dumps(documents, ensure_ascii=False)
+    try:
+        file.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", where=str(file)) from error
+    note(f"wrote {file}")
+
+
+def _finished(trial: TrialSummary) -> bool:
+    return (
+        trial.over and trial.result is not None and trial.outcome in ("succeeded", "stopped early")
+    )
+
+
+def _table(documents: list[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(name for row in documents for name in row)) or ["trialJobId"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(documents)
+    return out.getvalue()

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dispatcher.cli.arguments import Experiment
+from dispatcher.cli.arguments import Experiment, find_handle
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.folders.names import HEAD_LOG_NAME, HEAD_STDERR_NAME, TRIALS
+from dispatcher.folders.names import HEAD_LOG_NAME, HEAD_STDERR_NAME
 from dispatcher.nni.commands.arguments import TrialIds, trial_number
 
 LOG: Table = {
@@ -48,14 +48,12 @@ def stderr(
 def _show(
     experiment: str | None, name: str, tail: int | None, head: int | None, path: bool
 ) -> None:
-    from dispatcher.experiments.find import find_one
-    from dispatcher.folders.experiment_folder import ExperimentFolder
     from dispatcher.terminal.console import note, say
     from dispatcher.terminal.safe_text import keep_lines
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")
-    file: Path = ExperimentFolder(find_one(experiment, None).folder).logs / name
+    file: Path = find_handle(experiment, purpose="use").place.logs / name
     if path:
         say(str(file))
         return
@@ -75,17 +73,14 @@ def trial(trial: TrialIds = None, experiment: Experiment = None) -> None:
 
     Without --trial_id the folders of all trials are listed, as NNI does.
     """
-    from dispatcher import queries
     from dispatcher.cli.trial.log import log
-    from dispatcher.experiments.find import find_one
     from dispatcher.nni.rows import is_job
     from dispatcher.terminal.console import say
 
     if trial is not None:
         log(trial_number(trial), experiment)
         return
-    located = find_one(experiment, None)
-    with queries.ExperimentReader.open(located.folder) as reader:
-        trials = [one for one in queries.list_trials(reader) if is_job(one)]
-    for one in trials:
-        say(f"Trial:{one.id} path:{located.folder / TRIALS / str(one.id)}")
+    handle = find_handle(experiment, purpose="use")
+    for one in handle.trials():
+        if is_job(one):
+            say(f"Trial:{one.id} path:{handle.place.trial(one.id)}")

@@ -15,12 +15,14 @@ Rest = Annotated[
     typer.Argument(metavar="ARG", help="All that follows; it is not read.", show_default=False),
 ]
 
+_NO_FILES = (
+    "annotated code is read at the start of an experiment, and no files are made of it before",
+    "write 'useAnnotation: true' in the experiment file",
+)
+
 #: By command: the missing feature, and what to do instead.
 REFUSED: dict[str, tuple[str, str]] = {
-    "trial codegen": (
-        "annotated code is not read",
-        "write the search space into a file of its own",
-    ),
+    "trial codegen": _NO_FILES,
     "experiment load": (
         "a copy needs no loading",
         "take it up where it lies: 'bequeath nni resume ID --experiment_dir DIR'",
@@ -71,7 +73,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "there is no platform to be cleaned",
         "'bequeath hosts tidy' removes the files that experiments have left on machines",
     ),
-    "ss_gen": ("annotated code is not read", "write the search space into a file of its own"),
+    "ss_gen": _NO_FILES,
     "jupyter-extension install": (
         "there is no page in JupyterLab",
         "use dispatcher.Experiment in a notebook: it draws progress and lineage",
@@ -91,15 +93,13 @@ def _refusing(command: str) -> Callable[[Rest], None]:
         raise UserError(what, hint=instead, where=f"nni {command}")
 
     refuse.__doc__ = f"Refused: {what}. Instead: {instead}."
-    # Whatever options NNI has for it, the answer is ours.
-    refuse.context_settings = {"ignore_unknown_options": True}  # type: ignore[attr-defined]
     return refuse
 
 
 def _group(name: str, also: Table | None = None) -> Table:
     table = {
         command.split()[1]: CommandEntry(
-            f"nni.commands.refused:{command.replace(' ', '_')}", f"Refused: {what}."
+            f"nni.commands.refused:{command.replace(' ', '_')}", f"Refused: {what}.", lenient=True
         )
         for command, (what, _) in REFUSED.items()
         if command.split()[0] == name

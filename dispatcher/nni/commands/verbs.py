@@ -15,7 +15,7 @@ NNI: Table = {
     ),
     "stop": CommandEntry("nni.commands.changing:stop", "Stop one experiment, or several.", _RUN),
     "update": CommandEntry(
-        "nni.commands.changing:UPDATE", "Change an experiment while it runs.", _RUN
+        "nni.commands.changing:UPDATE", "Change a limit or the search space.", _RUN
     ),
     "view": CommandEntry("nni.commands.create:view", "Show the state of an experiment.", _LOOK),
     "trial": CommandEntry("nni.commands.changing:TRIAL", "List and end trials.", _LOOK),
@@ -48,6 +48,10 @@ NNI: Table = {
     "jupyter-extension": CommandEntry(
         "nni.commands.refused:JUPYTER", "There is no page in JupyterLab.", _NOT
     ),
-    "ss_gen": CommandEntry("nni.commands.refused:ss_gen", "Annotated code is not read.", _NOT),
-    "hello": CommandEntry("nni.commands.refused:hello", "No example is written.", _NOT),
+    "ss_gen": CommandEntry(
+        "nni.commands.refused:ss_gen", "Annotated code is read at the start.", _NOT, lenient=True
+    ),
+    "hello": CommandEntry(
+        "nni.commands.refused:hello", "No example is written.", _NOT, lenient=True
+    ),
 }

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dispatcher.experiment.draft import Draft, KeyDecision
-from dispatcher.experiment.plain_json import written_path
+from tuners.plain_json import written_path
 
 _WIDTH = 90
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.draft import Draft
-from dispatcher.experiment.plain_json import JsonPath, written_path
 from dispatcher.experiment.references import key_reference
 from dispatcher.nni.files import algorithms
 from dispatcher.nni.files.tables import Does, Row
+from tuners.plain_json import JsonPath, written_path
 
 #: NNI's own bound (bytes) of a metric; ours is smaller.
 NNI_METRIC_BYTES = 1_000_000

@@ -9,7 +9,6 @@ from typing import Any
 
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
-from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.nni.files import sections
 from dispatcher.nni.files.sections import carry, given
 from dispatcher.nni.files.tables import (
@@ -23,6 +22,7 @@ from dispatcher.nni.files.tables import (
     Does,
     Row,
 )
+from tuners.plain_json import JsonPath
 
 _CLUSTERS = {
     "paiConfig": "pai",
@@ -40,7 +40,7 @@ _SECTIONS = {"localConfig": V1_LOCAL, "remoteConfig": V1_REMOTE}
 
 
 def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
-    """Turn a v1 file into native values; see :func:`dispatcher.nni.files.translate`."""
+    """Turn a v1 file into native values; see :meth:`.dialects.Dialect.translate`."""
     draft = Draft()
     platform = _platform(values)
     for key, value in given(values):

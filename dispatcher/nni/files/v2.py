@@ -7,7 +7,6 @@ from typing import Any
 
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
-from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.plugged import Unusable, platform_named
 from dispatcher.nni.files import sections
 from dispatcher.nni.files.sections import carry, given
@@ -20,6 +19,7 @@ from dispatcher.nni.files.tables import (
     Does,
     Row,
 )
+from tuners.plain_json import JsonPath
 
 
 def _finder(rows: Mapping[str, Row]) -> sections.Find:
@@ -33,7 +33,7 @@ _SERVICE, _MACHINE = _finder(V2_SERVICE), _finder(V2_MACHINE)
 
 
 def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
-    """Turn a v2 or v3 file into native values; see :func:`dispatcher.nni.files.translate`."""
+    """Turn a v2 or v3 file into native values; see :meth:`.dialects.Dialect.translate`."""
     draft = Draft()
     folded = {fold_word(key): key for key, _ in given(values)}
     if "trainingservice" in folded:  # first: its repeated keys override those of the top level

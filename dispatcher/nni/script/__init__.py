@@ -2,5 +2,5 @@
 
 Such a script is run unchanged, in a process where ``nni.experiment`` is ours: its settings become
 an experiment file of NNI's (``settings.py``), its ``Experiment`` is a handle on one of ours
-(``experiment.py``) that answers in NNI's records (``records.py``).
+(``experiment.py``) that answers in NNI's records (``../records.py``).
 """

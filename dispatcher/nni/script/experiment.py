@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import atexit
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dispatcher import queries
 from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.experiment import build_experiment
+from dispatcher.experiments.find import Purpose
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.experiment_folder import new_id
-from dispatcher.folders.names import CONFIG_NAME
-from dispatcher.nni.rows import is_job, job, standing
-from dispatcher.nni.script.handle import ScriptHandle
-from dispatcher.nni.script.records import TrialJob, TrialMetricData, TrialResult, job_of
+from dispatcher.live_view.scene import Observer
+from dispatcher.live_view.watching import Watching
+from dispatcher.nni.records import TrialJob, TrialMetricData, TrialResult, job_of
+from dispatcher.nni.rows import is_job, standing
+from dispatcher.nni.script.children import withheld_from_children
 from dispatcher.nni.script.settings import ExperimentConfig
 from dispatcher.terminal.console import note
 
 if TYPE_CHECKING:
-    from dispatcher.queries import ExperimentReader, TrialSummary
+    from dispatcher.queries import TrialSummary
 
 #: Experiments that a script has started; they stop when it ends, as with NNI.
 started: list[Experiment] = []
@@ -44,16 +46,16 @@ class Experiment:
         self.port: int | None = None
         self._given = id is not None
         self._id = id
-        self._handle: ScriptHandle | None = None
+        self._handle: ExperimentHandle | None = None
         if id is not None:
             with suppress(ExperimentNotFound):
-                self._handle = ScriptHandle.on(id)
+                self._handle = _existing(id)
 
     @property
     def id(self) -> str:
         """The experiment's id; fixed once it was read, since scripts note it before the start."""
         if self._handle is not None:
-            return self._handle.folder.name
+            return self._handle.id
         if self._id is None:
             self._id = new_id(str(self.config.experiment_name or "experiment"))
         return self._id
@@ -75,10 +77,12 @@ class Experiment:
                 values |= {"debug": True, "logLevel": "debug"}
             folder = Path.cwd()
             config = build_experiment(values, origin="nni.experiment", base_folder=folder)
-            self._handle = ScriptHandle.on_new(config, ident)
+            self._handle = ExperimentHandle.create(config, ident)
         started.append(self)
         atexit.register(self.stop)  # of a script that was started by a script
-        self._handle.start()
+        if not self._handle.running:
+            with withheld_from_children():
+                self._handle.start()
         note(f"experiment {self.id} in {self._handle.folder}")
 
     def run(
@@ -94,8 +98,8 @@ class Experiment:
         self.start(port, debug)
         if not wait_completion:
             return None
-        self._known.wait()
-        word, errors = standing(self._known.folder)
+        self._wait()
+        word, errors = standing(self._known)
         for text in errors:
             note(f"experiment {self.id} failed: {text}")
         return word == "DONE"
@@ -137,23 +141,22 @@ class Experiment:
     def stop(self) -> None:
         """Stop the experiment, if it runs; it can be resumed."""
         if self._handle is not None and self._handle.running:
-            self._handle.stop()
+            self._handle.stop(reason="stopped by its script")
+            self._handle.wait()
 
     # -- looking at it --------------------------------------------------------------------
 
     def get_status(self) -> str:
         """``INITIALIZED``, ``RUNNING``, ``STOPPING``, ``STOPPED``, ``DONE`` or ``ERROR``."""
-        return standing(self._known.folder)[0]
+        return standing(self._known)[0]
 
     def list_trial_jobs(self) -> list[TrialJob]:
         """Return all trials."""
-        with self._reading() as reader:
-            return [self._job(one) for one in queries.list_trials(reader) if is_job(one)]
+        return [self._job(one) for one in self._known.trials() if is_job(one)]
 
     def get_trial_job(self, trial_job_id: str) -> TrialJob:
         """Return one trial. Raises ``TrialNotFound``."""
-        with self._reading() as reader:
-            return self._job(queries.trial(reader, int(trial_job_id)).trial)
+        return self._job(self._known.trial(int(trial_job_id)).trial)
 
     def get_job_statistics(self) -> list[dict[str, Any]]:
         """Return the number of trials of each status."""
@@ -163,7 +166,7 @@ class Experiment:
     def get_job_metrics(self, trial_job_id: str | None = None) -> dict[str, list[TrialMetricData]]:
         """Return the metrics of trials, by their ids."""
         wanted = self.list_trial_jobs()
-        with self._reading() as reader:
+        with self._known.reading() as reader:
             return {
                 one.trialJobId: [
                     TrialMetricData(
@@ -195,8 +198,7 @@ class Experiment:
     def get_experiment_profile(self) -> dict[str, Any]:
         """Return the experiment's id, its settings under our keys, and its folder."""
         known = self._known
-        settings = json.loads((known.folder / CONFIG_NAME).read_text(encoding="utf-8"))
-        return {"id": self.id, "params": settings, "logDir": str(known.folder)}
+        return {"id": self.id, "params": known.settings(), "logDir": str(known.folder)}
 
     # -- changing it while it runs --------------------------------------------------------
 
@@ -218,28 +220,42 @@ class Experiment:
 
     def kill_trial_job(self, trial_job_id: str) -> None:
         """End a trial."""
-        self._known.ask("stop_trial", trial=int(trial_job_id))
+        list(self._known.stop_trials([int(trial_job_id)]))
 
     # -------------------------------------------------------------------------------------
 
     def _update(self, key: str, value: Any) -> None:
-        self._known.ask("update", key=key, value=value)
+        warning = self._known.update(key, value).warning
+        if warning:
+            note(warning)
+
+    def _wait(self) -> None:
+        """Show the progress until the experiment is over; an interrupt stops it."""
+        watching = Watching(Observer(self._known.folder, self.id))
+        watching.start()
+        try:
+            self._known.wait()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        finally:
+            watching.close()
 
     @property
-    def _known(self) -> ScriptHandle:
+    def _known(self) -> ExperimentHandle:
         if self._handle is None and self._given:
-            self._handle = ScriptHandle.on(self.id)  # raises if there is none, with similar ids
+            self._handle = _existing(self.id)  # raises if there is none, with similar ids
         if self._handle is None:
             raise UserError("the experiment has not been started", hint="call run() or start()")
         return self._handle
 
-    @contextmanager
-    def _reading(self) -> Iterator[ExperimentReader]:
-        with queries.ExperimentReader.open(self._known.folder) as reader:
-            yield reader
-
     def _job(self, trial: TrialSummary) -> TrialJob:
-        return job_of(job(trial, self._known.folder), trial.started_at, trial.ended_at)
+        return job_of(trial, self._known.folder)
+
+
+def _existing(ident: str) -> ExperimentHandle:
+    """Return the handle on an experiment of ours. Raises ``ExperimentNotFound``."""
+    return ExperimentHandle.find(ident, purpose=Purpose.USE)
 
 
 def _usable(ident: str) -> str:
@@ -264,5 +280,5 @@ def _meant(experiment: Any, given: tuple[Any, ...], more: Mapping[str, Any]) -> 
     if not isinstance(experiment, Experiment):
         return Experiment(id=ident)
     if ident is not None:
-        experiment._handle = ScriptHandle.on(ident)
+        experiment._handle = _existing(ident)
     return experiment

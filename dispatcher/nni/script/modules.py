@@ -6,7 +6,8 @@ import importlib
 import sys
 from types import ModuleType
 
-from dispatcher.nni.script import experiment, records, settings
+from dispatcher.nni import records
+from dispatcher.nni.script import experiment, settings
 
 #: NNI's module → ours, from which its names are taken.
 _MODULES: dict[str, tuple[ModuleType, ...]] = {

@@ -11,9 +11,6 @@ from dispatcher.nni.tuner.callbacks import Callbacks
 from dispatcher.tuner_host.adapter import HostServices, Propose, TunerAdapter
 from dispatcher.tuner_host.config import TunerHostConfig
 
-#: What an installation of NNI brought along, and its tuners and advisors import.
-_COMPANIONS = frozenset({"schema", "json_tricks"})
-
 
 class _NniTuners:
     any_keys = True
@@ -31,11 +28,6 @@ class _NniTuners:
         """Whether it is a method of NNI's base class, ours under its name or a real one."""
         module = getattr(method, "__module__", None) or ""
         return module.partition(".")[0] == "nni" or module.startswith("trial_runtime.nni_shim.")
-
-    def missing_hint(self, module: str) -> str:
-        if module.partition(".")[0] not in _COMPANIONS:
-            return ""
-        return "NNI brought it along; here 'pip install 'bequeath[nni]'' brings it"
 
     def later_answers(self, note: Callable[[str], None], propose: Propose) -> Callbacks:
         return Callbacks(note, propose)

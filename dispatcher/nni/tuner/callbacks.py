@@ -63,7 +63,7 @@ class Callbacks:
         """Make a callback for one call of the tuner."""
         callback = SendTrial(self._answer)
         with self._lock:
-            self._asking[trial] = _NOTHING
+            self._asking[trial] = NOTHING
             self._given[trial] = ref(callback)
         return callback
 
@@ -79,11 +79,11 @@ class Callbacks:
         if look:
             gc.collect()  # the exception of the refusal may still refer to it, in a cycle
         with self._lock:
-            answer = self._asking.pop(trial, _NOTHING)  # a callback stores it there until now
-            if answer is _NOTHING and refused and len(self._kept):
+            answer = self._asking.pop(trial, NOTHING)  # a callback stores it there until now
+            if answer is NOTHING and refused and len(self._kept):
                 self._waiting[trial] = request
                 return None
-        return answer is not _NOTHING, answer
+        return answer is not NOTHING, answer
 
     def _keep(self, trial: int) -> None:
         given = self._given.pop(trial, None)
@@ -125,7 +125,7 @@ class Callbacks:
     def _answer(self, trial: int, parameters: Any) -> bool:
         with self._lock:
             request = self._waiting.pop(trial, None)
-            if request is None and self._asking.get(trial, parameters) is _NOTHING:
+            if request is None and self._asking.get(trial, parameters) is NOTHING:
                 self._asking[trial] = parameters
                 return True
         if request is not None:
@@ -144,4 +144,4 @@ class _Nothing:
     """Marks a request that no callback has answered, since None could be an answer."""
 
 
-_NOTHING = _Nothing()
+NOTHING = _Nothing()

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from dispatcher.core.actions import (
     AnswerOffer,
     LaunchWorker,
@@ -17,7 +15,6 @@ from dispatcher.core.actions import (
     WorkerAction,
 )
 from dispatcher.core.events import (
-    AttemptEnded,
     Event,
     WorkerHeard,
     WorkerJoined,
@@ -26,15 +23,14 @@ from dispatcher.core.events import (
     WorkerSuspect,
 )
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import EndReason
 from dispatcher.errors import ProtocolError, Superseded
-from dispatcher.platforms.agents.holding import Holding
-from dispatcher.platforms.agents.identity import agent_routing_id
+from dispatcher.platforms.agents.file_asks import FileAsks
+from dispatcher.platforms.agents.identity import agent_routing_id, identified
 from dispatcher.platforms.agents.message_check import MessageCheck
 from dispatcher.platforms.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
 from dispatcher.platforms.agents.process import AgentProcess, Loss
 from dispatcher.platforms.agents.self_report import SelfReport, Statistics
-from dispatcher.platforms.agents.translation import answer_order
+from dispatcher.platforms.agents.translation import answer_order, end_of_too_large
 from dispatcher.ports import PeerLink
 from trial_runtime import wire
 from trial_runtime.agent.config import AgentConfig
@@ -51,7 +47,7 @@ START_S = 60.0
 #: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
 PING_S = 1.0
 
-#: What an agent that is replaced may take to leave by itself (seconds).
+#: What an agent that is not needed any more may take to leave by itself (seconds).
 LEAVE_S = 10.0
 
 _REPLACED = "its agent was of another version, and had nothing to run: it is replaced"
@@ -97,7 +93,7 @@ class AgentDriver:
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
         link.renew(routing_id)
-        self._config = replace(config, head=replace(config.head, routing_id=routing_id))
+        self._config = identified(config, routing_id)
         self._suspect_s = suspect_s
         self._lost_s = lost_s
         self._leads = leads
@@ -113,10 +109,10 @@ class AgentDriver:
         self._joined = False
         self._received = 0  # number of the newest message taken from this incarnation
         self._acknowledged = 0
-        self._holding = Holding()
         self._report = SelfReport(self._worker, process, clock)
         self._check = MessageCheck(config.worker, config.trial, clock)
         self._outbox = AgentOutbox(link, routing_id, config.epoch, clock)
+        self.files = FileAsks(config.worker, self._outbox.send, clock)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
@@ -136,15 +132,9 @@ class AgentDriver:
 
     def _start(self, action: StartAttempt) -> None:
         if self._outbox.add(action):
-            self._holding.given(action)
             self._check.given(action.trial, action.attempt)
             return
-        text = (
-            f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
-            "characters of JSON; keep large things in files and pass their paths"
-        )
-        end = AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
-        self._unsendable.append(end)
+        self._unsendable.append(end_of_too_large(action))
 
     def acknowledge(self) -> None:
         """Acknowledge all messages received, which are on disk, at the next :meth:`flush`."""
@@ -182,10 +172,11 @@ class AgentDriver:
             self._suspect = False
             events.append(WorkerHeard(self._worker))
         for message in frame.messages:
-            if isinstance(message, wire.Words):
+            if isinstance(message, wire.AttemptMessages):
                 self._take(message, events)
             elif isinstance(message, wire.Heartbeat):
-                self._report.heartbeat(message)
+                ours = self._joined and message.life == self._incarnation
+                events += self._report.heartbeat(message, ours=ours)
                 # What was sent before this and is not here was lost with a connection.
                 strange = message.life != self._incarnation or message.newest < self._received
                 if strange or message.sent > self._received:
@@ -195,6 +186,8 @@ class AgentDriver:
             elif isinstance(message, wire.Offers):
                 if self._joined and message.life == self._incarnation:
                     events += self._news(message.offer)
+            elif isinstance(message, wire.FileGiven):
+                self.files.take(message)
             else:
                 raise self._later_head(message.epoch)
         return events
@@ -221,12 +214,10 @@ class AgentDriver:
             if loss is None:
                 silent_s = self._since_launch(silent_s)
                 loss = self._loss_by_silence(silent_s)
+            if loss is None and self._may_be_replaced():
+                loss = Loss(_REPLACED, leaves=True)
             if loss is not None:
                 events.append(self._lose(loss))
-            elif self._may_be_replaced():
-                self._outbox.add(wire.Shutdown(0.0))  # behind the last acknowledgement
-                self._send_all()
-                events.append(self._lose(Loss(_REPLACED), LEAVE_S))
             elif silent_s > self._suspect_s and self._joined and not self._suspect:
                 self._suspect = True
                 events.append(WorkerSuspect(self._worker, silent_s))
@@ -259,7 +250,7 @@ class AgentDriver:
     def _may_be_replaced(self) -> bool:
         """Whether a head of another version has left it, it has nothing more to run, and all its
         messages are on disk."""
-        done = self._joined and not self._holding and self._acknowledged == self._received
+        done = self._joined and self._check.all_ended and self._acknowledged == self._received
         return done and self._process.outdated
 
     def waiting(self) -> str | None:
@@ -280,14 +271,11 @@ class AgentDriver:
 
     def statistics(self) -> Statistics:
         """The newest figures of the agent."""
-        return Statistics(
-            self._process.pid,
-            self._joined,
-            self._report.running,
-            self._silence.seconds,
-            self._received,
-            self._report.refused | self._check.refused.counts,
-            self._report.samples,
+        return self._report.statistics(
+            joined=self._joined,
+            silence_s=self._silence.seconds,
+            messages=self._received,
+            refused=self._check.refused.counts,
         )
 
     # -- beginning and end -------------------------------------------------------------------
@@ -323,6 +311,7 @@ class AgentDriver:
             self._check.launched()
 
     def _join(self, hello: wire.AgentHello, events: list[Event]) -> None:
+        self._report.comes_by(hello.way)
         if hello.life == self._incarnation and self._joined:
             # Sent twice; the messages that follow are told apart by their numbers. Those before
             # the first one were acknowledged: it does not have them any more.
@@ -353,8 +342,8 @@ class AgentDriver:
         self._received = self._acknowledged = hello.first - 1
         self._outbox.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
-        self._holding.joined(held)
         self._check.joined(held, hello.start)
+        self.files.joined(hello.serves)
         slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
         if self._process.outdated or hello.trouble:
             _log.info("%s gets nothing new: %s", self._worker, hello.trouble or "another version")
@@ -378,6 +367,7 @@ class AgentDriver:
         """Exclude an agent that is there, and repeats at each heartbeat why it can take nothing."""
         self._incarnation, self._joined = hello.life, False
         self._outbox.begin(hello.life, hello.orders)
+        self.files.gone()
         if hello.trouble != self._trouble:
             self._trouble = hello.trouble
             _log.warning("agent %s takes no trials: %s", self._worker, hello.trouble)
@@ -387,7 +377,7 @@ class AgentDriver:
             events.append(lost)
         self._outbox.send([wire.Ping()])  # or it would think that no head is there
 
-    def _take(self, message: wire.Words, events: list[Event]) -> None:
+    def _take(self, message: wire.AttemptMessages, events: list[Event]) -> None:
         if not self._joined:
             self._outbox.welcome()
             return
@@ -400,12 +390,17 @@ class AgentDriver:
             new = new[known:]
         events += self._check.facts_of(new)
         self._received += len(new)
-        self._holding.ended(events)
 
-    def _lose(self, loss: Loss, grace_s: float = 0.0) -> Event:
+    def _lose(self, loss: Loss) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)
-        self._give_up(grace_s)
-        return WorkerLost(self._worker, loss.reason, loss.hopeless, planned=loss.planned)
+        planned, ends_as = loss.planned or self._report.leaving, loss.ends_as
+        if loss.leaves:
+            self._outbox.add(wire.Shutdown(0.0))  # behind the last acknowledgement
+            self._send_all()
+        self._give_up(LEAVE_S if loss.leaves else 0.0)
+        return WorkerLost(
+            self._worker, loss.reason, loss.hopeless, planned=planned, ends_as=ends_as
+        )
 
     def _give_up(self, grace_s: float = 0.0) -> None:
         self._process.give_up(grace_s)
@@ -417,4 +412,5 @@ class AgentDriver:
         self._incarnation = ""
         self._trouble = ""
         self._report.gone()
+        self.files.gone()
         self._outbox.forget()

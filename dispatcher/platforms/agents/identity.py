@@ -5,6 +5,9 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.processes.record import write_private
 
 
@@ -24,3 +27,9 @@ def agent_routing_id(folder: Path, worker: str) -> str:
     routing_id = f"{name}{secrets.token_hex(16)}"
     write_private(path, routing_id.encode("ascii"))
     return routing_id
+
+
+def identified(config: AgentConfig, routing_id: str) -> AgentConfig:
+    """A configuration of an agent that shows this routing id, whichever way it comes."""
+    head, *ways = (replace(each, routing_id=routing_id) for each in (config.head, *config.ways))
+    return replace(config, head=head, ways=tuple(ways))

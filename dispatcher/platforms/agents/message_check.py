@@ -14,8 +14,7 @@ import msgspec
 from dispatcher.errors import ProtocolError
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.trials.allowance import FLOOD_S, Allowance
-from trial_runtime.agent.trials.metric_check import metric_fault
+from trial_runtime.agent.trials.bounds import FLOOD_S, Allowance, metric_fault
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.refusals import Refusals
 
@@ -138,6 +137,11 @@ class MessageCheck:
         self._start = start
         self._heard = dict.fromkeys(holds, 0)
         self._of_others = 0
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether the agent holds no attempt any more: an attempt's end is its last message."""
+        return not self._heard
 
     def given(self, trial: int, attempt: int) -> None:
         """Count an attempt that the agent is ordered to start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from dispatcher.core.model import EndReason
 from trial_runtime.agent.config import AgentConfig
 
 
@@ -14,12 +15,15 @@ class Loss:
     nothing, since somebody has to change something first (a key, a user, what is installed).
     ``left_by_another``: the process has ended, and a head before this one had started it.
     ``planned``: whoever lent its place took it back, such as for something more urgent or since its
-    time was over; the agent is not to blame."""
+    time was over; the agent is not to blame. ``ends_as``: how what ran there ended; None: that is
+    not known. ``leaves``: it is there, has nothing to run, and is to be asked to leave."""
 
     reason: str
     hopeless: bool = False
     left_by_another: bool = False
     planned: bool = False
+    ends_as: EndReason | None = None
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from trial_runtime.refusals import MOST_REASONS
 
 _NO_SAMPLES = wire.Samples()
 
+#: The end of a place that is being taken back already (seconds since the epoch).
+AT_ONCE = 0.0
+
 #: A wait whose reason changes is reported at most once in this time (seconds): each report is a
 #: row of the journal, and a scheduler may change its mind at each look.
 WAITS_EVERY_S = 5.0
@@ -33,6 +36,7 @@ class Statistics:
     messages: int  # numbered ones, received from this incarnation
     refused: dict[str, int]  # by the agent, from trials and strangers
     samples: wire.Samples = _NO_SAMPLES  # what its trials and devices take, the newest
+    way: str = ""  # by which it reaches the head, as it says
 
 
 class SelfReport:
@@ -51,23 +55,39 @@ class SelfReport:
         self._reason: str | None = None  # of the wait that the core knows
         self._quiet_until = float("-inf")
         self._ends_at: float | None = None  # as the core knows it
+        self.leaving = False  # since whoever lent its place has asked it to go
+        self._way = ""  # by which it reaches the head, as it says
         self.running = 0
         self.refused: dict[str, int] = {}
         self.samples = _NO_SAMPLES
         self._offer: wire.OfferMessage | None = None  # the one that the core knows
 
-    def heartbeat(self, message: wire.Heartbeat) -> None:
-        """Keep what comes with a heartbeat."""
+    def heartbeat(self, message: wire.Heartbeat, *, ours: bool) -> list[Event]:
+        """Keep what comes with a heartbeat. That its place is taken back is an event, which is
+        there before any end of an attempt that follows from it.
+
+        Args:
+            message: of an agent.
+            ours: whether that is the one that has joined.
+        """
         self.running = message.running
         self.refused = dict(islice(message.refused.items(), MOST_REASONS))
         if message.samples is not None:
             self.samples = message.samples
+        if not (ours and message.leaving):
+            return []
+        self.leaving = True
+        return self.of_its_place(joined=True)
 
     def joined(self, hello: wire.AgentHello) -> Offer | None:
         """The offer of an agent that joins: the core gets it with the same event."""
         self._offer = hello.offer
-        self._reason, self._ends_at = None, self._process.ends_at
+        self._reason, self._ends_at, self.leaving = None, self._process.ends_at, False
         return self._with_end(None if hello.trouble else hello.offer)
+
+    def comes_by(self, way: str) -> None:
+        """Note by which way an agent says that it has come."""
+        self._way = way
 
     def is_news(self, offer: wire.OfferMessage | None) -> bool:
         """Whether the core knows of another offer."""
@@ -90,9 +110,10 @@ class SelfReport:
         """The event of a place that is waited for with another reason than the core knows, or is
         had until another moment; or nothing."""
         if joined:
-            if self._process.ends_at == self._ends_at or self._offer is None:
+            ends_at = AT_ONCE if self.leaving else self._process.ends_at
+            if ends_at == self._ends_at or self._offer is None:
                 return []
-            self._ends_at = self._process.ends_at
+            self._ends_at = ends_at
             new = self._with_end(self._offer)
             return [] if new is None else [WorkerOffers(self._worker, new)]
         waiting, now = self._process.waiting(), self._clock()
@@ -103,5 +124,27 @@ class SelfReport:
 
     def gone(self) -> None:
         """Forget what was measured there: the agent is gone."""
-        self._reason = None
+        self._reason, self.leaving = None, False
         self.samples = _NO_SAMPLES
+
+    def statistics(
+        self, *, joined: bool, silence_s: float, messages: int, refused: dict[str, int]
+    ) -> Statistics:
+        """The newest figures.
+
+        Args:
+            joined: whether the agent has.
+            silence_s: since its last message.
+            messages: numbered ones, received from it.
+            refused: by the head, from the agent.
+        """
+        return Statistics(
+            self._process.pid,
+            joined,
+            self.running,
+            silence_s,
+            messages,
+            self.refused | refused,
+            self.samples,
+            self._way,
+        )

@@ -6,8 +6,9 @@ Facts and orders of attempts need none: the core's types are the agents', see
 
 from __future__ import annotations
 
-from dispatcher.core.actions import AnswerOffer
-from dispatcher.core.model import Pinned
+from dispatcher.core.actions import AnswerOffer, StartAttempt
+from dispatcher.core.events import AttemptEnded
+from dispatcher.core.model import EndReason, Pinned
 from dispatcher.core.resources import Device, Offer
 from trial_runtime import wire
 
@@ -17,6 +18,15 @@ def answer_order(action: AnswerOffer) -> wire.VersionAnswered:
     newest = None if action.newest is None else _pinned(action.newest)
     answer = wire.OfferAnswered(action.digest, action.accepted, newest, action.refusal)
     return wire.VersionAnswered(action.trial, action.attempt, answer)
+
+
+def end_of_too_large(action: StartAttempt) -> AttemptEnded:
+    """The end of an attempt whose order no frame can carry."""
+    text = (
+        f"its parameters are too large to be sent to an agent: {len(action.parameters):,} "
+        "characters of JSON; keep large things in files and pass their paths"
+    )
+    return AttemptEnded(action.trial, action.attempt, EndReason.START_FAILED, text=text)
 
 
 def _pinned(version: Pinned) -> wire.PinnedVersion:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from trial_runtime.agent.config import AgentConfig
 
@@ -28,9 +28,7 @@ class Visit(Protocol):
     is tried again soon, any other one after a minute or more, since somebody has to change
     something first. Any other exception is taken for one of the latter.
 
-    A visit may have an attribute ``outdated``: whether the agent that :meth:`ensure` or
-    :meth:`take_up` has found runs another version of our code than one that is started now. Such
-    a one is replaced as soon as it has nothing to run.
+    A visit may be a :class:`VersionedVisit`, too.
     """
 
     def __enter__(self) -> Self:
@@ -74,4 +72,15 @@ class Visit(Protocol):
             grace_s: seconds to wait before force.
             ask: ask it to end first: its head could not.
         """
+        ...
+
+
+@runtime_checkable
+class VersionedVisit(Protocol):
+    """A visit that tells versions of agents apart; those of other packages need not."""
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the agent that ``ensure`` or ``take_up`` has found runs another version of our
+        code than one that is started now. It is replaced as soon as it has nothing to run."""
         ...

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from dispatcher.errors import BackendError, BequeathError, PassingBackendError
 from dispatcher.platforms.agents.process import Loss
-from dispatcher.platforms.agents.visit import AgentEnded, HeadGone, Visit
+from dispatcher.platforms.agents.visit import AgentEnded, HeadGone, VersionedVisit, Visit
+from dispatcher.platforms.reasons import plain_reason
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.retry import growing_pause
 
@@ -38,7 +39,7 @@ FIRST_TRIES = 3
 _WATCH_EVERY_S = 0.5
 
 #: What closing a connection may take beyond its deadline.
-_CLOSE_S = 5.0
+CLOSE_S = 5.0
 
 _log = logging.getLogger("bequeath.backends.visited")
 
@@ -150,14 +151,14 @@ class VisitedProcess:
         with self._lock:
             self._end_by = until
             self._lock.notify_all()
-        self._join(until + _CLOSE_S)
+        self._join(until + CLOSE_S)
 
     def leave(self) -> None:
         """Close the connection."""
         with self._lock:
             self._leaving = True
             self._lock.notify_all()
-        self._join(time.monotonic() + _CLOSE_S)
+        self._join(time.monotonic() + CLOSE_S)
 
     def _join(self, until: float) -> None:
         if self._thread.is_alive():
@@ -187,7 +188,7 @@ class VisitedProcess:
                 self._failed(error)
             except HeadGone:
                 return
-            except Exception as error:  # noqa: BLE001 - the top of a thread
+            except BaseException as error:  # noqa: BLE001 - the top of a thread; a visit may exit
                 _log.exception("%s: %s", self.place, error)
                 self._failed(BackendError(f"{type(error).__name__}: {error}"))
             self._pause(was_ending)
@@ -236,8 +237,8 @@ class VisitedProcess:
             except AgentEnded as end:
                 self._rest()
                 with self._lock:
-                    self._loss = Loss(end.reason, left_by_another=not self._fresh)
-                    self.trouble = end.reason
+                    self.trouble = plain_reason(end.reason)
+                    self._loss = Loss(self.trouble, left_by_another=not self._fresh)
                     self._pid = self._wanted = None
 
     def _rest(self) -> None:
@@ -267,7 +268,7 @@ class VisitedProcess:
             if known is None and pid is not None:
                 if self._wanted is wanted:  # nobody has given it up meanwhile
                     self._pid = pid
-                    self.outdated = bool(getattr(visit, "outdated", False))
+                    self.outdated = isinstance(visit, VersionedVisit) and visit.outdated
                 else:
                     self._condemned.add(pid)
 
@@ -277,14 +278,15 @@ class VisitedProcess:
         hopeless = not isinstance(error, PassingBackendError)
         text = error.message if not error.hint else f"{error.message}; {error.hint}"
         where = f"{error.where}: " if error.where else ""
-        if f"{where}{text}" != self.trouble:  # not again at each of many tries
-            _log.warning("%s: %s%s", self.place, where, text)
+        trouble = plain_reason(f"{where}{text}")
+        if trouble != self.trouble:  # not again at each of many tries
+            _log.warning("%s: %s", self.place, trouble)
         self._failures += 1
         if self._failing_since is None:
             self._failing_since = now
         self._hopeless = hopeless
         with self._lock:
-            self.trouble = f"{where}{text}"
+            self.trouble = trouble
             if self._reported or self._end_by is not None:
                 return
             if self._pid is not None:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from trial_runtime.agent.config import AgentConfig
 
+#: Longest time that an allocation may wait or last (seconds): hundreds of years.
+LONGEST_S = 1e10
+
 #: Longest name of an allocation: DNS-1123, with room for what a controller appends.
 LONGEST_NAME = 52
 
@@ -44,7 +47,9 @@ class Gone(StrEnum):
 
 
 #: Ends for which neither the agent nor its machine is to blame: the place was taken back.
-TAKEN_BACK = frozenset({Gone.PREEMPTED, Gone.EVICTED, Gone.NODE_LOST, Gone.WALL_TIME})
+TAKEN_BACK = frozenset(
+    {Gone.PREEMPTED, Gone.EVICTED, Gone.NODE_LOST, Gone.WALL_TIME, Gone.CANCELLED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,16 @@ class Allocation:
     gone: Gone | None = None
     place: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse what no head can work with, in the line that made it. Raises ``TypeError``."""
+        texts = (self.name, self.state, self.reason, self.gone or "", self.place)
+        if not all(isinstance(each, str) for each in texts):
+            raise TypeError(f"an allocation with something else than texts: {texts!r:.300}")
+        endless = self.ends_in_s in (None, math.inf)
+        times = (self.waiting_s,) if endless else (self.waiting_s, self.ends_in_s)
+        if not all(isinstance(each, (int, float)) and abs(each) <= LONGEST_S for each in times):
+            raise TypeError(f"an allocation with something else than seconds: {times!r:.300}")
+
 
 @dataclass(frozen=True, slots=True)
 class AllocationOrder:
@@ -84,7 +99,9 @@ class AllocationOrder:
         environment: variables of the agent, with secrets in their values: not into a file, or an
             object, that others can read.
         log: the file for its output, where it sees the experiment's folder.
-        nodes: how many of them.
+        nodes: how many of them, on each of which the same is started. They get their ranks by
+            ``BEQUEATH_RANK`` in their environment, or else by their order of arrival in the
+            ``experiment_folder`` of the configuration, which all of them see.
     """
 
     name: str
@@ -100,24 +117,37 @@ class Allocator(ABC):
 
     Methods may block, and raise ``BackendError``: after a
     :class:`~dispatcher.errors.PassingBackendError` they are called again soon, after another one
-    in a minute or more, since somebody has to change something first. What runs goes on meanwhile.
+    in a minute or more, since somebody has to change something first. What runs goes on meanwhile,
+    and what concerns one allocation stops no other.
 
     Attributes:
-        look_every_s: seconds between two looks; one look is for all workers together.
+        look_every_s: seconds between two looks, a tenth at least; one look is for all workers
+            together.
+        most_at_once: so many orders one :meth:`submit_many` takes; 1: each is given by
+            :meth:`submit`.
     """
 
     look_every_s: float
+    most_at_once: int = 1
 
     @abstractmethod
     def submit(self, order: AllocationOrder) -> None:
         """Ask for an allocation. The same name is never asked for twice: if it exists already,
-        that is success, since a head may have died before it could note its own order."""
+        that is success, since a head may have died before it could note its own order. After a
+        :class:`~dispatcher.errors.PermanentBackendError` it was certainly not taken; after anything
+        else it may have been, and the same name is asked for again."""
         ...
+
+    def submit_many(self, orders: Sequence[AllocationOrder]) -> None:
+        """Ask for several allocations in one request. It is taken as a whole, or not at all: an
+        error is about each of them, and means what it means for one. To be written by those
+        whose :attr:`most_at_once` is more than 1."""
+        raise NotImplementedError
 
     @abstractmethod
     def look(self) -> Sequence[Allocation]:
-        """All allocations of this service, ended ones for as long as the scheduler knows them. One
-        request, never one for each."""
+        """All allocations of this service that are our own user's, ended ones for as long as the
+        scheduler knows them. One request, never one for each. What nobody owns is cancelled."""
         ...
 
     def tell(self, name: str, config: AgentConfig) -> None:  # noqa: B027 - not all can
@@ -126,8 +156,19 @@ class Allocator(ABC):
 
     @abstractmethod
     def cancel(self, names: Sequence[str], grace_s: float) -> None:
-        """End allocations, by force after a grace; one that is not there is no error."""
+        """End allocations, by force after a grace; one that is not there is no error. It is
+        repeated until they are listed as ended, or no more; after a failure with one name each."""
         ...
+
+    def answer(self, order: AllocationOrder) -> str:
+        """Return what a probe has written so far, see
+        :mod:`dispatcher.platforms.allocations.probe`."""
+        return ""
+
+    def clear(self) -> None:  # noqa: B027 - not all lay something down
+        """Remove what was laid down for all allocations of this service together: none is left, and
+        its head ends. Another head of the experiment lays it down anew. Does nothing unless
+        overridden."""
 
     def close(self) -> None:  # noqa: B027 - not all hold something
         """Release what this object holds; allocations go on. Does nothing unless overridden."""
@@ -168,7 +209,7 @@ def allocation_name(label: str, worker: str, incarnation: int) -> str:
     """
     plain = _plain(worker, 16)
     if plain != worker:
-        digest = blake2s(worker.encode(), digest_size=2).hexdigest()
+        digest = blake2s(worker.encode(), digest_size=5).hexdigest()
         plain = f"{plain}-{digest}" if plain else digest
     return f"{label}-{plain}-{incarnation}"
 

@@ -1,28 +1,34 @@
 """The newest allocation of a worker, as its record and its scheduler have it: no thread, no wish.
 
-What the scheduler says of it is judged here; what follows from that is a :class:`Loss`, or nothing.
+What is seen of it is judged by the table in :mod:`dispatcher.platforms.allocations.stages`; what
+follows from that is a :class:`Loss`, or nothing.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Container
 from pathlib import Path
 from typing import Literal
 
 from msgspec.structs import replace
 
+from dispatcher.core.model import EndReason
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations.allocation import (
     TAKEN_BACK,
     Allocation,
-    AllocationState,
     Gone,
     allocation_name,
 )
 from dispatcher.platforms.allocations.incarnation import (
+    Incarnation,
     next_incarnation,
     read_incarnation,
     write_incarnation,
 )
+from dispatcher.platforms.allocations.stages import CONDEMNED, HOW, UPSHOTS, Stage, Upshot, sight_of
+from dispatcher.platforms.reasons import plain_reason
 from trial_runtime.retry import growing_pause
 
 #: What was ordered may be missing from the scheduler's list for so long (seconds): lists lag.
@@ -36,38 +42,32 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
 #: Where somebody has to change something first, asking often helps nobody (seconds).
 HOPELESS_PAUSE_S = 60.0
 
-#: An order to cancel is repeated after this time (seconds), if nothing came of it.
-CANCEL_AGAIN_S = 10.0
-
 #: A wall time that moves by less than this (seconds) has not moved: it is computed anew each time.
 END_MOVES_S = 60.0
 
-_HOW = {
-    Gone.FINISHED: "its agent has left",
-    Gone.PREEMPTED: "its allocation was preempted",
-    Gone.EVICTED: "its allocation was evicted",
-    Gone.NODE_LOST: "the node of its allocation is lost",
-    Gone.OUT_OF_MEMORY: "its allocation ran out of memory",
-    Gone.WALL_TIME: "its allocation has reached its wall time",
-    Gone.CANCELLED: "somebody has cancelled its allocation",
-    Gone.FAILED: "its allocation has failed",
-    Gone.NEVER: "no place for it can ever be had",
-    None: "its allocation has ended",
-}
+#: Longest reason of a scheduler that is passed on (characters).
+LONGEST_REASON = 500
+
+#: Reasons to order the next one later.
+ENDED_SOON = "the one before ended soon: the next is asked for later"
+IN_VAIN = "the place before ended too soon for any trial: the next is asked for later"
 
 #: Reasons for a wait while the scheduler has not given its own.
 SUBMITTED, UNLISTED = "it was submitted", "its scheduler does not list it yet"
 PREPARED = "its place is being prepared"
-OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED)
+UNKNOWN = "its scheduler lists it in a state that its platform does not know"
+OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN)
 
-_COMING = (AllocationState.WAITING, AllocationState.STARTING)
+_STAGES = {
+    "new": Stage.DRAFTED,
+    "ordered": Stage.ORDERED,
+    "gone": Stage.GONE,
+    "swept": Stage.LEAVING,
+}
 
 
 class Held:
     """The newest incarnation of one worker.
-
-    *Condemned* is one that is to end: its agent is not believed any more, and no other one is
-    ordered before it is gone, or its agent must have ended by itself for want of a head.
 
     Args:
         worker: its name.
@@ -76,12 +76,14 @@ class Held:
         limit_s: a longer wait in the queue is one for ever (seconds).
 
     Attributes:
-        state: as last known; None: the scheduler has not listed it.
+        stage: how far it is.
         heard: whether its agent has introduced itself.
         reason: why it waits, in the scheduler's words.
         waiting_since: since when it waits, or nothing is had (monotonic).
         ends_at: when its place is taken back (seconds since the epoch); None: not known.
         not_before: when the next one may be ordered (monotonic).
+        why_later: why it is not ordered before that.
+        leaves_until: until when one that is to end may leave by itself (monotonic).
     """
 
     def __init__(self, worker: str, home: Path, label: str, limit_s: float, now: float) -> None:
@@ -89,35 +91,57 @@ class Held:
         self._home = home
         self._label = label
         self._limit_s = limit_s
-        self._newest = read_incarnation(home)
-        self._is_saved = True
-        self._unseen_until = float("-inf")
+        self._newest = self._saved = read_incarnation(home)
+        self.stage = Stage.GONE if self._newest is None else _STAGES[self._newest.stage]
+        self._attempts = int(self.stage is Stage.DRAFTED)  # to order this one, by anybody
+        self._lags_until = float("-inf")
         self._fence_until = float("inf")
+        self._grace_s = 0.0  # of one that is to end
+        self._sought = False  # whether the scheduler was asked for it since it is to end
         self._ran_since: float | None = None
-        self._cancel_at: float | None = None  # the next order to cancel it
-        self._grace_s = 0.0
         self._short_lives = 0
-        self.state: AllocationState | None = None
+        self._in_vain = False
         self.heard = False
-        self.condemned = False
         self.reason = ""
         self.waiting_since = now
         self.ends_at: float | None = None
         self.not_before = float("-inf")
+        self.why_later = ""
+        self.leaves_until = float("-inf")
 
     # -- what it is ------------------------------------------------------------------------------
 
     @property
     def is_there(self) -> bool:
-        """Whether the scheduler has it, or may have it."""
-        return self._newest is not None and self._newest.stage != "gone"
+        """Whether the scheduler has it, may have it, or is about to get its order."""
+        return self.stage is not Stage.GONE
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the scheduler has listed it, and it is not to end."""
+        return self.stage in (Stage.LISTED, Stage.RUNNING)
+
+    @property
+    def is_condemned(self) -> bool:
+        """Whether it is to end."""
+        return self.stage in (Stage.RECALLED, Stage.LEAVING)
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether none is there, or nobody knows if it was ordered and the scheduler lacks it."""
+        return self.stage in (Stage.GONE, Stage.DRAFTED)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nobody has ever tried to order it."""
+        return self.stage is Stage.DRAFTED and self._attempts == 0
 
     @property
     def name(self) -> str | None:
         """The name of its allocation at the scheduler; None if there is none."""
         if self._newest is None or not self.is_there:
             return None
-        return allocation_name(self._label, self._worker, self._newest.number)
+        return self._name_of(self._newest)
 
     @property
     def ticket(self) -> str:
@@ -127,163 +151,257 @@ class Held:
     @property
     def number(self) -> int | None:
         """The number of the incarnation, if its agent runs, or should by now, and is believed."""
-        runs = self.heard or self.state is AllocationState.RUNNING
-        if self._newest is None or not runs or self.condemned:
-            return None
-        return self._newest.number
+        runs = self.stage is Stage.RUNNING or (self.heard and not self.is_condemned)
+        return None if self._newest is None or not runs else self._newest.number
 
     @property
-    def needs_order(self) -> bool:
-        """Whether none is there, or nobody knows if it was ordered and the scheduler lacks it."""
-        if self._newest is None or self._newest.stage == "gone":
-            return True
-        return self._newest.stage == "new" and self.state is None
+    def grace_s(self) -> float | None:
+        """How long it may take to end, from its first cancellation on; None: it is not to be
+        cancelled. One that was never listed is looked for first: the list is asked anyway, and one
+        that was listed and is so no more is gone for certain."""
+        due = self.stage is Stage.LEAVING or (self.stage is Stage.RECALLED and self._sought)
+        return self._grace_s if due else None
 
-    def expects(self, ticket: str, now: float) -> bool | None:
+    def hears(self, ticket: str, now: float) -> bool | None:
         """Whether an agent with this ticket is its own; None where none was ever ordered."""
-        newest = self._newest
-        if newest is None:
+        if self._newest is None:
             return None
-        if self.condemned or newest.stage == "gone" or ticket != newest.ticket:
+        if not self.is_there or self.is_condemned or ticket != self._newest.ticket:
             return False
+        if self.stage is Stage.DRAFTED:  # it runs, so somebody has ordered it
+            self._ordered(now)
         self.heard = True
         self._ran_since = now if self._ran_since is None else self._ran_since
         return True
 
-    def grace_to_cancel(self, now: float) -> float | None:
-        """The grace with which it is to be cancelled now; None if it is not."""
-        if self._cancel_at is None or now < self._cancel_at:
-            return None
-        self._cancel_at = now + CANCEL_AGAIN_S
-        return self._grace_s
-
     # -- what is done with it --------------------------------------------------------------------
 
-    def begin(self, now: float, wall: float) -> tuple[str, str]:
-        """Begin the next incarnation, which must be saved before it is ordered; returns its name
-        and its ticket."""
-        newest = replace(next_incarnation(self._newest), at=wall)
-        self._newest, self._is_saved = newest, False
-        self.state, self.heard, self._ran_since, self.ends_at = None, False, None, None
-        self.reason, self.waiting_since = "", now
-        return allocation_name(self._label, self._worker, newest.number), newest.ticket
+    def begin(self, now: float, wall: float, listed: Container[str] = ()) -> tuple[str, str]:
+        """Begin the next incarnation, which must be saved before it is ordered.
 
-    def ordered(self, now: float) -> None:
+        Args:
+            now: monotonic seconds.
+            wall: seconds since the epoch.
+            listed: names that the scheduler has, none of which is used anew: the record of one
+                that is to be cancelled may be lost.
+
+        Returns:
+            Its name and its ticket.
+        """
+        newest = next_incarnation(self._newest)
+        if self.stage is Stage.GONE:
+            self._attempts, self.waiting_since = 0, now
+            while self._name_of(newest) in listed:
+                newest = replace(newest, number=newest.number + 1)
+        self._newest = replace(newest, at=wall)
+        self.stage = Stage.DRAFTED
+        self._ran_since, self.reason = None, ""
+        return self._name_of(newest), newest.ticket
+
+    def _name_of(self, incarnation: Incarnation) -> str:
+        return allocation_name(self._label, self._worker, incarnation.number)
+
+    def tries(self) -> None:
+        """Note that the scheduler gets the order now."""
+        self._attempts += 1
+
+    def taken(self, now: float) -> None:
         """Note that the scheduler has taken the order."""
-        self._unseen_until = now + UNSEEN_S
-        self._note("ordered")
+        if self.stage is Stage.DRAFTED:
+            self._ordered(now)
+        self._lags_until = now + UNSEEN_S
 
-    def refused(self, now: float, *, hopeless: bool) -> None:
-        """Let time pass before the order is repeated: the scheduler has not taken it."""
+    def refused(self, now: float, *, hopeless: bool, certain: bool) -> None:
+        """Let time pass before the order is repeated.
+
+        Args:
+            now: monotonic seconds.
+            hopeless: whether somebody has to change something first.
+            certain: whether the scheduler has not taken it; else it may have it all the same.
+        """
+        self._lags_until = now + UNSEEN_S
         self._short_lives += 1
         self._pause(now, hopeless=hopeless)
+        if certain and self._attempts == 1 and self.stage in (Stage.DRAFTED, Stage.RECALLED):
+            self._free(now)
 
-    def condemn(self, grace_s: float, fence_until: float = float("inf")) -> None:
+    def condemn(
+        self,
+        grace_s: float,
+        now: float,
+        fence_until: float = float("inf"),
+        *,
+        leaves_s: float = 0.0,
+    ) -> None:
         """Have it end.
 
         Args:
             grace_s: until it is ended by force.
+            now: monotonic seconds.
             fence_until: when its agent must have ended by itself, for want of a head.
+            leaves_s: how long its agent, which was asked to leave, has before it is cancelled.
         """
-        self.condemned = True
+        if self.is_fresh:
+            self._free(now)
+            return
+        self.leaves_until = now + leaves_s
+        self.stage = CONDEMNED[self.stage]
         self._grace_s = grace_s
         self._fence_until = min(self._fence_until, fence_until)
-        self._cancel_at = float("-inf")
 
-    def _pause(self, now: float, *, hopeless: bool) -> None:
+    def was_in_vain(self) -> None:
+        """Note that nothing ever ran there, since its place ends too soon: the next one is ordered
+        after a pause, and the one after that after a longer one."""
+        self._in_vain = True
+
+    def sought(self) -> None:
+        """Note that its scheduler cannot say whether it has it: it is cancelled all the same."""
+        self._sought = self.is_condemned
+
+    def _ordered(self, now: float) -> None:
+        self.stage, self.waiting_since = Stage.ORDERED, now
+        self._lags_until = now + UNSEEN_S
+        self._note("ordered")
+
+    def _pause(self, now: float, *, hopeless: bool, why: str = ENDED_SOON) -> None:
+        self.why_later = why
         first = HOPELESS_PAUSE_S if hopeless else FIRST_PAUSE_S
         self.not_before = now + growing_pause(self._short_lives, first, LONGEST_PAUSE_S)
 
     # -- what the scheduler says -----------------------------------------------------------------
 
-    def seen(self, allocation: Allocation | None, now: float, wall: float) -> Loss | None:
+    def seen(
+        self, allocation: Allocation | None, now: float, wall: float, *, speaks: bool = False
+    ) -> Loss | None:
         """Take in what the scheduler says; the loss that it comes to, if it is one.
 
         Args:
             allocation: as listed; None: it is not listed.
             now: monotonic seconds.
             wall: seconds since the epoch.
+            speaks: whether its agent was heard a moment ago.
         """
-        newest = self._newest
-        if newest is None or newest.stage == "gone":
-            return None
+        self._sought = self.is_condemned
+        sight = sight_of(allocation, lags=self._lags(now, wall))
+        upshot = UPSHOTS[self.stage][sight]
         if allocation is None:
-            return None if newest.stage == "new" else self._missing(wall - newest.at, now)
-        if newest.stage == "new":  # a head died between its order and its note of it
+            # A scheduler that was restarted may have forgotten what runs: the agent knows better.
+            stays = upshot is Upshot.VANISH and self.heard and speaks
+            return None if stays else self._unlisted(upshot, now)
+        if self.stage is Stage.DRAFTED:  # a head died between its order and its note of it
             self._note("ordered")
-        if allocation.state is AllocationState.ENDED:
+        if upshot is Upshot.TAKE_BACK:
+            self.condemn(0.0, now)
+            return Loss(_beside("its place was taken back", allocation), planned=True)
+        if upshot is Upshot.END:
             return self._ended(allocation, now)
-        if self.condemned:
-            if now >= self._fence_until:
-                self._gone(now)  # goes on being cancelled, as what nobody wants
-            return None
-        if allocation.state in _COMING:
-            return self._comes(allocation, now)
-        if allocation.state is AllocationState.RUNNING:
+        if upshot is Upshot.WAIT:
+            self._waits(allocation, now)
+        elif upshot is Upshot.RUN:
             self._runs(allocation, now, wall)
+        elif upshot in (Upshot.LIST, Upshot.PREPARE):
+            self.stage = Stage.LISTED
+            usual = PREPARED if upshot is Upshot.PREPARE else UNKNOWN
+            self.reason = _reason(allocation) or usual
+        elif upshot in (Upshot.APPEAR, Upshot.FENCE):
+            self.stage = Stage.LEAVING
+            if now >= self._fence_until:
+                self._free(now)  # goes on being cancelled, as what nobody wants
+        elif upshot is Upshot.FREE:
+            self._free(now)
         return None
 
-    def _missing(self, age_s: float, now: float) -> Loss | None:
-        """Judge one that is not listed: lists lag behind orders, and forget what has ended."""
-        lags = now < self._unseen_until or 0 <= age_s < UNSEEN_S
-        if self.state is None and lags and not self.condemned:
+    def _lags(self, now: float, wall: float) -> bool:
+        """Whether the order is so recent that the list may lack it."""
+        age_s = math.inf if self._newest is None else wall - self._newest.at
+        return now < self._lags_until or 0 <= age_s < UNSEEN_S
+
+    def _unlisted(self, upshot: Upshot, now: float) -> Loss | None:
+        if upshot is Upshot.LAG:
             self.reason = self.reason or UNLISTED
-            return None
-        loss = Loss("its scheduler does not know its allocation any more")
-        return self._gone(now, loss)
+        elif upshot is Upshot.VANISH:
+            self._ends(now, None)
+            return Loss("its scheduler does not know its allocation any more")
+        elif upshot is Upshot.FREE:
+            self._free(now)
+        return None
 
-    def _ended(self, allocation: Allocation, now: float) -> Loss | None:
+    def _ended(self, allocation: Allocation, now: float) -> Loss:
         gone = allocation.gone
-        beside = f": {allocation.reason}" if allocation.reason else ""
-        hopeless, planned = gone is Gone.NEVER, gone in TAKEN_BACK
-        return self._gone(now, Loss(f"{_HOW[gone]}{beside}", hopeless, planned=planned))
+        self._ends(now, gone)
+        text = _beside(HOW.get(gone, HOW[None]), allocation)
+        ends_as = EndReason.OUT_OF_MEMORY if gone is Gone.OUT_OF_MEMORY else None
+        return Loss(text, gone is Gone.NEVER, planned=gone in TAKEN_BACK, ends_as=ends_as)
 
-    def _comes(self, allocation: Allocation, now: float) -> Loss | None:
-        if self.state is AllocationState.RUNNING:
-            beside = f": {allocation.reason}" if allocation.reason else ""
-            self.condemn(0.0)  # it would begin anew under the same ticket
-            return Loss(f"its place was taken back{beside}", planned=True)
-        self.state = allocation.state
-        self.reason = allocation.reason
-        if self.state is AllocationState.STARTING:
-            self.reason = self.reason or PREPARED
-            return None
+    def _waits(self, allocation: Allocation, now: float) -> None:
+        self.stage = Stage.LISTED
+        self.reason = _reason(allocation)
         self.waiting_since = min(self.waiting_since, now - allocation.waiting_s)
-        if self.heard or now - self.waiting_since <= self._limit_s:
+
+    def overdue(self, now: float, refusal: str = "") -> Loss | None:
+        """Give up a wait that is longer than the limit, whatever it is for: for its order to be
+        taken, in the queue, or for the place to be prepared.
+
+        Args:
+            now: monotonic seconds.
+            refusal: why its order was not taken last.
+        """
+        waits = self.stage in (Stage.DRAFTED, Stage.ORDERED, Stage.LISTED) and not self.heard
+        if not waits or now - self.waiting_since <= self._limit_s:
             return None
-        self.condemn(0.0)
-        why = self.reason or "its scheduler gives no reason"
-        return Loss(f"it has waited in its queue for {self._limit_s:.0f} s: {why}", hopeless=True)
+        self.condemn(0.0, now)
+        why = refusal or self.reason or "its scheduler gives no reason"
+        return Loss(f"it has waited for its place for {self._limit_s:.0f} s: {why}", hopeless=True)
 
     def _runs(self, allocation: Allocation, now: float, wall: float) -> None:
-        self.state = AllocationState.RUNNING
+        self.stage = Stage.RUNNING
         self._ran_since = now if self._ran_since is None else self._ran_since
-        if allocation.ends_in_s is not None:
+        if allocation.ends_in_s is not None and math.isfinite(allocation.ends_in_s):
             ends_at = wall + allocation.ends_in_s
             if self.ends_at is None or abs(ends_at - self.ends_at) > END_MOVES_S:
                 self.ends_at = ends_at
 
-    def _gone(self, now: float, loss: Loss | None = None) -> Loss | None:
-        """Make room for the next one. The loss of one that was to end is none."""
-        ours = self.condemned
+    def _ends(self, now: float, gone: Gone | None) -> None:
+        """It has ended without our doing: the next one comes after a pause, if its life was short,
+        and after a long one if somebody has to change something first, or did not want it."""
         ran_s = 0.0 if self._ran_since is None else now - self._ran_since
-        self._short_lives = 0 if ours or ran_s >= SHORT_LIFE_S else self._short_lives + 1
+        slowly = gone in (Gone.NEVER, Gone.CANCELLED)
+        self._short_lives = 0 if ran_s >= SHORT_LIFE_S and not slowly else self._short_lives + 1
         if self._short_lives:
-            self._pause(now, hopeless=loss is not None and loss.hopeless)
-        self.condemned, self._cancel_at, self._fence_until = False, None, float("inf")
-        self.state, self.heard, self.ends_at = None, False, None
-        self.waiting_since = now
+            why = f"{HOW[gone]}: the next one is asked for later" if slowly else ENDED_SOON
+            self._pause(now, hopeless=slowly, why=why)
+        self._free(now)
+
+    def _free(self, now: float) -> None:
+        """Make room for the next one. What we have ended ourselves had no short life, but for one
+        in which nothing could run."""
+        if self.stage is Stage.LEAVING:
+            self._short_lives = self._short_lives + 1 if self._in_vain else 0
+            if self._in_vain:
+                self._pause(now, hopeless=False, why=IN_VAIN)
+        self.stage, self.heard, self.ends_at = Stage.GONE, False, None
+        self._fence_until, self._lags_until = float("inf"), float("-inf")
+        self.waiting_since, self._in_vain = now, False
         self._note("gone")
-        return None if ours else loss
 
     def _note(self, stage: Literal["ordered", "gone"]) -> None:
         """Note how far it is. What is not written costs the next head a question more."""
         assert self._newest is not None
-        self._newest, self._is_saved = replace(self._newest, stage=stage), False
+        self._newest = replace(self._newest, stage=stage)
 
     def save(self) -> None:
         """Write down how far it is, if that is news. Without any lock, since disks may be slow; in
-        the one thread that changes it. Raises ``OSError``."""
-        if not self._is_saved and self._newest is not None:
-            write_incarnation(self._home, self._newest)
-            self._is_saved = True
+        one thread only. Raises ``OSError``."""
+        newest = self._newest
+        if newest is not None and newest != self._saved:
+            write_incarnation(self._home, newest)
+            self._saved = newest
+
+
+def _reason(allocation: Allocation) -> str:
+    return plain_reason(allocation.reason[:LONGEST_REASON])
+
+
+def _beside(text: str, allocation: Allocation) -> str:
+    reason = _reason(allocation)
+    return f"{text}: {reason}" if reason else text

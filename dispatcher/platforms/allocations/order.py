@@ -36,4 +36,5 @@ def order_of(name: str, config: AgentConfig, home: Path) -> AllocationOrder:
         _MODULE,
         {**variables, "PYTHONPATH": runtime},
         log=str(home / "logs" / "agent.log"),
+        nodes=config.nodes,
     )

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.folders.experiment_folder import run_folder
 from dispatcher.folders.names import TRIALS
-from dispatcher.platforms.files.here import LocalFiles
-from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.files import LocalFiles, Whereabouts
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.local.section import LocalServiceConfig
 from trial_runtime.agent.dialects import dialect_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from dispatcher.experiment.platform_base import Reach
 from dispatcher.platforms.local.section import LocalServiceConfig
-from dispatcher.platforms.platform import Platform, Reach
+from dispatcher.platforms.platform import Platform
 
 if TYPE_CHECKING:
     from dispatcher.platforms.driver import Driver, Drivers
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 class LocalPlatform(Platform[LocalServiceConfig]):
     """The platform of this machine. Its agent is a child of the head, and needs no visits."""
 
-    protocol = 1
+    protocol = 2
     section = LocalServiceConfig
     reach: ClassVar[Reach] = "socket"
     this_machine: ClassVar[bool] = True
+    own_resources: ClassVar[bool] = False
 
     def worker_files(self, given: Given[LocalServiceConfig]) -> WorkerFiles:
         """See :meth:`Platform.worker_files`: they lie in the experiment's folder."""

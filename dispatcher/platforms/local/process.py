@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dispatcher.platforms.agents.process import Loss
+from dispatcher.platforms.local.installed import installed_code
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.processes.launching import start_agent
 from trial_runtime.agent.processes.record import (
@@ -24,7 +25,7 @@ from trial_runtime.agent.processes.record import (
     write_private,
 )
 from trial_runtime.agent.processes.sweep import kill_sessions_below
-from trial_runtime.retry import growing_pause
+from trial_runtime.retry import Retry, growing_pause
 
 #: What SIGKILL may take until a process is gone (seconds).
 KILL_S = 5.0
@@ -49,7 +50,6 @@ class LocalProcess:
 
     place = "this machine"
     ends_at = None
-    outdated = False  # what is installed here changes under its feet, whatever is done about it
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class LocalProcess:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.trouble = ""
+        self.outdated = False  # a head before us started it, with other code than is here now
         self._folder = folder
         self._worker = worker
         self._run_folder = run_folder
@@ -69,6 +70,7 @@ class LocalProcess:
         self._failure: Loss | None = None
         self._wanted: AgentConfig | None = None  # of the next one
         self._dying: AgentRecord | None = None  # was given up, and has not gone yet
+        self._kill_at = float("-inf")  # when the dying one has had its time
         self._clock = clock
         self._had_at = float("-inf")  # when the one on record was started or taken up
         self._short_lives = 0  # in a row
@@ -105,6 +107,8 @@ class LocalProcess:
     def _go_on(self) -> None:
         if self._dying is not None:
             if self._runs(self._dying):
+                if self._clock() >= self._kill_at:
+                    _signal(self._dying, signal.SIGKILL)
                 self.trouble = "the agent of this machine was given up and has not ended yet"
                 return
             self._dying = None
@@ -116,6 +120,7 @@ class LocalProcess:
         record = read_record(self._record_path)
         if record is not None and is_running(record):
             self._record = record
+            self.outdated = not record.code or record.code != installed_code()
             _log.info("taking up agent %s (pid %s) again", self._worker, record.pid)
             # We may be at another address than the head before; its heartbeat, of the epoch
             # before ours, will be answered.
@@ -144,24 +149,27 @@ class LocalProcess:
         return self.pid in (None, pid)
 
     def give_up(self, grace_s: float = 0.0) -> None:
-        """Kill it, if it lives, and what it ran once it is gone: it cannot start more then."""
+        """Kill it, if it lives and has had its time to leave, and what it ran once it is gone: it
+        cannot start more then."""
         now = self._clock()
-        self._short_lives = self._short_lives + 1 if now - self._had_at < SHORT_LIFE_S else 0
+        was_short = not grace_s and now - self._had_at < SHORT_LIFE_S
+        self._short_lives = self._short_lives + 1 if was_short else 0
         if self._short_lives:
             pause_s = growing_pause(self._short_lives, FIRST_PAUSE_S, LONGEST_PAUSE_S)
             self._not_before = now + pause_s
             self.trouble = "the agent of this machine ended soon; the next one waits for a moment"
         self._wanted = None
         if self.alive:
-            self._signal(signal.SIGKILL)
             self._dying, self._record = self._record, None
+            self._kill_at = now + grace_s
             self._go_on()
         else:
             self._gone()
 
     def terminate(self) -> None:
         """Send SIGTERM: it ends its trials with their grace."""
-        self._signal(signal.SIGTERM)
+        if self._record is not None:
+            _signal(self._record, signal.SIGTERM)
 
     def end(self, until: float) -> None:
         """Wait for its end; then send SIGKILL, and end what it ran."""
@@ -172,7 +180,7 @@ class LocalProcess:
         if self._record is None:
             return
         if not self._wait_until_gone(until):
-            self._signal(signal.SIGKILL)
+            _signal(self._record, signal.SIGKILL)
             self._wait_until_gone(time.monotonic() + KILL_S)
             self._sweep()
         self._forget()
@@ -187,17 +195,16 @@ class LocalProcess:
     def _launch(self, config: AgentConfig) -> None:
         """Start one. It leads a session of its own and outlives us. Raises ``OSError``."""
         self._write_config(config)
-        self._record = start_agent(self._folder, self._worker)
-        self._is_our_child = True
+        self._record = start_agent(self._folder, self._worker, code=installed_code())
+        self._is_our_child, self.outdated = True, False
 
     def _wait_until_gone(self, until: float) -> bool:
         """Block to this moment of the monotonic clock at most; false if it is still there."""
-        pause_s = 0.01
+        tries = Retry(0.01, 0.2)
+        timeout_s = until - time.monotonic()
         while self.alive:
-            if time.monotonic() > until:
+            if not tries.pause(timeout_s):
                 return False
-            time.sleep(pause_s)
-            pause_s = min(0.2, pause_s * 2)
         return True
 
     def _gone(self) -> None:
@@ -216,10 +223,9 @@ class LocalProcess:
         if killed:
             _log.warning("ended %d processes that a dead agent left behind", killed)
 
-    def _signal(self, number: int) -> None:
-        if self._record is None:
-            return
-        try:
-            os.kill(self._record.pid, number)
-        except ProcessLookupError:
-            pass
+
+def _signal(record: AgentRecord, number: int) -> None:
+    try:
+        os.kill(record.pid, number)
+    except ProcessLookupError:
+        pass

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dispatcher.experiment.planned import LOCAL, PlannedWorker
-from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiment.service import LOCAL, PlannedWorker, ServiceConfig
 
 
 class LocalServiceConfig(ServiceConfig):

@@ -12,8 +12,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
+from dispatcher import codec
 from dispatcher.core.actions import LaunchWorker, StartAttempt, WorkerAction
 from dispatcher.core.events import (
     OF_ATTEMPTS,
@@ -31,9 +31,10 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import WorkerId
 from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
+from dispatcher.platforms.reasons import plain_reason
 from dispatcher.platforms.services.protocol import ServiceBackend
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.trials.metric_check import metric_fault
+from trial_runtime.agent.trials.bounds import metric_fault
 from trial_runtime.refusals import Refusals
 from trial_runtime.retry import growing_pause
 
@@ -84,13 +85,13 @@ class _Incarnation:
         self.known: set[tuple[int, int]] = set()  # attempts that it may speak of
         self.thread = threading.Thread(target=self._run, name=f"backend {worker}", daemon=True)
         self._make = make
-        self._pause_s = pause_s
+        self.pause_s = pause_s
         self._clock = clock
         self._open = True  # no batch is on its way to the disk
 
     def _run(self) -> None:
         backend: ServiceBackend | None = None
-        closing = self._closing.wait(self._pause_s)
+        closing = self._closing.wait(self.pause_s)
         try:
             if not closing:
                 self.busy_since = self._clock()
@@ -123,9 +124,7 @@ class _Incarnation:
             return
         if not self._open:
             return
-        reported = backend.check()
-        for event in reported:
-            self._judge(event)
+        reported = [self._judge(event) for event in backend.check()]
         events = [event for event in reported if self._fits(event)]
         if reported and not events:
             backend.acknowledge()  # or it reports them again for ever
@@ -142,23 +141,26 @@ class _Incarnation:
 
         self.tasks.put(acknowledge)
 
-    def _judge(self, event: Event) -> None:
-        """Check an event. Raises ``ProtocolError`` for one that a backend may not report."""
-        kind = type(event)
+    def _judge(self, reported: Event) -> Event:
+        """The event as the journal will have it. Raises ``ProtocolError`` for one that a backend
+        may not report, or whose values no head could read there."""
+        kind = type(reported)
         if kind not in _REPORTED:
             raise ProtocolError(f"it says {kind.__name__}")
-        of: Any = event
+        of = codec.journalled(reported)
+        event: Event = of
         if kind in OF_ATTEMPTS:
             attempt = (of.trial, of.attempt)
             if attempt not in self.known:
                 raise ProtocolError(f"it speaks of attempt {of.trial}.{of.attempt}")
             if isinstance(event, AttemptEnded):
                 self.known.discard(attempt)
-            return
+            return event
         if of.worker != self.worker:
             raise ProtocolError(f"it speaks of the worker {of.worker!r}")
         if isinstance(event, WorkerJoined):
             self.known = set(event.holds)
+        return event
 
     def _fits(self, event: Event) -> bool:
         """Whether a metric is valid: a report of a trial is relayed by somebody else's code, and is
@@ -230,6 +232,11 @@ class ThreadedBackend:
         self._suspect = False
         self._handed_out = False  # a batch that is not acknowledged yet
         self._failures = 0  # in a row
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds from the wish for the backend that there is to its making; 0 if there is none."""
+        return self._incarnation.pause_s if self._incarnation is not None else 0.0
 
     def perform(self, action: WorkerAction) -> None:
         """Queue an action for the thread."""
@@ -329,5 +336,6 @@ class ThreadedBackend:
 def text_of(error: Exception) -> str:
     """An error in a sentence."""
     if isinstance(error, BequeathError):
-        return f"{error.message}; {error.hint}" if error.hint else error.message
-    return f"{type(error).__name__}: {error}"
+        text = f"{error.message}; {error.hint}" if error.hint else error.message
+        return plain_reason(text)
+    return plain_reason(f"{type(error).__name__}: {error}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
-from dispatcher.experiment.plain_json import JsonPath
 from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.experiment.references import resolve_reference
-from dispatcher.platforms.ssh.section import LoginConfig, MachineConfig, SshServiceConfig
+from dispatcher.platforms.logins.checks import check_login, check_reference
+from dispatcher.platforms.ssh.section import MachineConfig, SshServiceConfig
+from tuners.plain_json import JsonPath
 
 
 def check_machines(
@@ -29,17 +28,8 @@ def check_machines(
 
 def _check_machine(at: JsonPath, machine: MachineConfig) -> Iterator[KeyProblem]:
     for name, value in machine.environment.items():
-        yield from _check_reference((*at, "environment", name), value)
-    logins: list[tuple[JsonPath, LoginConfig]] = [(at, machine)]
-    if machine.jump is not None:
-        logins.append(((*at, "jump"), machine.jump))
-    for place, login in logins:
-        for key, path in (("keyFile", login.key_file), ("knownHosts", login.known_hosts)):
-            if path is not None and not os.path.isfile(path):
-                yield KeyProblem((*place, key), f"does not exist: {path}")
-        for key, secret in (("password", login.password), ("passphrase", login.passphrase)):
-            if secret is not None:
-                yield from _check_reference((*place, key), secret)
+        yield from check_reference((*at, "environment", name), value)
+    yield from check_login(at, machine)
 
 
 def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iterator[KeyProblem]:
@@ -50,10 +40,3 @@ def _check_read_roots(at: JsonPath, machine: MachineConfig, wanted: int) -> Iter
             f"names {named} folders, and 'weightsReadRoots' of the experiment has {wanted}",
             "name the place of each of them on this machine, in the same order",
         )
-
-
-def _check_reference(at: JsonPath, text: str) -> Iterator[KeyProblem]:
-    try:
-        resolve_reference(text)
-    except ValueError as error:
-        yield KeyProblem(at, str(error))

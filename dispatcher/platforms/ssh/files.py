@@ -1,18 +1,21 @@
-"""The files of attempts on a machine that is reached by SSH, read by a program that stays there."""
+"""The files of attempts on a machine that is reached by SSH, read by a program that stays there:
+it is logged in to once for all of them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from dispatcher.codec import UNREADABLE
 from dispatcher.errors import BackendError, PermanentBackendError
-from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.experiment.references import resolve_environment
+from dispatcher.platforms.files import Whereabouts
 from dispatcher.platforms.ssh.machine import Machine
+from dispatcher.platforms.ssh.translation import experiment_folder
 from dispatcher.ports import FileEntry, FileList, FilePiece
 from dispatcher.remote_python.errors import TransferFailed
 from dispatcher.remote_python.on_host.shell import VARIABLE
@@ -20,6 +23,8 @@ from dispatcher.remote_python.runner import RemotePython, too_old
 from dispatcher.ssh import SshConnection
 from dispatcher.ssh.started import Started
 from dispatcher.ssh.terminal import hand_over
+from trial_runtime.agent.config import AgentConfig
+from trial_runtime.checkpoints import folder_of
 
 #: For an answer, and the bytes that follow it.
 ANSWER_S = 120.0
@@ -151,3 +156,48 @@ def _entry(path: Any, size: Any, changed_at: Any, version: Any, link: Any) -> Fi
         raise TypeError("no file")
     at = float(changed_at)
     return FileEntry(path, size, at if 0 <= at < _LATEST else 0.0, str(version), bool(link))
+
+
+class FilesThere:
+    """See :class:`dispatcher.platforms.worker_files.WorkerFiles`.
+
+    Args:
+        machine: the one they lie on.
+        config: the configuration that an agent on this machine would get.
+    """
+
+    def __init__(self, machine: Machine, config: AgentConfig) -> None:
+        self._server = FileServer(machine)
+        self._machine = machine
+        self._config = config
+
+    def of(self, trial: int, attempt: int, *, pid: int = 0) -> SshFiles:
+        """See :meth:`WorkerFiles.of`; all share the login."""
+        machine, config = self._machine, self._config
+        experiment = experiment_folder(machine.work_folder, config.experiment, machine.name)
+        above = f"{experiment}/trials/{trial}/{attempt}"
+        root = machine.weights_root
+        if config.remote is not None:  # views of a store, each worker's own
+            root = f"{root}/{config.experiment}/{machine.name}" if root else f"{experiment}/weights"
+        root = root or config.weights_root
+        place = Whereabouts(
+            config.experiment,
+            trial,
+            attempt,
+            above,
+            pid,
+            work=f"{above}/work",
+            checkpoints=folder_of(root, config.experiment, trial),
+            weights_root=root,
+            runtimes=f"{machine.work_folder}/runtime",
+            environment=self._environment,
+        )
+        return SshFiles(self._server, place)
+
+    def _environment(self) -> Mapping[str, str]:
+        own = resolve_environment(self._machine.environment)
+        return own | resolve_environment(self._config.trial.environment)
+
+    def close(self) -> None:
+        """Log out; the next question logs in again."""
+        self._server.close()

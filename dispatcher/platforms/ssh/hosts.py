@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from dispatcher.errors import BackendError, UserError
+from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.ssh.machine import Machine
-from dispatcher.remote_python.findings import HostFinding, HostNeeds, Severity, inspect
+from dispatcher.remote_python.findings import HostNeeds, inspect
 from dispatcher.remote_python.leftovers import Left, remove, what_is_left
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.ssh.login import Dial
@@ -30,7 +31,7 @@ class SshHost:
         self._machine = machine
         self._dial = dial
 
-    def check(self, needs: HostNeeds) -> list[HostFinding]:
+    def check(self, needs: HostNeeds) -> list[Finding]:
         """See :meth:`ReachableHost.check`. Blocks for minutes at most."""
         machine = self._machine
         folders = needs.folders
@@ -46,10 +47,10 @@ class SshHost:
         try:
             with machine.log_in(self._dial) as connection:
                 text = f"as {connection.user} in {time.monotonic() - started:.1f} s"
-                login = HostFinding("login", Severity.OK, text)
+                login = Finding("login", Severity.OK, text)
                 return [login, *inspect(machine.python_on(connection), own)]
         except (BackendError, UserError) as error:
-            return [HostFinding("login", Severity.PROBLEM, error.message, error.hint)]
+            return [Finding("login", Severity.PROBLEM, error.message, error.hint)]
 
     def leftovers(self) -> dict[str, Left]:
         """See :meth:`ReachableHost.leftovers`."""

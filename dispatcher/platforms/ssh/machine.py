@@ -1,13 +1,15 @@
-"""A machine as the backend knows it, and how commands of ours are called there."""
+"""A machine as the backend knows it: made of its section, logged in to, its Python called."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.platforms.logins.targets import log_in, target_of
+from dispatcher.platforms.ssh.section import MachineConfig
 from dispatcher.remote_python.runner import RemotePython, Runner
-from dispatcher.ssh import SshConnection, SshTarget, connect
+from dispatcher.ssh import SshConnection, SshTarget
 from dispatcher.ssh.login import Dial
 
 #: Runs the user's prolog and then the command. Output of the prolog must not mix with the answer,
@@ -50,13 +52,7 @@ class Machine:
         Raises:
             BackendError: see :func:`~dispatcher.ssh.connect`; or what that needs is not installed.
         """
-        try:
-            return connect(self.target(), dial=dial)
-        except ModuleNotFoundError as error:
-            raise PermanentBackendError(
-                f"machines are reached by {error.name}, which is not installed here",
-                hint="pip install 'bequeath[ssh]'",
-            ) from error
+        return log_in(self.target(), dial)
 
     def command(self, *arguments: str) -> list[str]:
         """The command line that calls its Python with these arguments, behind the prolog."""
@@ -67,3 +63,18 @@ class Machine:
     def python_on(self, runner: Runner) -> RemotePython:
         """The machine's Python, reached by a connection."""
         return RemotePython(runner, self.command, self.name, self.python)
+
+
+def machine_of(worker: str, machine: MachineConfig) -> Machine:
+    """A machine of the file as the backend knows it."""
+    return Machine(
+        name=worker,
+        target=partial(target_of, machine),
+        python=machine.python,
+        prolog=machine.prolog or "",
+        environment=dict(machine.environment),
+        weights_root=machine.weights_root or "",
+        read_roots=machine.weights_read_roots,
+        work_folder=machine.work_folder,
+        head_address=machine.head_address or "",
+    )

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from dispatcher.experiment.fields import Section
-from dispatcher.experiment.plain_json import JsonPath
-from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.platforms.platform import AgentPlatform, Reach
+from dispatcher.experiment.platform_base import KeyProblem, Reach
+from dispatcher.platforms.platform import AgentPlatform
 from dispatcher.platforms.ssh.section import MachineConfig, SshServiceConfig
+from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
     from dispatcher.experiment.all_keys import AllKeys
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class SshPlatform(AgentPlatform[SshServiceConfig]):
     """The platform of machines. A visit is a login, and a tunnel for as long as it lasts."""
 
-    protocol = 1
+    protocol = 2
     section = SshServiceConfig
     reach: ClassVar[Reach] = "tunnel"
     sends_code: ClassVar[bool] = True
+    own_resources: ClassVar[bool] = False
 
     def check(
         self, section: SshServiceConfig, at: JsonPath, experiment: AllKeys
@@ -41,23 +42,24 @@ class SshPlatform(AgentPlatform[SshServiceConfig]):
 
     def host(self, worker: str, part: Section) -> ReachableHost:
         """See :meth:`Platform.host`: every worker has a machine."""
-        from dispatcher.platforms.ssh.from_section import label_of, machine_of
+        from dispatcher.platforms.logins.targets import label_of
         from dispatcher.platforms.ssh.hosts import SshHost
+        from dispatcher.platforms.ssh.machine import machine_of
 
         assert isinstance(part, MachineConfig)
         return SshHost(machine_of(worker, part), label_of(part))
 
     def worker_files(self, given: Given[SshServiceConfig]) -> WorkerFiles:
         """See :meth:`Platform.worker_files`: one login for all attempts."""
-        from dispatcher.platforms.ssh.from_section import machine_of
-        from dispatcher.platforms.ssh.worker_files import FilesThere
+        from dispatcher.platforms.ssh.files import FilesThere
+        from dispatcher.platforms.ssh.machine import machine_of
 
         assert isinstance(given.part, MachineConfig)
         return FilesThere(machine_of(given.worker, given.part), given.config)
 
     def visit(self, given: Given[SshServiceConfig]) -> Visit:
         """A visit that is not logged in yet."""
-        from dispatcher.platforms.ssh.from_section import machine_of
+        from dispatcher.platforms.ssh.machine import machine_of
         from dispatcher.platforms.ssh.visit import SshVisit
 
         assert isinstance(given.part, MachineConfig)

@@ -2,127 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from dispatcher.experiment.addresses import HeadAddress
 from dispatcher.experiment.fields import (
     Count,
-    ResolvedPath,
-    Section,
     Text,
-    absolute_reference,
+    VariablesThere,
     choice_reader,
 )
 from dispatcher.experiment.needs import OfferedResources
-from dispatcher.experiment.planned import PlannedWorker, distinct_names
 from dispatcher.experiment.problems import Misfit
-from dispatcher.experiment.references import ENV, FILE
-from dispatcher.experiment.service import ServiceConfig
-from dispatcher.experiment.trial_fields import VariableName, VariableText
+from dispatcher.experiment.service import PlannedWorker, ServiceConfig, distinct_names
+from dispatcher.platforms.logins.section import LOGIN_NAMES, FolderThere, ReachedConfig
 
-_ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:/@\s\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
-_JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]]+\]|[^@:\s]+)(?::(?P<port>[0-9]+))?")
-
-
-def _check_reference(text: str, info: ValidationInfo) -> str:
-    if not text.startswith((ENV, FILE)) or text in (ENV, FILE):
-        # The text is not repeated: it may be a secret, which no log may hold.
-        raise ValueError(
-            "must be a reference, 'env:NAME' or 'file:PATH': secrets stand in no experiment file"
-        )
-    return absolute_reference(text, info)
-
-
-def _check_address(text: str) -> str:
-    match = _ADDRESS.fullmatch(text)
-    if match is None or int(match["port"] or 1) > 65535:
-        raise ValueError(f"must be HOST or HOST:PORT, an IPv6 address in brackets, not {text!r}")
-    return text
-
-
-def _check_absolute(text: str) -> str:
-    if not text.startswith("/"):
-        raise ValueError(f"must be a path from the root of that machine, not {text!r}")
-    return text.rstrip("/") or "/"
-
-
-Secret = Annotated[Text, AfterValidator(_check_reference)]
-Port = Annotated[Count, Field(le=65535)]
-HeadAddress = Annotated[
-    Annotated[Text, AfterValidator(_check_address)] | None,
+AddressOfHead = Annotated[
+    HeadAddress,
     Field(
         description="Address of this machine at which agents reach the head by themselves, `HOST` "
         "or `HOST:PORT`, by CURVE; `channel` must listen there. Through the SSH connection if not "
         "given."
     ),
 ]
-FolderThere = Annotated[Text, AfterValidator(_check_absolute)]
-
-_LOGIN_NAMES = {
-    "ip": "host",
-    "username": "user",
-    "passwd": "password",
-    "sshKeyFile": "keyFile",
-    "sshKeyPath": "keyFile",
-    "sshPassphrase": "passphrase",
-}
 
 
-class LoginConfig(Section):
-    """A machine and how to log in to it; what is not given is as `~/.ssh/config` has it."""
-
-    other_names: ClassVar[Mapping[str, str]] = _LOGIN_NAMES
-
-    host: Annotated[Text, Field(description="Name, address, or `Host` of `~/.ssh/config`.")]
-    port: Annotated[Port | None, Field(description="Port of its SSH server; 22 if not given.")] = (
-        None
-    )
-    user: Annotated[Text | None, Field(description="User who logs in there.")] = None
-    key_file: Annotated[
-        ResolvedPath | None,
-        Field(description="Private key; if not given, the SSH agent's and `~/.ssh/id_*`."),
-    ] = None
-    passphrase: Annotated[
-        Secret | None, Field(description="Passphrase of `keyFile`, as `env:NAME` or `file:PATH`.")
-    ] = None
-    password: Annotated[
-        Secret | None,
-        Field(description="Password, as `env:NAME` or `file:PATH`; keys are tried first."),
-    ] = None
-    known_hosts: Annotated[
-        ResolvedPath | None,
-        Field(description="File that must know the machine's key; the user's own if not given."),
-    ] = None
-
-    @property
-    def label(self) -> str:
-        """``host`` or ``host:port``."""
-        return f"{self.host}:{self.port}" if self.port else self.host
-
-
-class JumpConfig(LoginConfig):
-    """The machine by way of which another one is reached."""
-
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        """Read ``user@host:port``."""
-        match = _JUMP.fullmatch(value) if isinstance(value, str) else None
-        if match is None:
-            return value
-        keys = {key: text for key, text in match.groupdict().items() if text is not None}
-        keys["host"] = keys["host"].strip("[]")
-        return keys | ({"port": int(keys["port"])} if "port" in keys else {})
-
-
-class MachineConfig(OfferedResources, LoginConfig):
+class MachineConfig(OfferedResources, ReachedConfig):
     """One machine of `machineList`; its own values take precedence over the service's."""
 
     other_names: ClassVar[Mapping[str, str]] = {
-        **_LOGIN_NAMES,
+        **LOGIN_NAMES,
         **OfferedResources.other_names,
         "preCommand": "prolog",
     }
@@ -130,10 +42,6 @@ class MachineConfig(OfferedResources, LoginConfig):
     name: Annotated[
         Text | None,
         Field(description="Name in `top` and logs; its host if not given."),
-    ] = None
-    jump: Annotated[
-        JumpConfig | None,
-        Field(description="Machine through which it is reached: `user@host:port`, or keys."),
     ] = None
     slots: Annotated[
         Count | None,
@@ -154,13 +62,7 @@ class MachineConfig(OfferedResources, LoginConfig):
             "starts anyway."
         ),
     ] = None
-    environment: Annotated[
-        dict[VariableName, VariableText],
-        Field(
-            description="Environment variables there, beside `trialEnvironment`; `env:NAME` and "
-            "`file:PATH` are resolved on this machine."
-        ),
-    ] = Field(default_factory=dict)
+    environment: VariablesThere = Field(default_factory=dict)
     weights_root: Annotated[
         FolderThere | None,
         Field(
@@ -179,7 +81,7 @@ class MachineConfig(OfferedResources, LoginConfig):
         Text,
         Field(description="Folder there for code, logs and working directories."),
     ] = "~/.bequeath"
-    head_address: HeadAddress = None
+    head_address: AddressOfHead = None
 
 
 class SshServiceConfig(ServiceConfig):
@@ -192,7 +94,7 @@ class SshServiceConfig(ServiceConfig):
         ),
     ]
     machine_list: Annotated[tuple[MachineConfig, ...], Field(description="The machines.")]
-    head_address: HeadAddress = None
+    head_address: AddressOfHead = None
 
     def planned(self, usual: int, taken: Collection[str]) -> tuple[PlannedWorker, ...]:
         """Return a worker for each machine, with its name."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dispatcher.platforms.agents.attended import Told
+from dispatcher.platforms.agents.carried_secrets import environment_there, variables_of_agent
 from dispatcher.platforms.agents.named_variables import named_variables
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.platforms.ssh.provisioning import Fitted
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.path_mapping import on_another_host
-from trial_runtime.agent.runners.environment import is_reference, resolve_references
-
-#: Variables of the agent there by which secrets reach trials, without lying in any file.
-SECRET = "BEQUEATH_SECRET_"  # noqa: S105 - a beginning of names
 
 
 def translate(
@@ -35,17 +32,9 @@ def translate(
     Raises:
         LookupError: a reference leads nowhere.
     """
-    wanted = config.trial.environment
-    secrets = {f"{SECRET}{k}": value for k, value in resolve_references(wanted).items()}
-    variables = {
-        key: f"env:{SECRET}{key}" if is_reference(value) else value for key, value in wanted.items()
-    }
-    own = dict(machine.environment)
-    plain = {key: value.removeprefix("literal:") for key, value in own.items()}
-    modules = fitted.modules
-    environment = plain | resolve_references(own) | secrets | carried.variables(*modules)
-    # By reference for trials, too, so that the agent knows what to mask in their last output.
-    variables = {key: f"env:{key}" for key in own if is_reference(own[key])} | variables
+    wanted, modules = config.trial.environment, fitted.modules
+    environment = variables_of_agent(wanted, machine.environment) | carried.variables(*modules)
+    variables = environment_there(wanted, machine.environment)
     root = machine.weights_root
     if config.remote is not None:  # views of a store lie on the machine's own disk
         # Of this experiment and this worker alone: an agent removes all views that it finds.

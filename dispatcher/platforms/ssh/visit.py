@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.addresses import dialed
 from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
 from dispatcher.platforms.archives import Archives
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.platforms.ssh.provisioning import fit
 from dispatcher.platforms.ssh.translation import folder_there, translate
 from dispatcher.remote_python.errors import HostUnfit
-from dispatcher.ssh import ConnectionLost
+from dispatcher.ssh import ConnectionLost, SshConnection
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
-
-_WITH_PORT = re.compile(r"(^[^:]+|\]):[0-9]+$")
 
 
 class SshVisit(AttendedVisit):
@@ -56,7 +54,7 @@ class SshVisit(AttendedVisit):
         self._connection = self._machine.log_in()
         try:
             self._fitted = fit(self._connection, self._machine, self._archives())
-            self._address = self._way_back()
+            self._address = way_back(self._connection, self._head, self._machine.head_address)
         except BaseException:
             self._connection.close()
             raise
@@ -99,13 +97,19 @@ class SshVisit(AttendedVisit):
         """See :meth:`AttendedVisit.folder`; it lies below the machine's work folder."""
         return folder_there(config, self._fitted)
 
-    def _way_back(self) -> str:
-        """The address at which its agent finds our ROUTER: a free port there that leads to it, or
-        where it listens."""
-        named = self._machine.head_address
-        if isinstance(self._head, Path):
-            return f"127.0.0.1:{self._connection.reverse_forward_to_file(self._head)}"
-        host, port = self._head
-        if not named:
-            return f"127.0.0.1:{self._connection.reverse_forward(host, port)}"
-        return named if _WITH_PORT.search(named) else f"{named}:{port}"
+
+def way_back(connection: SshConnection, head: Path | tuple[str, int], named: str) -> str:
+    """The address at which an agent there finds our ROUTER: a free port there that leads to it, or
+    where it listens.
+
+    Args:
+        connection: to the machine.
+        head: the ROUTER's socket file; or its address and port.
+        named: the address that the machine names for the head, with a port or without; or empty.
+    """
+    if isinstance(head, Path):
+        return f"127.0.0.1:{connection.reverse_forward_to_file(head)}"
+    host, port = head
+    if not named:
+        return f"127.0.0.1:{connection.reverse_forward(host, port)}"
+    return dialed(named, head)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,6 @@ from dispatcher.queries.trials import TrialFilter, list_trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-class Picture(StrEnum):
-    """The kinds of pictures."""
-
-    PROGRESS = "progress"
-    PARALLEL = "parallel"
-    LINEAGE = "lineage"
 
 
 def draw_progress(reader: ExperimentReader, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 The verb is the argument. Of stdin the first line is its arguments as JSON, and the rest its data;
 the last line of stdout is the answer as JSON. Modules that a probe imports may print before that.
+Those that talk, and the one that a scheduler starts, see to that themselves.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from importlib import import_module
 #: Verbs whose module has ``answer(arguments)``.
 ANSWERED = ("gpus", "leftovers", "probe", "tidy", "unpack", "unwheel")
 
-#: Verbs whose module has ``main()``: stdin and stdout are theirs alone.
-TALKING = ("files", "shell")
+#: Verbs whose module has ``main()``: stdin, stdout and further arguments are theirs alone.
+TALKING = ("allocation", "files", "shell")
 
 
 def main() -> int:

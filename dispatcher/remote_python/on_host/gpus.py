@@ -11,10 +11,12 @@ import ctypes
 import importlib.util
 from typing import Any
 
+from .facts import DRIVER
+
 
 def gpus() -> list[dict[str, object]]:
     """Names and memory of all. Raises ``OSError`` without a library, or with its complaint."""
-    library = ctypes.CDLL("libnvidia-ml.so.1")
+    library = ctypes.CDLL(DRIVER)
     library.nvmlErrorString.restype = ctypes.c_char_p
 
     def ask(name: str, *arguments: object) -> None:

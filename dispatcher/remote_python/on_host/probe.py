@@ -43,8 +43,25 @@ def answer(arguments: dict[str, Any]) -> dict[str, Any]:
             _mark_used(os.path.join(folder, name))
         sys.path[:0] = [os.path.join(brought, x) for x in arguments["first"]]
         sys.path += [os.path.join(brought, x) for x in arguments["last"]]
+    return {
+        **facts_of_place(folder, trouble, arguments),
+        "code": [] if trouble else names_in(os.path.join(folder, "code")),
+        "runtime": [] if trouble else whole(os.path.join(folder, "runtime")),
+        "modules": [] if trouble else names_in(brought),
+        "folders": {
+            path: look_at_folder(path, token) for path, token in arguments["folders"].items()
+        },
+    }
+
+
+def facts_of_place(folder: str, trouble: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Facts of this Python, its modules and the disk below a folder.
+
+    Arguments: ``folder``; ``trouble``, why it cannot be used; names of ``modules`` and
+    ``packages`` in ``asked``.
+    """
     now = time.time()
-    looked = {name: look_at_module(name) for name in arguments["modules"]}
+    looked = {name: look_at_module(name) for name in asked["modules"]}
     return {
         "time": now,
         "python": python_facts(),
@@ -56,13 +73,7 @@ def answer(arguments: dict[str, Any]) -> dict[str, Any]:
         "free": free(folder),
         "missing": {name: missing for name, (missing, _) in looked.items()},
         "versions": {name: version for name, (missing, version) in looked.items() if not missing},
-        "packages": {name: version_of(name) for name in arguments["packages"]},
-        "code": [] if trouble else names_in(os.path.join(folder, "code")),
-        "runtime": [] if trouble else whole(os.path.join(folder, "runtime")),
-        "modules": [] if trouble else names_in(brought),
-        "folders": {
-            path: look_at_folder(path, token) for path, token in arguments["folders"].items()
-        },
+        "packages": {name: version_of(name) for name in asked["packages"]},
     }
 
 

@@ -60,7 +60,7 @@ def put_together(whereabouts: dict[str, Any]) -> dict[str, str]:
     """The variables that the attempt would have got."""
     made = dict(os.environ)
     made.update(whereabouts["environment"])
-    paths = [made.get("PYTHONPATH", ""), *whereabouts["paths"]]
+    paths = [made.get("PYTHONPATH", "")]
     if whereabouts["runtimes"]:
         runtimes = os.path.expanduser(whereabouts["runtimes"])
         paths += [x for x in newest_first(runtimes) if os.path.isdir(x + "/trial_runtime")][:1]

@@ -94,6 +94,10 @@ def fill(digest: str, tree: str, part: str) -> None:
         digest: that of the archive.
         tree: the folder to fill.
         part: not used.
+
+    Raises:
+        ValueError: it has another digest.
+        tarfile.TarError: it is no archive, or leads out of the folder.
     """
     del part
     widen()

@@ -19,6 +19,10 @@ def fill(wanted: str, tree: str, part: str) -> None:
         wanted: that digest.
         tree: the folder to fill.
         part: one for a temporary file.
+
+    Raises:
+        ValueError: it has another digest.
+        zipfile.BadZipFile: it is no wheel.
     """
     digest = hashlib.sha256()
     with tempfile.TemporaryFile(dir=part) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -64,10 +65,10 @@ def read_past(
         if state is None:
             state = first_state(row.event)
         if calls_after is None or row.number <= calls_after:
-            _apply(state, row)
+            _apply(journal, state, row)
         else:
             call = _call_before(state, row.event)
-            step = _apply(state, row)
+            step = _apply(journal, state, row)
             if step.counted and call is not None:
                 if call[0] == "generate":
                     calls.extend(refusals.of(call[1]))
@@ -82,17 +83,15 @@ def read_past(
     return Past(state, number, calls)
 
 
-def _apply(state: State, row: JournalRow) -> Step:
+def _apply(journal: Journal, state: State, row: JournalRow) -> Step:
     try:
         return apply(state, row.event, row.at)
     except (InvalidTransition, BrokenInvariant) as error:
         trial = getattr(row.event, "trial", None)
         about = "" if trial is None else f" --trial {trial}"
         error.where = f"row {row.number} of the journal"
-        error.hint = (
-            "see what led to it with: bequeath experiment replay EXPERIMENT "
-            f"--until {row.number}{about}"
-        )
+        command = f"bequeath experiment replay {shlex.quote(str(journal.folder))}"
+        error.hint = f"see what led to it with: {command} --until {row.number}{about}"
         raise
 
 

@@ -8,16 +8,73 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final, Self
 
 import msgspec
+from sqlalchemy import Connection
 
-from dispatcher.store.assessed import Assessed
+from dispatcher.core.model import TrialState
+from dispatcher.ports import AssessorInput
+from dispatcher.store.connection import connect_reader, raw_of
+from dispatcher.store.faults import store_errors
 from dispatcher.store.replay.background_write import Beside
 
 #: Lines written at once.
-_AT_ONCE = 1_000
+MOST_LINES = 1_000
+
+# In one order by the head's clock; where that stands still a trial's metrics come before its end.
+# SQLite sorts in files of its own, whatever there is of it.
+_IN_ORDER: Final = """
+    SELECT at, 0, trial, attempt, seq, value, 0 FROM metrics WHERE counted AND NOT final
+    UNION ALL
+    SELECT ended_at, 1, id, 0, 0, NULL, success FROM trials WHERE state = ? AND ended_at IS NOT NULL
+    ORDER BY 1, 2, 3, 4, 5
+"""
+
+
+class Assessed:
+    """One moment of a store, in which an assessor's past is read while the head writes on."""
+
+    def __init__(self, store: Path, connection: Connection) -> None:
+        self._store = store
+        self._connection = connection
+        self._raw = raw_of(connection)
+
+    @classmethod
+    def at_this_moment(cls, store: Path) -> Self:
+        """Open the store for reading; what is committed from now on is not seen. Another thread
+        may go on with it.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        return cls(store, connect_reader(store))
+
+    def rows(self, unanswered_since: float) -> Iterator[AssessorInput]:
+        """Yield all input in its order. Reads as it goes; the first one takes about as long as all
+        others.
+
+        Args:
+            unanswered_since: the moment from which there was no assessor; seconds since the epoch.
+
+        Raises:
+            StoreError: it cannot be read, or :meth:`interrupt` was called.
+        """
+        with store_errors(self._store):
+            rows = self._raw.execute(_IN_ORDER, (TrialState.ENDED,))
+            for at, _, trial, attempt, seq, value, success in rows:
+                answered = at <= unanswered_since
+                yield AssessorInput(trial, value, attempt, seq, bool(success), answered)
+
+    def interrupt(self) -> None:
+        """End a read that is under way. From any thread."""
+        self._raw.interrupt()
+
+    def close(self) -> None:
+        """Close it. Idempotent. From the reading thread."""
+        self._connection.close()
 
 
 class ShownFile:
@@ -58,7 +115,7 @@ class ShownFile:
         def work(writing: Beside) -> None:
             rows = assessed.rows(since)
             with draft.open("wb") as file:
-                while lines := [msgspec.json.encode(x) for x in itertools.islice(rows, _AT_ONCE)]:
+                while lines := [msgspec.json.encode(x) for x in itertools.islice(rows, MOST_LINES)]:
                     if writing.given_up:
                         return
                     file.write(b"\n".join(lines) + b"\n")

@@ -69,7 +69,7 @@ class PrefixVisit(AttendedVisit):
 class PrefixPlatform(AgentPlatform[PrefixSection]):
     """What the entry point names."""
 
-    protocol = 1
+    protocol = 2
     section = PrefixSection
     reach: ClassVar[Reach] = "socket"  # it is this machine
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ class QueueSection(bq.AllocationService):
     seats: Annotated[bq.Count, Field(description="Places that it gives at once.")] = 2
     wall_time: Annotated[bq.Duration, Field(description="When one is taken back.")] = 3600.0
     priority: Annotated[bq.CountOrZero, Field(description="Higher goes first.")] = 0
+    wall_s = property(attrgetter("wall_time"))  # a file whose trials take longer is refused
 
 
 class QueueAllocator(bq.Allocator):
@@ -34,19 +36,18 @@ class QueueAllocator(bq.Allocator):
 
     def submit(self, order: bq.AllocationOrder) -> None:
         """Put a job there, unless one of that name was there before; see that there is a queue."""
-        config, section = self._queue / f"{order.name}.config", self._section
+        config = self._queue / f"{order.name}.config"
         if not (self._queue / f"{order.name}.state").exists():
             job = {
                 "argv": [sys.executable, *order.arguments, str(config)],
                 "environment": {**os.environ, **order.environment},
-                "wall_s": section.wall_time,
-                "priority": section.priority,
+                **self._section.model_dump(include={"wall_time", "priority"}),
                 "since": time.time(),
             }
             bq.write_private(config, bq.encode_config(order.config))
             bq.write_private(self._queue / f"{order.name}.job", msgspec.json.encode(job))
         queue = [sys.executable, "-m", "bequeath_queue.queue", str(self._queue)]
-        subprocess.Popen([*queue, str(section.seats)], start_new_session=True)
+        subprocess.Popen([*queue, str(self._section.seats)], start_new_session=True)
 
     def look(self) -> Sequence[bq.Allocation]:
         """Read what the queue says of all of them."""
@@ -67,9 +68,10 @@ class QueueAllocator(bq.Allocator):
 class QueuePlatform(bq.AllocationPlatform[QueueSection]):
     """What the entry point names. Its places are on this machine."""
 
-    protocol = 1
+    protocol = 2
     section = QueueSection
     reach: ClassVar[bq.Reach] = "socket"
+    shares_folders = True
     allocator = QueueAllocator  # made of what its service is given
 
     def files(self, given: bq.Given[QueueSection], trial: int, attempt: int) -> bq.AttemptFiles:

@@ -1,5 +1,4 @@
-"""A scheduler: ``python -m bequeath_queue.queue FOLDER SEATS``. Its interface is files, of which
-NAME.job asks for a place, NAME.state says how that stands, and NAME.cancel gives it back."""
+"""A scheduler of files: NAME.job asks for a place, NAME.state tells of it, NAME.cancel ends it."""
 
 import fcntl
 import json
@@ -16,7 +15,7 @@ class Running:
 
     def __init__(self, job: dict) -> None:
         self.process = subprocess.Popen(job["argv"], env=job["environment"], start_new_session=True)
-        self.priority, self.ends_at, self.gone = job["priority"], time.time() + job["wall_s"], ""
+        self.priority, self.ends_at, self.gone = job["priority"], time.time() + job["wall_time"], ""
 
     def take(self, gone: str) -> None:
         """Take its place back; it has a moment to leave it."""
@@ -44,11 +43,10 @@ def serve(folder: Path, seats: int) -> None:
             cancelled = (folder / f"{name}.cancel").exists()
             if name not in running and not cancelled and len(running) < seats:
                 running[name] = Running(job)
+            state = {"state": "ended", "gone": "cancelled"}
             if name in running:
                 state = running[name].state(cancelled)
-            elif cancelled:
-                state = {"state": "ended", "gone": "cancelled"}
-            else:
+            elif not cancelled:
                 weakest = min(running.values(), key=lambda one: one.priority)
                 if weakest.priority < job["priority"]:
                     weakest.take("preempted")

@@ -54,7 +54,7 @@ def take_away(queue):
 @pytest.fixture(scope="session")
 def short_wall(scarce_service):
     """The service, whose places are taken back soon."""
-    return {**scarce_service, "wallTime": "6s"}
+    return {**scarce_service, "wallTime": "9s"}
 
 
 def urgent(queue, name, seconds):
@@ -62,7 +62,7 @@ def urgent(queue, name, seconds):
     job = {
         "argv": ["sleep", str(seconds)],
         "environment": dict(os.environ),
-        "wall_s": 600,
+        "wall_time": 600,
         "priority": 9,
         "since": time.time(),
     }

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dispatcher.cli.unit_text import UnitValues, unit_text
+from dispatcher.cli.systemd_unit import UnitValues, unit_text
 from dispatcher.control.client import HeadClient
 from tests.faults.heads.conftest import PATIENCE_S, ROOT, wait_until
 

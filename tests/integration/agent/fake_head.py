@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import zmq
 
+from tests.support.processes import holds_within
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config
@@ -28,6 +29,10 @@ ROUTING_ID = "agent:local:secret"
 
 class FakeHead:
     """Speaks with one agent; ``words`` is all it has heard, in order and without repeats."""
+
+    #: Where its agent is started, and the environment that it gets; None: ours.
+    agent_folder = ROOT
+    agent_environment: dict[str, str] | None = None
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.folder = folder
@@ -50,6 +55,7 @@ class FakeHead:
         self.acknowledging = True
         self.changes = changes
         self.process: subprocess.Popen[bytes] | None = None
+        self.take_also: Callable[[wire.FromAgent], object] = lambda message: None
         self.bind()
 
     @property
@@ -100,7 +106,8 @@ class FakeHead:
         with open(self.folder / "agent.log", "ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "trial_runtime.agent", str(path)],
-                cwd=ROOT,
+                cwd=self.agent_folder,
+                env=self.agent_environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -146,6 +153,7 @@ class FakeHead:
 
     def _take(self, frame: wire.AgentFrame) -> None:
         for message in frame.messages:
+            self.take_also(message)
             if isinstance(message, wire.Fenced):
                 self.fenced.append(message.epoch)
             elif frame.epoch < self.epoch:
@@ -160,7 +168,7 @@ class FakeHead:
             elif isinstance(message, wire.Heartbeat):
                 self.heartbeats.append(message)
                 self.send(wire.Ping())
-            elif isinstance(message, wire.Words):
+            elif isinstance(message, wire.AttemptMessages):
                 known = self.taken + 1 - message.first
                 assert known >= 0, "words are missing"
                 fresh = message.messages[known:]
@@ -220,6 +228,14 @@ class FakeHead:
         assert self.process is not None
         return self.process.wait(PATIENCE_S)
 
+    def _all_killed(self) -> bool:
+        """Dying takes a moment, in which they may still write."""
+        left = self.ours()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not left
+
     def close(self) -> None:
         """Nothing may be left, whatever the test did: not of it, and not in its folder."""
         if self.process is not None:
@@ -232,10 +248,5 @@ class FakeHead:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
-            give_up = time.monotonic() + PATIENCE_S
-            while (left := self.ours()) and time.monotonic() < give_up:
-                for pid in left:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                time.sleep(0.02)  # dying takes a moment, in which they may still write
+            holds_within(self._all_killed, PATIENCE_S)
         self.context.destroy(linger=0)

@@ -153,11 +153,11 @@ def test_an_order_to_stop_that_is_repeated_changes_nothing(head_with, reuse, hee
 def test_an_order_to_stop_that_is_repeated_with_a_shorter_grace_goes_further(head_with, grace_s):
     head = head_with(function="train:main")
     head.script(
-        "import signal, time, trial_runtime as t\n"
+        "import signal, trial_runtime as t\n"
         "def main(p):\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "    t.report_intermediate(int(t.should_stop()))\n"
-        "    while True: time.sleep(1)\n"
+        "    while True: signal.pause()\n"
     )
     head.start(1)
     head.until(lambda: head.metrics(1), "it runs")
@@ -172,13 +172,13 @@ def test_one_that_has_time_to_stop_keeps_to_its_memory_all_the_same(head_with):
     gave it to save in, ten minutes, it may fill its machine's memory in."""
     head = head_with(function="train:main")
     head.script(
-        "import signal, time, trial_runtime as t\nfrom tests.support import hold\n"
+        "import signal, trial_runtime as t\nfrom tests.support import hold\n"
         "def main(p):\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "    t.report_intermediate(0)\n"
         "    hold.until(t.should_stop)\n"
         "    kept = b'x' * (300 << 20)\n"
-        "    while kept: time.sleep(1)\n"
+        "    while kept: signal.pause()\n"
     )
     head.start(1, memory_bytes=200 << 20)
     head.until(lambda: head.metrics(1), "it runs")
@@ -481,6 +481,23 @@ def test_a_sigterm_to_the_agent_ends_everything(head_with):
     head.until(head.ours)
     os.kill(head.process.pid, signal.SIGTERM)
     assert head.end_of(1).reason == EndReason.SHUTDOWN
+    assert head.wait() == 0
+
+
+def test_a_sigterm_where_a_scheduler_lent_the_place_means_that_it_is_taken_back(head_with):
+    """The head is told before any attempt ends, so that none is sent there again. Mutations: they
+    end as with the experiment; the head is told with the next heartbeat."""
+    head = head_with(command="sleep 600", stop_grace_s=5.0, ticket="a ticket", heartbeat_s=5.0)
+    head.start(1)
+    head.until(lambda: head.of(facts.AttemptStarted, 1))
+    head.until(lambda: head.heartbeats)
+    assert not any(beat.leaving for beat in head.heartbeats)
+    seen = []
+    head.take_also = lambda message: seen.append(type(message))
+    os.kill(head.process.pid, signal.SIGTERM)
+    assert head.end_of(1).reason == EndReason.PREEMPTED
+    assert head.heartbeats[-1].leaving
+    assert seen[0] is wire.Heartbeat
     assert head.wait() == 0
 
 

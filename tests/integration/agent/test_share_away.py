@@ -22,14 +22,14 @@ from tests.support import hold
 if "trial_runtime.agent" in sys.orig_argv:
     from trial_runtime.weights.storage import mounted
     mounted.mount_of = lambda path: mounted.Mount("/", "nfs4", {{}})
-    from trial_runtime.agent.attempts import readiness as readying
-    real = readying.make_room
+    from trial_runtime.agent.attempts import preparing
+    real = preparing.make_room
     def make_room(path, attempt):
         if attempt == 2:
             open("{site}/waits", "w").close()
             hold.until("{site}/back")
         real(path, attempt)
-    readying.make_room = make_room
+    preparing.make_room = make_room
 """
 _SAVES = """
 import trial_runtime as t

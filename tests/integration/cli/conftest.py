@@ -104,6 +104,13 @@ class Place:
         self._started.append(process)
         return process
 
+    def end(self, process: subprocess.Popen[str], code: int) -> None:
+        """End a command by SIGTERM, and have it exit with a code."""
+        process.terminate()
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self._started.remove(process)
+        assert process.returncode == code, f"{process.returncode}\n{out}\n{err}"
+
     def __call__(self, *words: str, code: int = 0) -> str:
         """Run a command to its end and return what it answered."""
         out, err = self.both(*words, code=code)

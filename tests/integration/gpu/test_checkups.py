@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.cli.checkup import Level
-from dispatcher.cli.gpu_checkup import check_gpus
+from dispatcher.cli.checkup import check_gpus
+from dispatcher.findings import Finding, Severity
 from dispatcher.remote_python.gpu_findings import AllGpus, GpuFacts, judge_gpus
 from dispatcher.remote_python.on_host import facts
 from dispatcher.remote_python.runner import ask_here
@@ -24,11 +24,16 @@ def looked() -> AllGpus:
 def test_a_machine_says_what_it_has(driver: FakeDriver) -> None:
     driver.show(Gpu("GPU-a", name="H100", total=81_920), Gpu("GPU-b", name="H100", total=81_920))
     told = looked()
-    assert judge_gpus(told, wanted=True, indices=()) == (False, "2 × H100 (80.0 GiB)", "")
+    assert judge_gpus(told, wanted=True, indices=()) == Finding(
+        "gpus", Severity.OK, "2 × H100 (80.0 GiB)"
+    )
     missing = judge_gpus(told, wanted=True, indices=(1, 2))
-    assert (missing.bad, missing.hint) == (True, "gpuIndices names 2; GPUs there are 0 to 1")
+    assert (missing.severity, missing.hint) == (
+        Severity.PROBLEM,
+        "gpuIndices names 2; GPUs there are 0 to 1",
+    )
     (finding,) = check_gpus()
-    assert (finding.level, finding.text) == (Level.OK, "2 × H100 (80.0 GiB)")
+    assert (finding.severity, finding.text) == (Severity.OK, "2 × H100 (80.0 GiB)")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,7 @@ def test_what_no_trial_can_get_there_is_said(
     """Mutations: GPUs are not counted; those that gpuIndices leaves out count."""
     told = AllGpus([GpuFacts("H100", 80 << 30)] * 2, pynvml=True)
     found = judge_gpus(told, wanted=wanted, indices=indices, memory=gib << 30)
-    assert (found.bad, found.hint) == (bool(hint), hint)
+    assert (found.severity is Severity.PROBLEM, found.hint) == (bool(hint), hint)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_parts_count_in_place_of_their_gpu(
     driver.show(split, Gpu("GPU-b"))
     found = judge_gpus(looked(), wanted=wanted, indices=(), memory=gib << 30)
     assert found.text == "1 × Fake-GPU (78.1 GiB, split in 2), 1 × Fake-GPU (39.1 GiB)"
-    assert (found.bad, found.hint) == (bool(hint), hint)
+    assert (found.severity is Severity.PROBLEM, found.hint) == (bool(hint), hint)
 
 
 def test_a_driver_is_found_by_its_library(driver: FakeDriver) -> None:
@@ -88,16 +93,16 @@ def test_a_driver_is_found_by_its_library(driver: FakeDriver) -> None:
 def test_a_lost_gpu_is_said(driver: FakeDriver) -> None:
     driver.show(Gpu("GPU-a", name="H100"), Gpu("GPU-b", error=LOST))
     found = judge_gpus(looked(), wanted=True, indices=())
-    assert found.bad
+    assert found.severity is Severity.PROBLEM
     assert "GPU 1: GPU is lost" in found.text
-    assert [finding.level for finding in check_gpus()] == [Level.PROBLEM, Level.OK]
+    assert [finding.severity for finding in check_gpus()] == [Severity.PROBLEM, Severity.OK]
 
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_machine_without_a_driver(driver: FakeDriver, wanted: bool) -> None:
     driver.unload()
     found = judge_gpus(looked(), wanted=wanted, indices=())
-    assert (found.bad, found.text) == (wanted, "none (Driver Not Loaded)")
+    assert (found.severity is Severity.PROBLEM, found.text) == (wanted, "none (Driver Not Loaded)")
     assert judge_gpus(looked(), wanted=0, indices=(0,)).hint.startswith("gpuIndices names some: ")
     (finding,) = check_gpus()
-    assert finding.level is Level.OK
+    assert finding.severity is Severity.OK

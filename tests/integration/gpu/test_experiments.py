@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, Phase
 from dispatcher.experiments.why import asked
@@ -58,7 +60,8 @@ def until(folder: Path, holds: Callable[[dict[str, Any]], Any], what: str) -> di
     snapshots: list[dict[str, Any] | None] = []
 
     def look() -> bool:
-        snapshots[:] = [asked(folder)]
+        answer = asked(folder)
+        snapshots[:] = [None if answer is None else msgspec.to_builtins(answer)]
         return snapshots[0] is not None and bool(holds(snapshots[0]))
 
     wait_until(look, what, PATIENCE_S)
@@ -132,7 +135,8 @@ def drawn(snapshot: dict[str, Any]) -> str:
 
     console = Console(width=120, color_system=None)
     with console.capture() as captured:
-        console.print(picture(Scene("lab", snapshot, None, None, None), 120, 40))
+        seen = HeadSnapshot.of(snapshot)
+        console.print(picture(Scene("lab", seen, None, None, None), 120, 40))
     return captured.get()
 
 

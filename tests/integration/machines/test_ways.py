@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dispatcher.core import events as e
-from dispatcher.head.workers import TUNNEL_NAME
+from dispatcher.head.endpoints import TUNNEL_NAME
 from dispatcher.ssh import connect
 from tests.integration.machines.conftest import POINT, Lab, joined
 from tests.integration.machines.test_ailing_hosts import end_sessions, listener_on

@@ -16,11 +16,11 @@ from dispatcher.core import events as e
 from dispatcher.core.events import RequestEnd
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.platforms.services.scripted import Script
 from dispatcher.ports import AssessorInput
 from dispatcher.tuner_host import restore
 from dispatcher.tuner_host.config import AssessorSpec, TunerHostConfig
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
+from dispatcher.tuner_tools.scripted import Script
 from tests.integration.tuner_host.fake_head import FakeHead
 from trial_runtime.endpoint import Endpoint
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGE = """\
 import os
 from typing import Literal
-from dispatcher.platforms.services.scripted import ScriptedBackend, Script
+from dispatcher.tuner_tools.scripted import ScriptedBackend, Script
 from dispatcher.core.events import StopKind, StopRequested
 from dispatcher.platforms.protocol import (
     AgentPlatform, BackendPlatform, ServiceConfig, TrialId, AttemptEnded, EndReason, WorkerId)

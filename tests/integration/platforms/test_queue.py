@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.core import events as e
+from dispatcher.core.model import EndReason
 from tests.support.checker import check_store, read_store
 from tests.support.processes import wait_until
 
@@ -32,7 +33,7 @@ trainingService:
   queue: {base}/queue
   seats: 1
   slots: 1
-  wallTime: 8s
+  wallTime: 20s
   allocations: {{min: 0, max: 2}}
 """
 TRIAL = """\
@@ -64,9 +65,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """There is one place for two workers, and it is taken back every few seconds; trials end when
-    that was seen. Mutations: a wait is a loss; a worker that loses its place is given up; the queue
-    is not left empty."""
+    """There is one place for two workers, and it ends after some seconds; trials end when that was
+    seen. Mutations: a wait is a loss; a worker that loses its place is given up; what runs there is
+    not asked to go on elsewhere; the queue is not left empty."""
     (tmp_path / "trial.py").write_text(TRIAL)
     file = tmp_path / "lab.yml"
     file.write_text(EXPERIMENT.format(base=tmp_path))
@@ -101,8 +102,8 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
         wait_until(seen, "one waits for a place while another has one until its wall time")
         states = (tmp_path / "queue").glob
         wait_until(
-            lambda: any("wall time" in path.read_text() for path in states("*.state")),
-            "a place is taken back",
+            lambda: any("ended" in path.read_text() for path in states("*.state")),
+            "a place ends too soon for another trial, and is given back",
         )
         seen_by_us.close()  # trials may end now
         assert head.wait(240) == 0, (tmp_path / "out").read_text()
@@ -116,7 +117,144 @@ def test_places_are_waited_for_and_taken_back_and_each_trial_ends_well(
     finished = {x.trial for x in events if isinstance(x, e.FinalReported)}
     assert len(finished) == 6
     lost = [x for x in events if isinstance(x, e.WorkerLost)]
-    assert lost, "places were taken back"
+    assert lost, "places were given back"
+    ends = [x for x in events if isinstance(x, e.AttemptEnded)]
+    assert any(x.reason is EndReason.PREEMPTED for x in ends), "by hand-over, as agents report it"
     assert all(each.planned for each in lost), lost
     assert list((tmp_path / "queue").glob("*.job")) == []
     assert list((tmp_path / "queue").glob("*.config")) == [], "they hold keys"
+
+
+def test_each_trial_may_have_an_allocation_of_its_own(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Its agent leaves when the trial is over, so that the scheduler's books say *finished*.
+    Mutations: one has two trials; it is cancelled; the next one waits as after a short life."""
+    (tmp_path / "trial.py").write_text(TRIAL)
+    (tmp_path / "seen").touch()
+    text = EXPERIMENT.format(base=tmp_path).replace("max: 2}", "max: 2, trials: 1}")
+    text = text.replace("seats: 1", "seats: 2").replace("wallTime: 20s", "wallTime: 1h")
+    (tmp_path / "lab.yml").write_text(text)
+    ran = subprocess.run(
+        [sys.executable, "-m", "dispatcher.cli", "run", "lab.yml"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    states = [json.loads(path.read_text()) for path in (tmp_path / "queue").glob("*.state")]
+    gone = [each["gone"] for each in states]
+    assert gone.count("finished") >= 5, gone
+    assert len(gone) <= 6 + 2, "six trials, and two for which none was left"
+    (folder,) = (tmp_path / "experiments").glob("lab-*")
+    assert check_store(folder / "journal.sqlite", over=True) == []
+    text = "its place has had all trials that it is for"
+    events = [row.event for row in read_store(folder / "journal.sqlite")]
+    assert sum(isinstance(x, e.WorkerLost) and x.reason == text for x in events) >= 4
+
+
+@pytest.mark.parametrize("verb", [("kill",), ("experiment", "delete"), ("stop",)])
+def test_nothing_is_left_in_the_queue_of_a_dead_head(
+    tmp_path: Path, environment: dict[str, str], verb: tuple[str, ...]
+) -> None:
+    """One has a place, one waits. Mutations: they are not asked for; what is damaged by a dead head
+    cannot be deleted."""
+    (tmp_path / "trial.py").write_text(TRIAL)
+    (tmp_path / "lab.yml").write_text(EXPERIMENT.format(base=tmp_path))
+    command = [sys.executable, "-m", "dispatcher.cli"]
+    seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - trials wait to the end
+    fcntl.flock(seen_by_us, fcntl.LOCK_EX)
+    head = subprocess.Popen(
+        [*command, "run", "lab.yml"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        queue = tmp_path / "queue"
+        wait_until(lambda: len(list(queue.glob("*.state"))) == 2, "both are known to the queue")
+        if verb != ("kill",):
+            head.kill()
+            head.wait()
+        (folder,) = (tmp_path / "experiments").glob("lab-*")
+
+        def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [*command, *arguments, "--folder", str(folder.parent)],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+
+        if verb == ("stop",):
+            looked = ask("doctor").stdout
+            assert "may have left at its scheduler: " in looked
+            assert looked.count("-queue-") == 2
+        ran = ask(*verb, folder.name, *(() if verb == ("stop",) else ("--yes",)))
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stderr.count("-queue-") == 2, ran.stderr
+        if verb == ("stop",):
+            again = ask("stop", folder.name)
+            assert again.returncode == 4, "nothing is left that could be stopped"
+            assert "is not running" in again.stderr
+            assert "may have left" not in ask("doctor").stdout
+        wait_until(lambda: not list(queue.glob("*.job")), "the queue is empty")
+    finally:
+        seen_by_us.close()
+        if head.poll() is None:
+            head.kill()
+            head.wait()
+    assert folder.exists() == (verb != ("experiment", "delete"))
+
+
+def test_allocations_of_a_deleted_experiment_can_be_looked_for_by_hand(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """The engine is away while its experiment is deleted. Mutation: nobody knows any more what to
+    look for."""
+    (tmp_path / "trial.py").write_text(TRIAL)
+    (tmp_path / "lab.yml").write_text(EXPERIMENT.format(base=tmp_path))
+    command = [sys.executable, "-m", "dispatcher.cli"]
+    seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - trials wait to the end
+    fcntl.flock(seen_by_us, fcntl.LOCK_EX)
+    head = subprocess.Popen(
+        [*command, "run", "lab.yml"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    queue = tmp_path / "queue"
+    try:
+        wait_until(lambda: len(list(queue.glob("*.state"))) == 2, "both are known to the queue")
+        jobs = {each.stem for each in queue.glob("*.job")}
+    finally:
+        head.kill()
+        head.wait()
+    allocator = tmp_path / "installed/bequeath_queue/platform.py"
+    text, look = allocator.read_text(), '        states = self._queue.glob(f"{self._label}'
+    assert look in text
+    away = "        raise bq.PassingBackendError('the queue is away')\n"
+    allocator.write_text(text.replace(look, away + look))
+    (folder,) = (tmp_path / "experiments").glob("lab-*")
+    ran = subprocess.run(
+        [*command, "experiment", "delete", folder.name, "--yes", "--folder", str(folder.parent)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name in jobs:
+        (queue / f"{name}.cancel").touch()
+    seen_by_us.close()
+    wait_until(lambda: not list(queue.glob("*.job")), "the queue is empty")
+    assert ran.returncode == 0, ran.stderr
+    assert "look yourself whether allocations are left: queue: the queue is away" in ran.stderr
+    assert "their names begin with" in ran.stderr
+    assert jobs
+    assert all(name in ran.stderr for name in jobs), (jobs, ran.stderr)

@@ -9,7 +9,7 @@ import pytest
 
 from dispatcher.attempt_files import fetching
 from dispatcher.errors import BackendError, PermanentBackendError
-from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.files import Whereabouts
 from dispatcher.platforms.ssh.files import FileServer, SshFiles
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.ports import FileEntry

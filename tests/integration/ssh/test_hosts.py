@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.findings import Severity
 from dispatcher.platforms.ssh.hosts import SshHost
 from dispatcher.platforms.ssh.machine import Machine
-from dispatcher.remote_python.findings import HostNeeds, Severity
+from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.ssh import (
     ConnectionLost,
     HostUnreachable,
@@ -180,7 +181,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     def look(needs: HostNeeds, **named: str) -> dict[str, tuple[Severity, str]]:
         machine = Machine("h1", hosts["h1"].target, **named)  # type: ignore[arg-type]
         found = SshHost(machine, "h1", dial=hosts.dial).check(needs)
-        return {one.topic: (one.verdict, one.text + one.hint) for one in found}
+        return {one.topic: (one.severity, one.text + one.hint) for one in found}
 
     seen = look(HostNeeds(modules=("json", "no_such_module"), folders={"/weights": "token"}))
     assert seen["login"][0] is Severity.OK
@@ -219,7 +220,7 @@ def test_what_a_host_lacks_is_said(hosts: ssh_hosts.SshHosts) -> None:
     assert seen["disk"][0] is Severity.PROBLEM
     assert "no room" in seen["disk"][1]
     refused = SshHost(Machine("h2", hosts["h2"].target), "h2", dial=hosts.dial).check(HostNeeds())
-    assert [(one.topic, one.verdict) for one in refused] == [("login", Severity.PROBLEM)]
+    assert [(one.topic, one.severity) for one in refused] == [("login", Severity.PROBLEM)]
 
 
 def test_nothing_of_them_is_left(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_a_foreign_lock_is_waited_for_and_then_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_S", 0.05)
     path = tmp_path / "journal.sqlite"
     journal = SqliteJournal.open(path)
     other = sqlite3.connect(path, isolation_level=None)

@@ -11,10 +11,10 @@ import pytest
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
-from dispatcher.platforms.services.scripted import Script
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_host.config import AssessorSpec
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
+from dispatcher.tuner_tools.scripted import Script
 from trial_runtime.endpoint import Endpoint
 
 CASES = {

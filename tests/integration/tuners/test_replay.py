@@ -13,12 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import PROGRAM, app
+from dispatcher.errors import TunerCodeError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments.creating import create
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.tuner_host.config import TunerHostConfig
-from dispatcher.tuner_host.rerun import rerun
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
+from dispatcher.tuner_tools.replay import rerun
 from dispatcher.wiring.tuner_host import tuner_host_config
 from trial_runtime.endpoint import Endpoint
 
@@ -196,6 +197,53 @@ def test_a_tuner_that_holds_versions_is_repeated_in_the_order_of_then(tmp_path: 
     )
     notes: list[str] = []
     assert rerun(config, None, calls, notes.append, 60.0) == []
+
+
+@pytest.mark.parametrize("where", ["update_search_space", "restore"])
+def test_an_error_of_the_tuner_shows_its_own_lines_only(tmp_path: Path, where: str) -> None:
+    (tmp_path / "failing_again.py").write_text(
+        textwrap.dedent(f"""
+            from tuners import Tuner
+
+            class T(Tuner):
+                def {where}(self, *given):
+                    raise OverflowError("by itself")
+        """)
+    )
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="failing_again:T",
+        code_directory=str(tmp_path),
+    )
+    sys.modules.pop("failing_again", None)
+    with pytest.raises(TunerCodeError) as caught:
+        rerun(config, "{}", [], [].append, 60.0)
+    assert "OverflowError: by itself" in caught.value.message
+    assert caught.value.message.count('File "') == 1
+
+
+def test_needs_stand_under_the_key_that_the_experiment_names(tmp_path: Path) -> None:
+    """The journal has the parameters without them."""
+    (tmp_path / "needing.py").write_text(
+        textwrap.dedent("""
+            from tuners import Tuner, with_needs
+
+            class T(Tuner):
+                def generate_parameters(self, parameter_id):
+                    return with_needs({"i": parameter_id}, cpus=2, key="wants")
+        """)
+    )
+    config = TunerHostConfig(
+        endpoint=Endpoint(""),
+        weights_root=str(tmp_path),
+        class_name="needing:T",
+        code_directory=str(tmp_path),
+        needs_key="wants",
+    )
+    notes: list[str] = []
+    assert rerun(config, None, [["generate", 0, '{"i": 0}']], notes.append, 60.0) == []
+    assert notes == []
 
 
 @pytest.mark.parametrize("wait", ["self.wait_for(99)", "threading.Event().wait()"])

@@ -38,7 +38,7 @@ for n in itertools.count():
 
 
 class AnsweringGuest:
-    """A :class:`~nfs_setup.verify.peer.Peer`: a program in a guest, from here on until closed."""
+    """A :class:`~nfs_setup.verify.peers.Peer`: a program in a guest, from here on until closed."""
 
     def __init__(self, machine: Machine) -> None:
         self.name = machine.name

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from nfs_setup.errors import RequestRefused
-from nfs_setup.exports import Client, Options, text_of
-from nfs_setup.exports_reader import read_exports
+from nfs_setup.exports import Client, Options, read_exports, text_of
 from nfs_setup.paths import checked_path
 from tests.system.nfs.rig import why_not
 

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks import collector
+from benchmarks.beside import figure_of
 from benchmarks.machine import Machine
 from benchmarks.rows import row
 
@@ -52,3 +53,34 @@ def test_cells_keep_to_themselves():
     line = collector.table([row("a|b", "one\ntwo", "", None)])[-1]
 
     assert line == "| a\\|b | one two |  | – |  |"
+
+
+def test_a_comparison_says_which_changes_are_for_the_better():
+    rows = [
+        collector.Comparison(what="trials a second", before=100.0, now=110.0, more_is_better=True),
+        collector.Comparison(what="memory", before=100.0, now=125.0, more_is_better=False),
+        collector.Comparison(what="growth", before=0.0, now=0.0, more_is_better=False),
+    ]
+    collector.keep_comparison("abc1234", HERE, 3, rows)
+
+    text = collector.write([]).read_text()
+
+    assert "Commit abc1234 and this one in turns, 3 rounds" in text
+    assert "| trials a second | 100 | 110 | +10% |" in text
+    assert "| memory | 100 | 125 | -20% |" in text
+    assert "| growth | 0 | 0 | – |" in text
+
+
+@pytest.mark.parametrize(
+    "measured, figure",
+    [
+        ("p50 2.36 ×, p99 2.62 ×", 2.36),
+        ("p99 2.72 × (4.7 against 1.7 ms)", 2.72),
+        ("+0 KiB in 5 s", 0.0),
+        ("0.79 × (7.6 against 9.6 ms)", 0.79),
+        ("10.0%", 10.0),
+        ("not here", None),
+    ],
+)
+def test_the_figure_of_a_row_is_its_first_number(measured, figure):
+    assert figure_of(measured) == figure

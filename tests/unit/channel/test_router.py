@@ -10,6 +10,7 @@ import pytest
 import zmq
 
 from dispatcher.channel import CurveKeys, PeerMessage, Router
+from dispatcher.channel.router import context_for
 from dispatcher.control.client import RunFile
 from dispatcher.errors import PermanentBackendError
 from tests.support.peers import try_to_say
@@ -229,3 +230,14 @@ def test_secrets_are_not_in_what_is_shown_of_them() -> None:
         assert "s3cret" not in shown
         assert "t0ken" not in shown
         assert keys.secret not in shown
+
+
+@pytest.mark.parametrize("peers, least", [(1, 1023), (9_999, 9_999 + 64)])
+def test_there_are_sockets_for_all_who_come_by_folders(peers: int, least: int) -> None:
+    """Mutation: as many as a context has by itself, beyond which the rest are deaf."""
+    made = context_for(peers)
+    try:
+        assert made.get(zmq.MAX_SOCKETS) >= least
+        made.socket(zmq.PAIR).close(0)
+    finally:
+        made.term()

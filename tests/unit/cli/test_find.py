@@ -13,7 +13,8 @@ import pytest
 
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
-from dispatcher.experiments import find, known_folders
+from dispatcher.experiments import known_folders
+from dispatcher.experiments.find import Purpose, completions, find
 from dispatcher.experiments.processes import kill_experiment
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
@@ -41,43 +42,42 @@ def led(*folders: Path) -> Iterator[None]:
 
 def test_by_id_beginning_name_and_folder(three: list[Path], home: Path) -> None:
     for word in ("hello-ccc", "hel", "hello", str(three[2])):
-        assert find.find_one(word, home).folder == three[2]
-    assert find.find_one("digits-ab", home).id == "digits-abb"
+        assert find(word, home) == three[2]
+    assert find("digits-ab", home).name == "digits-abb"
     with pytest.raises(UserError, match="go by 'digits'"):
-        find.find_one("digits", home)
+        find("digits", home)
     with pytest.raises(ExperimentNotFound, match="hello-ccc"):
-        find.find_one("helo-ccc", home)
+        find("helo-ccc", home)
 
 
 def test_unsaid_the_one_that_runs_is_meant(three: list[Path], home: Path) -> None:
     with led(three[1]):
-        for change in (False, True):
-            assert find.find_one(None, home, change=change).folder == three[1]
-        assert find.find_running(None, home).folder == three[1]
-        assert find.find_running("digits-abb", home).folder == three[1]
+        for purpose in (Purpose.READ, Purpose.USE, Purpose.CHANGE, Purpose.RUNNING):
+            assert find(None, home, purpose) == three[1]
+        assert find("digits-abb", home, Purpose.RUNNING) == three[1]
         with pytest.raises(PassingBackendError, match="hello-ccc is not running"):
-            find.find_running("hello", home)
+            find("hello", home, Purpose.RUNNING)
 
 
 def test_unsaid_and_none_runs(three: list[Path], home: Path) -> None:
-    assert find.find_one(None, home).folder in three
+    assert find(None, home) in three
     with pytest.raises(UserError, match="3 experiments are kept"):
-        find.find_one(None, home, change=True)
+        find(None, home, Purpose.CHANGE)
     with pytest.raises(PassingBackendError, match="no experiment is running"):
-        find.find_running(None, home)
+        find(None, home, Purpose.RUNNING)
 
 
 def test_unsaid_and_several_run(three: list[Path], home: Path) -> None:
     with led(*three[:2]):
-        for ask in (find.find_one, find.find_running):
+        for purpose in (Purpose.READ, Purpose.RUNNING):
             with pytest.raises(UserError, match="2 experiments run") as caught:
-                ask(None, home)
+                find(None, home, purpose)
             assert "digits-aaa, digits-abb" in caught.value.hint
 
 
 def test_what_runs_is_not_resumed_unasked(three: list[Path], home: Path) -> None:
     with led(*three[:2]):
-        assert find.find_resumable(None, home).folder == three[2]
+        assert find(None, home, Purpose.RESUME) == three[2]
 
 
 def test_folders_used_before_are_searched(
@@ -85,10 +85,10 @@ def test_folders_used_before_are_searched(
 ) -> None:
     monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(ExperimentNotFound):
-        find.find_one("hello", None)
+        find("hello", None)
     known_folders.remember(home)
-    assert find.find_one("hello", None).folder == three[2]
-    assert find.completions("hel") == ["hello-ccc"]
+    assert find("hello", None) == three[2]
+    assert completions("hel") == ["hello-ccc"]
 
 
 def test_what_nobody_has_named_is_looked_for_at_home(
@@ -102,16 +102,16 @@ def test_what_nobody_has_named_is_looked_for_at_home(
     known_folders.remember(home)
     with led(three[2]):
         with pytest.raises(ExperimentNotFound, match="no experiments yet") as caught:
-            find.find_one(None, None)
+            find(None, None)
         assert "experiment list --all" in caught.value.hint
-        for ask in (find.find_running, find.find_resumable):
+        for purpose in (Purpose.RUNNING, Purpose.RESUME):
             with pytest.raises(BequeathError, match="no experiment"):
-                ask(None, None)
-        assert find.find_running("hello", None).folder == three[2], "it was named"
+                find(None, None, purpose)
+        assert find("hello", None, Purpose.RUNNING) == three[2], "it was named"
         assert "no experiment is running" in bequeath("stop").err
         assert "no experiment is running" in bequeath("nni", "stop", "--all").err
         monkeypatch.delenv("BEQUEATH_HOME")
-        assert find.find_running(None, None).folder == three[2]
+        assert find(None, None, Purpose.RUNNING) == three[2]
 
 
 @pytest.mark.parametrize(

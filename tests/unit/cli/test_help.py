@@ -32,7 +32,10 @@ def test_help_lists_all_commands(bequeath: Shell) -> None:
 
 def test_help_imports_neither_pydantic_nor_rich_nor_any_room() -> None:
     """What keeps it below 0.3 s; a clock would only say so on this machine."""
-    heavy = "pydantic rich zmq numpy sqlalchemy msgspec dispatcher.experiment dispatcher.queries"
+    heavy = (
+        "pydantic rich zmq numpy sqlalchemy msgspec dispatcher.experiment dispatcher.queries "
+        "dispatcher.operations"
+    )
     program = (
         "import sys\n"
         "from dispatcher.cli.main import main\n"

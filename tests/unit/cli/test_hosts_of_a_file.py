@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,10 @@ import pytest
 from dispatcher.cli.hosts.check_targets import check_targets, hosts_of_file
 from dispatcher.errors import UserError
 from dispatcher.platforms.host import ReachableHost
-from dispatcher.platforms.ssh import hosts, machine
+from dispatcher.platforms.logins import targets
+from dispatcher.platforms.ssh import hosts
 from dispatcher.remote_python.findings import HostNeeds
+from tests.unit.cli.conftest import Shell
 
 
 def test_it_asks_for_all_that_trials_take(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def asked_of(needs: HostNeeds, host: ReachableHost, monkeypatch: pytest.MonkeyPa
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(machine, "connect", lambda *_, **__: Open())
+    monkeypatch.setattr(targets, "connect", lambda *_, **__: Open())
     monkeypatch.setattr(hosts, "inspect", lambda _, own: seen.append(own) or [])
     assert [one.topic for one in host.check(needs)] == ["login"]
     return seen[0]
@@ -126,3 +130,137 @@ def test_a_file_without_machines_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(settings))
     with pytest.raises(UserError, match="names no machines"):
         hosts_of_file(file)
+
+
+LAKE = """\
+from typing import Literal
+from dispatcher.platforms.protocol import AgentPlatform, PlannedWorker, ServiceConfig
+from dispatcher.findings import Finding, Severity
+
+class Section(ServiceConfig):
+    platform: Literal["lake"]
+
+    def planned(self, usual, taken):
+        return tuple(PlannedWorker(each, 1, self) for each in ("fog", "leak", "pier"))
+
+class Shore:
+    def __init__(self, name):
+        self.name = self.label = name
+
+    def check(self, needs):
+        if self.name == "leak":
+            raise ValueError("a hole")
+        return [Finding("water", Severity.OK, "is blue")]
+
+class Lake(AgentPlatform):
+    protocol = 2
+    section = Section
+
+    def host(self, worker, part):
+        if worker == "fog":
+            raise RuntimeError("nothing to be seen")
+        return Shore(worker)
+
+    def visit(self, given):
+        raise NotImplementedError
+"""
+
+
+def test_one_that_a_platform_of_somebody_else_fails_at_does_not_hide_the_others(
+    bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: what it raises ends the command."""
+    info = tmp_path / "installed" / "lake-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lake\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bequeath.backends]\nlake = lake_with_hosts:Lake\n")
+    (info.parent / "lake_with_hosts.py").write_text(LAKE)
+    monkeypatch.syspath_prepend(str(info.parent))
+    file = Path(experiment(tmp_path, str(tmp_path / "weights")))
+    settings = json.loads(file.read_text()) | {"trainingService": {"platform": "lake"}}
+    file.write_text(json.dumps(settings))
+    said = bequeath("hosts", "check", file, "--json")
+    assert said.code == 1
+    found = {row["name"]: row["findings"][0] for row in json.loads(said.out)["hosts"]}
+    assert found["pier"]["text"] == "is blue"
+    assert (
+        found["fog"]["text"] == "the platform 'lake' fails at 'host': RuntimeError: nothing to be "
+        "seen"
+    )
+    assert found["leak"]["text"] == "the platform 'lake' fails at 'check': ValueError: a hole"
+    assert {found[x]["hint"] for x in ("fog", "leak")} == {"report it to the authors of 'lake'"}
+    sys.modules.pop("lake_with_hosts")
+
+
+QUAY = """\
+from dispatcher.platforms.protocol import *
+
+class Section(AllocationService):
+    platform: Literal["quay"]
+    berths: Count = 1
+
+class Quay(AllocationPlatform):
+    protocol = 2
+    section = Section
+
+    def inspect(self, section):
+        yield Finding("rights", Severity.OK, f"{section.berths} berths")
+        if section.berths > 2:
+            yield Finding("limits", Severity.PROBLEM, "two at most", "ask the harbour master")
+        if section.berths > 3:
+            raise OSError("the harbour is closed")
+
+    def allocator(self, service):
+        raise NotImplementedError
+"""
+
+
+@pytest.fixture
+def quay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Path]]:
+    """Files of experiments at a platform of another package that looks at its scheduler."""
+    info = tmp_path / "installed" / "quay-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quay\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bequeath.backends]\nquay = a_quay:Quay\n")
+    (info.parent / "a_quay.py").write_text("from typing import Literal\n" + QUAY)
+    monkeypatch.syspath_prepend(str(info.parent))
+    file = Path(experiment(tmp_path, str(tmp_path / "weights")))
+    settings = json.loads(file.read_text())
+
+    def write(berths: int) -> Path:
+        service = {"platform": "quay", "berths": berths}
+        file.write_text(json.dumps(settings | {"trainingService": service}))
+        return file
+
+    yield write
+    sys.modules.pop("a_quay", None)
+
+
+def test_a_scheduler_is_looked_over_by_its_platform(
+    bequeath: Shell, quay: Callable[[int], Path]
+) -> None:
+    """Mutations: a platform is not asked; a problem is none; an error ends the command."""
+    assert bequeath("hosts", "check", quay(2)).code == 0
+    said = bequeath("hosts", "check", quay(3), "--json")
+    (row,) = json.loads(said.out)["hosts"]
+    assert (said.code, row["name"], row["ok"]) == (1, "quay", False)
+    assert [each["verdict"] for each in row["findings"]] == ["ok", "problem"]
+    said = bequeath("validate", quay(3), "--connect", "--json")
+    found = json.loads(said.out)["findings"]
+    assert (said.code, found[1]["hint"]) == (1, "ask the harbour master")
+    assert bequeath("validate", quay(3)).code == 0, "nobody is asked who was not to be"
+    said = bequeath("validate", quay(3), "--connect")
+    assert "quay: problem: limits: two at most (ask the harbour master)" in said.out
+    assert "is fine" not in said.out
+    assert "is fine" in bequeath("validate", quay(2), "--connect").out
+    (row,) = json.loads(bequeath("hosts", "check", quay(4), "--json").out)["hosts"]
+    assert "the harbour is closed" in row["findings"][0]["text"]
+
+
+def test_doctor_passes_on_what_a_scheduler_says(
+    bequeath: Shell, quay: Callable[[int], Path]
+) -> None:
+    said = bequeath("doctor", quay(3), "--json")
+    found = [x for x in json.loads(said.out)["findings"] if x["topic"] == "quay"]
+    assert [each["text"] for each in found] == ["rights: 3 berths", "limits: two at most"]
+    assert said.code == 1

@@ -66,6 +66,12 @@ def test_lists_are_filtered(over: Shell) -> None:
     assert ids("--failed") == [11, 23, 35]
     assert ids("--failed", "--reverse") == [35, 23, 11]
     assert ids("-n", 2) == [0, 1]
+    assert ids("--where", "outcome=failed and trial<30") == [11, 23]
+    misspelt = over("trial", "ls", "--where", "outcme=failed")
+    assert "no trial has a parameter 'outcme'; did you mean outcome?" in misspelt.err
+    refused = over("trial", "ls", "--where", "outcome=timed out")
+    assert refused.code == 3
+    assert refused.err.startswith("where:15: 'and' or 'or' is missing before 'out'")
     first = over("best", "--json", "-n", 1).json()["trials"][0]["id"]
     assert ids("--sort", "value", "-n", 1) == [first]
     assert ids("--sort", "value", "--reverse", "-n", 1) != [first]

@@ -20,9 +20,8 @@ from dispatcher.cli.nfs.login import OverSsh, logins
 from dispatcher.cli.nfs.progress import MachineProgress
 from dispatcher.errors import PassingBackendError
 from nfs_setup.cluster import plan
-from nfs_setup.cluster.members import Login, Member
+from nfs_setup.cluster.members import Login, Member, Remote, Unreachable
 from nfs_setup.cluster.plan import Outcome
-from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.cluster.run_plan import RunPlan
 from nfs_setup.errors import RequestRefused
 from nfs_setup.host import Ran

@@ -19,6 +19,7 @@ from dispatcher.errors import ExperimentNotFound
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments import find
+from dispatcher.experiments.find import Purpose
 from dispatcher.experiments.processes import kill_experiment, start_in_background
 from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
@@ -51,12 +52,12 @@ def foreign(home: Path) -> Path:
 @needs_root
 def test_what_is_not_named_is_ours(home: Path, foreign: Path, bequeath: Shell) -> None:
     with pytest.raises(ExperimentNotFound):
-        find.find_resumable(None, home)
+        find.find(None, home, Purpose.RESUME)
     with pytest.raises(ExperimentNotFound):
-        find.find_one(None, home)
+        find.find(None, home)
     for word in ("nice", "nice results", foreign.name):
         with pytest.raises(ExperimentNotFound, match="no experiment of ours") as caught:
-            find.find_one(word, home, others=True)
+            find.find(word, home)
         assert "by its path" in caught.value.hint
     assert find.all_experiments(home) == []
     assert find.completions("nice") == []
@@ -135,13 +136,13 @@ def test_what_root_shares_is_roots() -> None:
             path.chmod(0o755)
         for path in folder.iterdir():
             path.chmod(0o644)  # as 0.1.0 left them
-        assert _as_nobody(lambda: find.find_one(folder.name, home).id) == folder.name
+        assert _as_nobody(lambda: find.find(folder.name, home, Purpose.USE).name) == folder.name
         (folder / "run.json").write_text("{}")
         (folder / "run.json").chmod(0o600)
         assert "we may not read it" in _as_nobody(lambda: why_foreign(folder))
         assert _as_nobody(lambda: asked(folder)) == "None"  # and no PermissionError
-        assert _as_nobody(lambda: find.find_one(str(folder), home, others=True).id) == folder.name
-        for way in (lambda: HeadClient(folder), lambda: find.find_one(str(folder), home)):
+        assert _as_nobody(lambda: find.find(str(folder), home).name) == folder.name
+        for way in (lambda: HeadClient(folder), lambda: find.find(str(folder), home, Purpose.USE)):
             assert "NotOurs" in _as_nobody(way)
         assert why_foreign(folder) == ""  # for root it is ours
 
@@ -260,7 +261,7 @@ def test_nobody_logs_in_where_its_file_says(
 
 def _count_references(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     looked_up: list[str] = []
-    for place in ("dispatcher.platforms.ssh.from_section", "dispatcher.experiment.references"):
+    for place in ("dispatcher.platforms.logins.targets", "dispatcher.experiment.references"):
         monkeypatch.setattr(f"{place}.resolve_reference", lambda text, *_: looked_up.append(text))
     monkeypatch.setattr(
         "dispatcher.platforms.local.files.resolve_references", lambda told: looked_up.extend(told)
@@ -328,7 +329,7 @@ def test_an_experiment_of_the_version_before_is_ours(home: Path) -> None:
     evolve(folder, 2)
     folder.chmod(0o775)
     (folder / "experiment.json").chmod(0o664)
-    assert find.find_resumable(None, home).folder == folder
+    assert find.find(None, home, Purpose.RESUME) == folder
     demand_ours(folder)
 
 

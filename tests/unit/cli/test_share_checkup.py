@@ -11,8 +11,8 @@ import pytest
 
 import nfs_setup.verify
 from dispatcher.cli import checkup
-from dispatcher.cli.checkup import Level
 from dispatcher.cli.share_checkup import check_share
+from dispatcher.findings import Finding, Severity
 from nfs_setup.verify import PeerLost
 from nfs_setup.verify.place import look
 from tests.unit.cli.conftest import Shell
@@ -47,9 +47,9 @@ def test_a_share_is_measured(share: Path, monkeypatch: pytest.MonkeyPatch) -> No
     canned_share(monkeypatch, look=shared(share, uid=1, mode=0o2770))
     answers, findings = check_share("weights", share)
     assert answers
-    assert findings[-1].level is Level.OK
+    assert findings[-1].severity is Severity.OK
     assert f"bequeath nfs verify {share} --from HOST" in findings[-1].hint
-    assert any("belong to" in f.text and f.level is Level.NOTE for f in findings)
+    assert any("belong to" in f.text and f.severity is Severity.NOTE for f in findings)
     assert os.listdir(share) == []
 
 
@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_share_is_a_problem(
 ) -> None:
     failed = {"failed": {"doing": "begin", "code": "EROFS", "text": "read-only"}}
     canned_share(monkeypatch, look=shared(share), begin=failed)
-    problems = [f for f in check_share("weights", share).findings if f.level is Level.PROBLEM]
+    problems = [f for f in check_share("weights", share).findings if f.severity is Severity.PROBLEM]
     assert ["read-only" in f.text for f in problems] == [True]
 
 
@@ -67,7 +67,7 @@ def test_a_share_that_hangs_is_touched_by_nobody_else(
 ) -> None:
     canned_share(monkeypatch, look=PeerLost("no answer in 10 s"))
 
-    def touched(topic: str, *words: object, **more: object) -> list[checkup.Finding]:
+    def touched(topic: str, *words: object, **more: object) -> list[Finding]:
         assert topic != "weights", "this would hang"
         return []
 

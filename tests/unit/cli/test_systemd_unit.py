@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.cli.exit_codes import MEANINGS, ExitCode
 from dispatcher.cli.run import configured
-from dispatcher.cli.unit_text import NO_RESTART, ON_PURPOSE, UnitValues, unit_text
+from dispatcher.cli.systemd_unit import NO_RESTART, ON_PURPOSE, UnitValues, unit_text
 from dispatcher.experiments.handle import ExperimentHandle
 from tests.unit.cli.conftest import Shell
 

@@ -15,6 +15,7 @@ from dispatcher.cli.closing import print_closing
 from dispatcher.cli.failure import report, report_internal
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.store import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.terminal import console
@@ -194,7 +195,7 @@ def test_the_end_in_the_foreground_is_told_harmlessly(
     journal = SqliteJournal.open(folder / "journal.sqlite")
     journal.record_end(1, "failed", f"the tuner died: {ESCAPES}")
     journal.close()
-    print_closing(folder, Phase.FAILED, 1.0, as_json=False)
+    print_closing(ExperimentHandle(folder), Phase.FAILED, 1.0, as_json=False)
     said = capsys.readouterr().out
     assert said.count("␛]0;owned") == 2
     assert not [mark for mark in ("\x1b", "\u202e", "\x07") if mark in said]

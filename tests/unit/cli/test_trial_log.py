@@ -9,8 +9,7 @@ import pytest
 
 from dispatcher.attempt_files import log_stream
 from dispatcher.cli.trial import log as trial_log
-from dispatcher.platforms.files.here import LocalFiles
-from dispatcher.platforms.files.whereabouts import Whereabouts
+from dispatcher.platforms.files import LocalFiles, Whereabouts
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -106,3 +105,20 @@ def test_following_a_finished_trial_ends(output: Path, bequeath: Shell) -> None:
     assert done.wait(120)
     thread.join()
     assert said[0].out == "all\n"
+
+
+def test_each_of_several_nodes_has_an_output_of_its_own(output: Path, bequeath: Shell) -> None:
+    """Mutation: that of rank 10 is a part of rank 1's, or any is one of rank 0's."""
+    for name in ("stdout", "stdout.1", "stdout.rank1", "stdout.rank1.1", "stdout.rank10"):
+        (output / name).write_text(f"{name}\n")
+    (output / "stderr.rank2").write_text("no such layer\n")
+    (output / "stdout.rank").write_text("of no rank")
+    assert bequeath("trial", "log", 0).out == "stdout.1\nstdout\n"
+    assert bequeath("trial", "log", 0, "--rank", 1).out == "stdout.rank1.1\nstdout.rank1\n"
+    assert bequeath("trial", "log", 0, "--rank", 10).out == "stdout.rank10\n"
+    said = bequeath("trial", "log", 0, "--rank", 2)
+    assert "nothing to stdout.rank2, but to stderr (--stderr shows it)" in said.err
+    assert bequeath("trial", "log", 0, "--rank", 2, "--stderr").out == "no such layer\n"
+    listed = bequeath("trial", "files", 0).out
+    assert "stdout.rank10" in listed
+    assert "stdout.rank " not in listed

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from dispatcher import queries
 from dispatcher.cli.status import ends_of_workers
+from dispatcher.control.client import HeadClient
 from dispatcher.control.server import snapshot as desk_snapshot
+from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.core import new_state
 from dispatcher.core.settings import Settings
+from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.experiments.standing import left_by
 from dispatcher.live_view.picture import picture
-from dispatcher.live_view.plain import PlainProgress, summary
-from dispatcher.live_view.scene import Pace, Scene, time_left
+from dispatcher.live_view.scene import Observer, Scene, ways_of_workers
+from dispatcher.live_view.watching import PlainProgress, summary
+from tests.unit.queries.evolution import evolve, make_folder
 
 
-def _snapshot(**changes: Any) -> dict[str, Any]:
+def _snapshot(**changes: Any) -> HeadSnapshot:
     """What the desk really answers, with some of it replaced."""
     snapshot = desk_snapshot(new_state(Settings(slots=2, lookahead=8, max_trials=40)), 0.0)
     counts = snapshot["counts"] | changes.pop("counts", {})
-    return {**snapshot, "counts": counts, **changes}
+    return HeadSnapshot.of({**snapshot, "counts": counts, **changes})
 
 
 def _running(trial: int, **changes: Any) -> dict[str, Any]:
@@ -66,7 +76,17 @@ def test_the_end_of_a_place_is_shown_and_of_several_the_first() -> None:
     assert "worker q-2 has its place for 1m 00s more" in text
     assert "q-1" not in text
     assert len(ends_of_workers(snapshot)) == 2
-    assert ends_of_workers(_snapshot(workers=[{"name": "of an older head"}])) == []
+    older = {"name": "of an older head", "slots": 1, "busy": 0, "alive": True}
+    assert ends_of_workers(_snapshot(workers=[older])) == []
+
+
+def test_ways_of_agents_are_counted() -> None:
+    """Mutations: those of an older head, or of a machine without a choice, are one more way."""
+    worker = {"slots": 1, "busy": 0, "alive": True}
+    ways = ["folder", "direct", None, "direct"]
+    workers = [{**worker, "name": f"q-{n}", "way": way} for n, way in enumerate(ways)]
+    assert ways_of_workers(_snapshot(workers=workers)) == "2 direct, 1 folder"
+    assert ways_of_workers(_snapshot(workers=[{**worker, "name": "of an older head"}])) == ""
 
 
 def test_those_who_stand_at_one_line_share_a_row() -> None:
@@ -141,21 +161,51 @@ def test_a_line_says_how_far_it_is() -> None:
     assert summary(scene) == "3/40 trials  2 running  1 waiting  12/min  3m 05s left  draining"
 
 
-def test_the_pace_is_that_of_the_last_while() -> None:
-    pace = Pace(window_s=60.0)
-    assert pace.look(0.0, 0) is None
-    assert pace.look(0.5, 3) is None  # too little time to judge by
-    assert pace.look(30.0, 30) == pytest.approx(60.0)
-    assert pace.look(90.0, 30) == pytest.approx(0.0) or pace.look(91.0, 31) is not None
-    assert pace.look(92.0, 2) is None  # another head counts from anew
-
-
 def test_what_is_left_is_the_nearer_limit() -> None:
     snapshot = _snapshot(ended=10, max_trials=40, max_duration_s=None, active_s=5.0)
-    assert time_left(snapshot, 60.0) == pytest.approx(30.0)
-    assert time_left(snapshot, None) is None
-    assert time_left({**snapshot, "max_duration_s": 20.0}, 60.0) == pytest.approx(15.0)
-    assert time_left({**snapshot, "max_trials": None}, 60.0) is None
+    assert left_by(snapshot, 1.0) == pytest.approx(30.0)
+    assert left_by(snapshot, None) is None
+    bounded = _snapshot(ended=10, max_trials=40, max_duration_s=20.0, active_s=5.0)
+    assert left_by(bounded, 1.0) == pytest.approx(15.0)
+    assert left_by(_snapshot(ended=10, max_trials=None), 1.0) is None
     standing = _snapshot(ended=10, counts={"blocked": 8})
-    assert time_left(standing, 60.0) is None, "it would grow for ever"
-    assert time_left(_snapshot(ended=10, counts={"blocked": 8, "running": 1}), 60.0) is not None
+    assert left_by(standing, 1.0) is None, "it would grow for ever"
+    assert left_by(_snapshot(ended=10, counts={"blocked": 8, "running": 1}), 1.0) is not None
+
+
+@pytest.fixture
+def evolved_now(tmp_path: Path) -> Path:
+    """An experiment of thirty trials, the last of which has just ended, that a head leads."""
+    folder = make_folder(tmp_path)
+    evolve(folder, 30)
+    return folder
+
+
+def test_those_who_look_at_one_moment_see_one_experiment(
+    evolved_now: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a view with a rate, a best trial or a time left of its own."""
+    folder = evolved_now
+    with queries.ExperimentReader.open(folder) as reader:
+        now = float((reader.row("SELECT max(ended_at) FROM trials") or [0])[0])
+    head = _snapshot(ended=30, max_trials=40, max_duration_s=None)
+    monkeypatch.setattr("dispatcher.experiments.why.asked", lambda _: head)
+    monkeypatch.setattr(HeadClient, "snapshot", lambda _: head)
+    monkeypatch.setattr(time, "time", lambda: now)
+    (folder / "run.json").write_text(
+        json.dumps({"pid": 1, "address": "ipc://x", "token": "t", "epoch": 1, "started_at": now})
+    )
+    with (folder / "head.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        standing = ExperimentHandle(folder).standing()
+        observer = Observer(folder, "digits", clock=lambda: now)
+        try:
+            scene = observer.look()
+        finally:
+            observer.close()
+    summary = standing.experiment
+    assert standing.head is scene.snapshot is head
+    assert summary.rate is not None
+    assert summary.best == scene.best
+    assert scene.per_minute == pytest.approx(60 * summary.rate)
+    assert scene.left_s == summary.time_left_s == pytest.approx(10 / summary.rate)

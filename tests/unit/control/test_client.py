@@ -13,7 +13,7 @@ import zmq
 
 from dispatcher.channel import Router
 from dispatcher.control.client import HeadClient, RunFile
-from dispatcher.control.messages import ControlRequest, Reply, encoder, request_decoder
+from dispatcher.control.messages import ControlRequest, PieceRead, Reply, encoder, request_decoder
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -22,8 +22,8 @@ from dispatcher.core.apply import apply
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
 from dispatcher.errors import PassingBackendError, UserError
-from dispatcher.platforms.services.scripted import ScriptedBackend
 from dispatcher.ports import RefusedEvent
+from dispatcher.tuner_tools.scripted import ScriptedBackend
 from tests.support.memory_journal import MemoryJournal
 from tests.support.processes import wait_until
 from trial_runtime.endpoint import Endpoint, connect
@@ -59,6 +59,21 @@ class Deaf:
     def peer_fault(self, owner: str, error: Exception) -> None: ...
 
     def refused(self, refused: RefusedEvent) -> None: ...
+
+
+class LateRead:
+    """What comes of a question: nothing before a test says so."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.looks = 0
+
+    def ready(self) -> bool:
+        self.looks += 1
+        return self.over.is_set()
+
+    def result(self) -> PieceRead:
+        return PieceRead(b"abc", 3, "v", "i")
 
 
 def admit(parameters: dict[str, Any]) -> e.TrialSubmitted:
@@ -102,7 +117,12 @@ def folder(tmp_path: Path, address: str) -> Path:
 
 
 @pytest.fixture
-def engine(router: Router, folder: Path) -> Iterator[Engine]:
+def late() -> LateRead:
+    return LateRead()
+
+
+@pytest.fixture
+def engine(router: Router, folder: Path, late: LateRead) -> Iterator[Engine]:
     """One slot, and attempts that run until they are stopped."""
     journal = MemoryJournal()
     settings = Settings(slots=1, lookahead=1, stall_timeout_s=1e9)
@@ -115,7 +135,7 @@ def engine(router: Router, folder: Path) -> Iterator[Engine]:
         router,
         SilentTuner(),
         {"local": backend},
-        ControlServer(admit, update),
+        ControlServer(admit, update, read=lambda wanted: late),
         Deaf(),
         debug=True,
     )
@@ -126,6 +146,27 @@ def engine(router: Router, folder: Path) -> Iterator[Engine]:
     made.join(PATIENCE_S)
     assert not made.is_alive()
     assert made.error is None
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_answer_that_comes_later_keeps_nobody_else_waiting(late: LateRead, folder: Path) -> None:
+    """Mutations: the reply leaves before there is one; the engine waits for it."""
+    got: list[Any] = []
+
+    def ask() -> None:
+        with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+            wanted = {"worker": "q", "trial": 0, "attempt": 1, "path": b"stdout"}
+            got.append(client.ask("read_attempt", **wanted, offset=0, limit=9))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_until(lambda: late.looks > 1, "the head looks whether it is there")
+    with HeadClient(folder, timeout_s=PATIENCE_S) as client:
+        assert client.ask("ping")["epoch"] == 1
+    assert got == []
+    late.over.set()
+    thread.join(PATIENCE_S)
+    assert got[0]["data"] == b"abc"
 
 
 def test_several_questions_one_after_the_other(engine: Engine, folder: Path) -> None:
@@ -244,7 +285,7 @@ def test_a_late_answer_is_not_taken_for_the_next_one(router: Router, folder: Pat
 
         thread = threading.Thread(target=answer)
         thread.start()
-        client._timeout_s = PATIENCE_S
+        client.timeout_s = PATIENCE_S
         assert client.ask("second") == "second"
         thread.join(PATIENCE_S)
 

@@ -11,16 +11,21 @@ from dispatcher.control.messages import (
     MAX_GRACE_S,
     MAX_REQUEST_BYTES,
     ControlRequest,
+    PieceRead,
+    ReadArguments,
     Reply,
     encoder,
     reply_decoder,
 )
+from dispatcher.control.samples import add_samples
 from dispatcher.control.server import LISTED, ControlServer, Handled, snapshot
+from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason, TrialState
-from dispatcher.errors import UserError
+from dispatcher.errors import ProtocolError, UserError
 from tests.support.scene import Scene
+from trial_runtime.resource_wire import AttemptSample, DeviceSample, Samples
 
 VERBS: dict[str, dict[str, Any]] = {
     "ping": {},
@@ -30,8 +35,29 @@ VERBS: dict[str, dict[str, Any]] = {
     "stop_trial": {"trial": 0},
     "submit": {"parameters": {"x": 1}},
     "update": {"key": "lookahead", "value": 3},
+    "read_attempt": {
+        "worker": "q",
+        "trial": 0,
+        "attempt": 1,
+        "path": b"stdout",
+        "offset": 0,
+        "limit": 9,
+    },
     "import": {"rows": [{"parameter": {"x": 1}, "value": 1}]},
 }
+
+
+class LateRead:
+    """A question that nobody has answered yet."""
+
+    def __init__(self, wanted: ReadArguments) -> None:
+        self.wanted, self.over = wanted, True
+
+    def ready(self) -> bool:
+        return self.over
+
+    def result(self) -> PieceRead:
+        return PieceRead(b"abc", 3, "v", "i")
 
 
 class Counter:
@@ -42,9 +68,21 @@ class Counter:
         self.admitted: list[dict[str, Any]] = []
         self.updated: list[tuple[str, Any]] = []
         self.stepped_down = 0
+        self.reads: list[LateRead] = []
         self.server = ControlServer(
-            self._admit, self._update, clock=lambda: scene.now, step_down=self._step_down
+            self._admit,
+            self._update,
+            clock=lambda: scene.now,
+            step_down=self._step_down,
+            read=self._read,
+            ways=lambda: {"local": "direct", "gone": "folder"},
         )
+
+    def _read(self, wanted: ReadArguments) -> LateRead:
+        if wanted.worker == "gone":
+            raise UserError("no such worker")
+        self.reads.append(LateRead(wanted))
+        return self.reads[-1]
 
     def _step_down(self) -> None:
         self.stepped_down += 1
@@ -269,7 +307,7 @@ def test_a_snapshot_says_who_runs_who_waits_and_why(counter: Counter, scene: Sce
     (waiting,) = data["waiting"]
     assert (waiting["trial"], waiting["mode"], waiting["for"]) == (1, "all", [0])
     worker = {"name": "local", "slots": 2, "busy": 1, "alive": True}
-    beside = {"waiting": "", "waits_s": None, "ends_in_s": None}
+    beside = {"waiting": "", "waits_s": None, "ends_in_s": None, "way": "direct"}
     assert data["workers"] == [worker | beside]
     assert set(data["why"]) == {"cause", "text"}
     assert data["active_s"] == scene.now - 1001.0  # since HeadStarted
@@ -296,6 +334,24 @@ def test_a_snapshot_is_plain_data(scene: Scene) -> None:
     assert msgspec.json.decode(msgspec.json.encode(data)) == data
 
 
+def test_the_type_of_a_snapshot_loses_nothing_of_an_answer(scene: Scene) -> None:
+    """Mutation: a key that the head sends and the type does not have, or another name for it."""
+    scene.metric(0, 1, "0.25")
+    data = snapshot(scene.state, scene.now) | {"refused": {"local": {"late": 2}}}
+    device = DeviceSample("GPU-a", 0, "H100", 80, 2, 37.0, 300.0, 61.0)
+    sample = AttemptSample(0, 1, 150.0, 7, ("GPU-a",), 2)
+    add_samples(data, {"local": Samples((device,), (sample,))})
+    assert data["running"][0]["cpu"] == 150.0
+    read = HeadSnapshot.of(msgspec.msgpack.decode(encoder.encode(data)))
+    assert msgspec.to_builtins(read) == data
+    assert list(msgspec.to_builtins(read)) == list(data)
+
+
+def test_an_answer_of_another_form_is_an_error_of_its_sender() -> None:
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        HeadSnapshot.of({"phase": 3})
+
+
 def test_a_head_that_takes_over_is_obeyed_and_answered(scene: Scene) -> None:
     """Mutation: the server answers and does nothing."""
     counter = Counter(scene)
@@ -318,3 +374,21 @@ def test_a_snapshot_tells_what_was_refused(scene: Scene) -> None:
     )
     handled = server.receive(encoder.encode(ControlRequest(1, "snapshot")), scene.state)
     assert reply_decoder.decode(handled.reply(scene.state)).data["refused"] == counts
+
+
+def test_a_part_of_a_file_is_answered_when_it_is_there(counter: Counter) -> None:
+    request = ControlRequest(7, "read_attempt", VERBS["read_attempt"])
+    handled = counter.receive(encoder.encode(request))
+    (read,) = counter.reads
+    assert read.wanted == ReadArguments("q", 0, 1, b"stdout", 0, 9)
+    read.over = False
+    assert not handled.ready()
+    read.over = True
+    assert handled.ready()
+    reply = reply_decoder.decode(handled.reply(counter.scene.state))
+    assert msgspec.convert(reply.data, PieceRead) == PieceRead(b"abc", 3, "v", "i")
+
+
+def test_a_worker_that_there_is_not_is_said_at_once(counter: Counter) -> None:
+    arguments = VERBS["read_attempt"] | {"worker": "gone"}
+    assert counter.ask("read_attempt", **arguments).error == "no such worker"

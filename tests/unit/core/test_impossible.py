@@ -120,6 +120,21 @@ def test_a_trial_waits_with_its_needs_until_all_hosts_have_said_what_they_have()
     assert lab.trial(other).state is TrialState.DELIVERING
 
 
+def test_what_comes_back_from_its_back_off_is_judged_at_once() -> None:
+    """Mutation: it is judged by the next event, for which nobody may come for a long time."""
+    lab = Cluster({"a": 2}, trial_retries=1, retry_backoff_s=10.0)
+    trial = lab.submit(gpus=2)
+    lab.exit(trial, EndReason.FAILED, 1)
+    assert lab.trial(trial).state is TrialState.BACKOFF
+    lab.say(e.HeadStarted(2), e.TunerHostReady())
+    lab.join("a", 1)
+    lab.now += 60.0
+    (refused,) = of_kind(lab.say(e.Tick()), a.ReportTrial)
+    assert refused.trial == trial
+    assert lab.trial(trial).state is TrialState.DELIVERING
+    lab.assert_replays()
+
+
 def test_a_child_is_judged_by_the_hosts_that_reach_its_parents_weights() -> None:
     lab = Cluster({}, workers=2)
     lab.join("a", 1, domain="x")

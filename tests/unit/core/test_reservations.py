@@ -17,7 +17,7 @@ from tests.support.replaying import differences
 
 def turn_over(lab: Cluster, running: list[int], needs: Needs, host: str = "a") -> int:
     """Small trials come all the time, and end in turn: how many began until none began."""
-    for began in range(1000):
+    for began in range(3 * PASSED_OVER):
         lab.submit(needs)
         trial = running.pop(0)
         started = [start.trial for start in lab.leave(trial)]

@@ -96,7 +96,7 @@ def test_with_many_at_hand_the_keeper_is_told_without_a_look_at_each_of_them(
     scene = scene_of(2, keep=1)
     publish(scene, 0, 0)
     assert not asks(publish(scene, 1, 0)), "is told of version 1, and reads it"
-    monkeypatch.setattr(stores, "_FEW", 1)
+    monkeypatch.setattr(stores, "FEW", 1)
     monkeypatch.setattr(stores, "_judged", None)
     assert asks(publish(scene, 0, 1))
 

@@ -17,7 +17,7 @@ def test_waiting_is_no_loss_however_often_its_reason_changes() -> None:
     for number in range(20):
         actions = scene.say(e.WorkerWaits(HOST, f"Priority {number}", 60.0 * number))
         (report,) = of_kind(actions, a.ReportWorker)
-        assert "waits in its queue since" in report.text
+        assert "waits for its place since" in report.text
         assert not of_kind(actions, a.LaunchWorker | a.Finish)
     worker = scene.state.workers[HOST]
     assert (worker.alive, worker.losses, scene.state.phase) == (False, 0, Phase.RUNNING)
@@ -29,7 +29,7 @@ def test_one_that_never_joined_may_wait_and_its_slots_come_with_it() -> None:
     other = WorkerId("queue-1")
     scene.say(e.WorkerWaits(other, "Resources", 30.0))
     assert troubles(scene.state, scene.state.now) == [
-        "worker queue-1 waits in its queue since 30 s: Resources"
+        "worker queue-1 waits for its place since 30 s: Resources"
     ]
     scene.say(e.WorkerJoined(other, 3, offer=Offer(ends_at=1e9)))
     worker = scene.state.workers[other]
@@ -110,3 +110,20 @@ def test_days_in_a_queue_are_named_as_days() -> None:
         scene.say(e.WorkerWaits(HOST, "Priority", waited_s))
         texts.append(troubles(scene.state, scene.state.now)[0].split(" since ")[1])
     assert texts == ["5 s: Priority", "2 min: Priority", "2 h: Priority", "3 days: Priority"]
+
+
+def test_memory_that_ran_out_is_the_doing_of_the_only_trial_there() -> None:
+    """Of two nobody knows whose. Mutation: both are charged with it."""
+    alone = Scene(trial_retries=0, lost_retries=0)
+    alone.propose(0)
+    alone.say(e.WorkerLost(HOST, "out of memory", ends_as=EndReason.OUT_OF_MEMORY))
+    assert alone.state.trials[0].outcome is Outcome.FAILED
+    two = Scene(slots=2, trial_retries=0, lost_retries=1)
+    two.propose(0)
+    two.propose(1)
+    assert len(two.state.running) == 2
+    two.say(e.WorkerLost(HOST, "out of memory", ends_as=EndReason.OUT_OF_MEMORY))
+    for number in (0, 1):
+        trial = two.state.trials[number]
+        assert (trial.losses, trial.failures, trial.outcome) == (1, 0, None)
+    two.assert_replays()

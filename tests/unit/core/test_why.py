@@ -248,6 +248,14 @@ def _parents_lost() -> Cluster:
     return lab
 
 
+def _short_places() -> Cluster:
+    lab = Cluster({}, workers=2, longest_trial_s=600.0)
+    for name, left_s in (("a", 90.0), ("b", 300.0)):
+        lab.join(name, Offer(ends_at=lab.now + 1.0 + left_s))
+    lab.submit()
+    return lab
+
+
 SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.ALL_SLOTS_BUSY: (_busy, "all 1 slots are busy"),
     Cause.OVER: (_over, "the experiment is completed: the only trial is over"),
@@ -256,21 +264,21 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
         r"draining \(1 trials failed in a row with: failed \(exit code 1\): KeyError: 'x'",
     ),
     Cause.DISK_LOW: (_disk_low, "no new trials: the disk of /data has 90 MB left"),
-    Cause.WORKER_QUARANTINED: (_worker_left_out, "1 trials are queued: worker other is left out"),
+    Cause.WORKER_QUARANTINED: (_worker_left_out, "1 trial is queued: worker other is left out"),
     Cause.DRAINING: (_draining, r"draining \(Ctrl-C\): 1 trials still run"),
     Cause.STALLED: (
         _stalled,
         "nothing can move any more: request 0 stands still",
     ),
     Cause.TUNER_NOT_READY: (_host_away, "the tuner's process is starting"),
-    Cause.WORKER_LOST: (_worker_away, "1 trials are queued, and no worker is there"),
+    Cause.WORKER_LOST: (_worker_away, "1 trial is queued, and no worker is there"),
     Cause.WORKER_WAITS: (
         _worker_waits,
-        "1 trials are queued: worker local waits in its queue since 3 min: Priority$",
+        "1 trial is queued: worker local waits for its place since 3 min: Priority$",
     ),
     Cause.WORKER_SUSPECT: (
         _worker_silent,
-        "1 trials are queued: worker local has been silent for 31 s",
+        "1 trial is queued: worker local has been silent for 31 s",
     ),
     Cause.BACKOFF: (_backoff, "trial 0 starts its next attempt in 1 s"),
     Cause.ALL_PROPOSED: (_all_proposed, "all 1 trials were proposed"),
@@ -280,11 +288,16 @@ SCENES: dict[Cause, tuple[Callable[[], Scene], str]] = {
     Cause.LOOKAHEAD_FULL: (_lookahead, "1 requests wait, as many as lookahead allows"),
     Cause.TUNER_BUSY: (Scene, "request 0 has been in generate_parameters for 0 s"),
     Cause.TUNER_BEHIND: (_tuner_behind, r"the tuner has \d+ results to take before more"),
+    Cause.PLACE_ENDS: (
+        _short_places,
+        "1 trial is queued: the place of a ends in 88 s, and what begins there must have 600 s; "
+        "and 1 more such places",
+    ),
     Cause.RESERVED: (_reserved, "2 trials are queued: what is free on a is kept for trial 9"),
-    Cause.NO_FREE_GPU: (_no_gpu, "1 trials are queued: trial 3 needs 2 GPUs"),
-    Cause.NO_ROOM: (_no_cpu, "1 trials are queued: trial 2 needs 3 CPUs"),
-    Cause.PARENTS_DOMAIN: (_parents_slots, "1 trials are queued: the weights of trial 1, from"),
-    Cause.NO_FREE_SLOT: (_worker_full, "1 trials are queued, and every slot of a worker is taken$"),
+    Cause.NO_FREE_GPU: (_no_gpu, "1 trial is queued: trial 3 needs 2 GPUs"),
+    Cause.NO_ROOM: (_no_cpu, "1 trial is queued: trial 2 needs 3 CPUs"),
+    Cause.PARENTS_DOMAIN: (_parents_slots, "1 trial is queued: the weights of trial 1, from"),
+    Cause.NO_FREE_SLOT: (_worker_full, "1 trial is queued, and every slot of a worker is taken$"),
 }
 
 
@@ -320,7 +333,7 @@ def test_what_trials_with_needs_wait_for(
     told = why(state, state.now)
     assert told.cause is cause, told
     assert sentence in told.text
-    assert told.text.startswith(f"{len(state.queued)} trials are queued: ")
+    assert told.text.startswith(("1 trial is queued: ", f"{len(state.queued)} trials are queued: "))
 
 
 @pytest.mark.parametrize("cause", list(Cause), ids=lambda c: c.name)
@@ -353,7 +366,7 @@ def test_a_retry_that_waits_for_another_worker_is_named() -> None:
             scene.exit(number, EndReason.FAILED, 2)
     told = why(scene.state, scene.state.now)
     assert told.cause is Cause.NO_FREE_SLOT
-    assert told.text.startswith("1 trials are queued, having failed on the worker that is free")
+    assert told.text.startswith("1 trial is queued, having failed on the worker that is free")
 
 
 def test_an_experiment_that_is_over_says_why() -> None:

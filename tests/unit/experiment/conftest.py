@@ -8,6 +8,9 @@ import pytest
 
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
 
+#: The platforms of ours, in the order in which people read them.
+OURS = "local, kubernetes, ray, slurm, ssh"
+
 GOOD = """\
 searchSpace:
   lr: {_type: loguniform, _value: [0.0001, 0.1]}

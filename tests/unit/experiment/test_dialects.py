@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.errors import UserError
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment import dialects as dialects_module
 from dispatcher.experiment import parse_experiment
 from dispatcher.experiment.dialects import dialect_named, dialects, first_dialect
+from dispatcher.experiment.entry_points import entries_of
 
+PLAIN = """\
+tuner: {name: Random}
+searchSpace: {x: {_type: choice, _value: [1]}}
+trialCommand: "true"
+trialConcurrency: 3
+"""
 THEIRS = """\
 from dispatcher.experiment.draft import Draft
 
@@ -74,8 +81,63 @@ def test_ours_comes_first_and_broken_ones_are_left_out(
     assert [each.name for each in dialects()] == ["nni", "lake"]
     assert first_dialect("scripts").name == "nni"
     assert dialect_named("lake").title == "Lake"
-    assert "the dialect broken cannot be loaded" in caplog.text
+    assert "the dialect broken of 'a-lake' cannot be loaded: AttributeError" in caplog.text
     assert "gone" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        ("LAKE = None", "the dialect a of 'a-lake' cannot be loaded: AttributeError: 'NoneType'"),
+        ("LAKE = type('L', (), {'name': 1})", "of 'a-lake' cannot be loaded"),
+        ("LAKE = type('L', (), {'name': 'a', 'version_of': 1})", "lake_dialect:LAKE is no dialect"),
+        ("1 / 0", "the dialect a of 'a-lake' cannot be loaded: ZeroDivisionError"),
+        ("import gone_for_ever", "the dialect a is not there: No module named 'gone_for_ever'"),
+        (
+            "del Lake.version_of, Lake.hint; Lake.version_of = lambda *x: 1 / 0; LAKE = Lake()",
+            "the dialect 'lake' fails at 'version_of': ZeroDivisionError: division by zero; report "
+            "it to the authors of 'a-lake'",
+        ),
+        ("Lake.hint = lambda *x: 1 / 0; LAKE = Lake()", "the dialect 'lake' fails at 'hint'"),
+        ("Lake.name = 'nni'; LAKE = Lake()", "'a-lake' brings a second dialect 'nni'"),
+    ],
+)
+def test_a_dialect_that_is_no_good_harms_no_plain_file(
+    lake: None, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str, said: str
+) -> None:
+    """Files without a slip and with one: it is asked about both. Mutation: whatever the package
+    raises is a fault of ours, in every file of this machine."""
+    (tmp_path / "installed" / "lake_dialect.py").write_text(f"{THEIRS}\n{code}\n")
+    parse_experiment(PLAIN, "e.yml", tmp_path)
+    with pytest.raises(UserError, match=r"e\.yml:1:1: unknown key 'sails'"):
+        parse_experiment(f"sails: 1\n{PLAIN}", "e.yml", tmp_path)
+    assert said in caplog.text
+    assert dialect_named("nni").title == "NNI"
+
+
+def test_our_words_are_ours_whatever_a_package_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry point that names a module of ours is not ours for that. Mutation: it comes first."""
+    info = tmp_path / "installed" / "a_lake-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-lake\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bequeath.dialects]\na = dispatcher.nni.gone:NNI\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    assert [each.value for each in entries_of("bequeath.dialects")] == [
+        "dispatcher.nni.dialect:NNI",
+        "dispatcher.nni.gone:NNI",
+    ]
+
+
+def test_a_file_in_a_dialect_that_cannot_read_it_names_the_package(
+    lake: None, tmp_path: Path
+) -> None:
+    code = "Lake.translate = lambda *x: 1 / 0"
+    (tmp_path / "installed" / "lake_dialect.py").write_text(f"{THEIRS}\n{code}\n")
+    with pytest.raises(PermanentBackendError, match="'lake' fails at 'translate'") as raised:
+        parse_experiment("boat: kayak\n", "e.yml", tmp_path)
+    assert raised.value.hint == "report it to the authors of 'a-lake'"
 
 
 def test_an_installation_without_dialects_says_so(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.experiment import load_experiment
+from dispatcher.experiment.checks import cannot_start
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.python_source import ModuleSource, find_module, missing_name
-from dispatcher.experiment.trial_command import cannot_start
 
 from .conftest import GOOD
 

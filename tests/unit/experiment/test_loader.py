@@ -13,7 +13,7 @@ from dispatcher.experiment import (
     parse_experiment,
 )
 
-from .conftest import GOOD
+from .conftest import GOOD, OURS
 
 Errors = Callable[..., list[str]]
 
@@ -114,7 +114,7 @@ APPENDED = {
     ),
     "trainingService: {platform: kubeflow, worker: {}}": (
         "e.yml:7:29: the platform 'kubeflow' is not installed\n"
-        "  installed are local, ssh; others come with packages that bring them"
+        f"  installed are {OURS}; others come with packages that bring them"
     ),
     "trainingService:\n- platform: local\n- platform: local": (
         "e.yml:8:1: 'trainingService' names this machine twice\n"
@@ -324,8 +324,8 @@ REPLACED = {
     ),
     ("_type: loguniform", "_type: logunifrom"): (
         "e.yml:2:15: 'searchSpace.lr._type' is unknown: 'logunifrom'; did you mean 'loguniform'?\n"
-        "  types are choice, randint, loguniform, qloguniform, quniform, uniform, lognormal, "
-        "normal, qlognormal, qnormal"
+        "  types are choice, randint, uniform, quniform, loguniform, qloguniform, normal, "
+        "qnormal, lognormal, qlognormal"
     ),
     ("  lr: {_type: loguniform, _value: [0.0001, 0.1]}", "  {}"): (
         "e.yml:2:3: 'searchSpace' is empty: a built-in tuner has nothing to choose from\n"

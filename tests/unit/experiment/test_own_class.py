@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dispatcher.experiment.loader import load_experiment
-from dispatcher.experiment.own_class import class_misfits
 from dispatcher.experiment.problems import ExperimentFileErrors
+from dispatcher.experiment.python_source import class_misfits
 
 MINE = """
     from tuners import Tuner

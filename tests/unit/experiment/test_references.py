@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,10 @@ def test_a_value_for_trials_that_looks_like_a_reference_names_no_secret(tmp_path
         "tuner": {"class_args": {"start": "file:start.json"}},
     }
     assert files_referred_to(settings) == [tmp_path / "token"]
+
+
+def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Mutation: 'validate' waits for ever for somebody who writes."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="which is a pipe"):
+        resolve_reference(f"file:{tmp_path}/pipe")

@@ -7,8 +7,7 @@ import pytest
 
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiment.builtin_names import TUNERS
-from dispatcher.experiment.reference import GROUPS
-from dispatcher.experiment.schema import json_schema, reference_markdown
+from dispatcher.experiment.reference import GROUPS, json_schema, reference_markdown
 
 ROOT = Path(__file__).parents[3]
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.experiment.sizes import format_size, parse_size
+from dispatcher.experiment.quantities import format_size, parse_size
 
 
 @pytest.mark.parametrize(

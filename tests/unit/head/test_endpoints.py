@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from dispatcher.channel import CurveKeys, PeerMessage, Router
 from dispatcher.channel.router import MAX_AGENT_FRAME_BYTES
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.head.workers import TUNNEL_NAME, HeadEndpoints, open_endpoints
+from dispatcher.head.endpoints import TUNNEL_NAME, HeadEndpoints, open_endpoints
 from dispatcher.ssh.forwarding import ReverseForwards
 from tests.support.peers import try_to_say
 from tests.unit.wiring.test_places import config, ssh
-from trial_runtime.endpoint import Endpoint, connect
+from trial_runtime.endpoint import FOLDER, Endpoint, connect
 
 PATIENCE_S = 120.0
 
@@ -99,14 +99,25 @@ class Tunnel:
     """A port here that stands for the one on a machine's loopback, carried by our own code."""
 
     def __init__(self, near: Path) -> None:
-        self.forwards = ReverseForwards(None)  # type: ignore[arg-type]
+        self.forwards = ReverseForwards(self)  # type: ignore[arg-type]
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.server.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{self.port}"
-        self.forwards._targets[self.port] = str(near)
+        self.accept: Any = None
+        self.forwards.add(str(near))
         self.taken: list[socket.socket] = []
         self.threads = [threading.Thread(target=self.serve)]
         self.threads[0].start()
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[Tunnel]:
+        """The connection, for the forwards: it is this."""
+        yield self
+
+    def request_port_forward(self, _address: str, _port: int, handler: Any) -> int:
+        """See paramiko: our port is there already."""
+        self.accept = handler
+        return self.port
 
     def serve(self) -> None:
         while True:
@@ -116,7 +127,7 @@ class Tunnel:
                 return
             channel = Channel()
             self.taken += [one, channel.far]
-            self.forwards._accept(channel, None, ("127.0.0.1", self.port))
+            self.accept(channel, None, ("127.0.0.1", self.port))
             for pair in ((one, channel.far), (channel.far, one)):
                 self.threads.append(threading.Thread(target=carry, args=pair))
                 self.threads[-1].start()
@@ -166,6 +177,56 @@ def test_who_comes_without_a_tunnel_of_ours_needs_one(head: Head) -> None:
     )
     assert endpoints.workers["a"].address == f"ipc://{endpoints.tunnel}"
     assert (head.folder.keys / "port").read_text() == str(endpoints.tcp[1])
+
+
+@pytest.mark.parametrize(
+    "named, address",
+    [
+        (None, "127.0.0.1:{port}"),
+        ("login1:9000", "login1:9000"),
+        ("localhost", "localhost:{port}"),
+        ("[::1]", "[::1]:{port}"),
+    ],
+)
+def test_agents_of_clusters_dial_the_address_of_the_file(
+    head: Head, named: str | None, address: str
+) -> None:
+    """Mutation: nodes dial where the head listens, which is no address of theirs."""
+    service: dict[str, Any] = {"platform": "ray", "address": "127.0.0.1:6379", "channel": "direct"}
+    service["headAddress"] = named
+    endpoints = head.open(service, channel={"transport": "tcp"})
+    assert endpoints.tcp is not None
+    (there,) = endpoints.workers.values()
+    assert there.address == f"tcp://{address.format(port=endpoints.tcp[1])}"
+    assert (there.way, endpoints.further) == ("direct", {"ray": ()})
+
+
+def test_an_agent_of_a_cluster_gets_all_ways_that_there_may_be(head: Head, tmp_path: Path) -> None:
+    """Each by its own words for people, with the same keys where it comes by TCP. Mutations: the
+    jump host dials the address that is meant for nodes; the port is open to nobody."""
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGd8wLSF9W2mNcpkXHcYJeUzU3n1d6p0pIDoOQkJ1wJT"
+    (tmp_path / "known").write_text(f"login1 {key}\n")
+    jump = {"host": "login1", "user": "me", "knownHosts": str(tmp_path / "known")}
+    service = {"platform": "slurm", "headAddress": "h:1", "jump": jump, "channel": "auto"}
+    endpoints = head.open([service, {"platform": "local"}], channel={"transport": "tcp"})
+    assert endpoints.tcp is not None
+    direct = endpoints.workers["slurm"]
+    tunnel, folder = endpoints.further["slurm"]
+    assert [each.way for each in (direct, tunnel, folder)] == ["direct", "tunnel", "folder"]
+    assert direct.address == "tcp://h:1"
+    assert tunnel.address == f"tcp://127.0.0.1:{endpoints.tcp[1]}"
+    assert tunnel.jump is not None
+    assert (tunnel.jump.host, tunnel.jump.host_keys) == ("login1", (key,))
+    assert tunnel.secret_key == direct.secret_key != ""
+    assert folder.address == f"{FOLDER}{head.folder.path}/agents/slurm/line"
+    assert endpoints.further["local"] == ()
+
+
+def test_without_a_port_that_nodes_reach_none_is_opened(head: Head) -> None:
+    """Mutation: the folder is the second choice, behind one that leads nowhere."""
+    endpoints = head.open({"platform": "slurm"})
+    assert (endpoints.tcp, endpoints.tunnel) == (None, None)
+    assert [each.way for each in endpoints.workers.values()] == ["folder"]
 
 
 def test_this_machine_alone_needs_neither(head: Head) -> None:

@@ -14,10 +14,12 @@ import pytest
 
 from dispatcher.attempt_files import gathering
 from dispatcher.attempt_files.attempt_at import AttemptAt
+from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.attempt_files.places import ShowsNoFiles
 from dispatcher.attempt_files.ways import is_fetched
+from dispatcher.control.messages import PieceRead
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -53,6 +55,11 @@ class Host:
 
     def close(self) -> None:
         pass
+
+
+def is_fetching() -> bool:
+    """Whether the thread for that machine is there."""
+    return "files far" in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.fixture
@@ -155,13 +162,12 @@ def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: H
     host.trouble = PassingBackendError("does not answer", where="far")
     one = of(folder, said)
     one.start()
-    (worker,) = one._workers
-    wait_until(lambda: worker._failures > 2, "it is tried again")
+    wait_until(lambda: host.tries > 2, "it is tried again")
     assert brought(folder) == []
     host.trouble = None
     wait_until(lambda: brought(folder) == list(range(TRIALS)), "all is here")
     one.finish(120)
-    assert not worker.thread.is_alive()
+    assert not is_fetching()
     assert said == [], "what passes is not worth a word"
 
 
@@ -175,7 +181,7 @@ def test_the_end_waits_for_machines_that_answer_only(
     one.start()
     wait_until(lambda: said, "that is said")
     one.finish(120)
-    assert not one._workers[0].thread.is_alive()
+    assert not is_fetching()
     assert host.tries == 2, "the second attempt shows that it is the machine"
     assert said[0] == "files of far cannot be fetched: far: lets nobody in"
     assert f"{attempts(folder)} on far" in said[1]
@@ -195,7 +201,7 @@ def test_an_attempt_whose_files_cannot_be_had_holds_up_no_other(
     others = [n for n in range(TRIALS) if n != 3]
     wait_until(lambda: brought(folder) == others, "all others are here")
     one.finish(120)
-    assert not one._workers[0].thread.is_alive()
+    assert not is_fetching()
     assert said[0] == "files of far cannot be fetched: far: lists what are no files"
     assert Gathered.read(folder.path, "far").below == 3
     assert [(n, str(error)) for _, n, error in of(folder).once()] == [(0, str(host.trouble))]
@@ -211,9 +217,27 @@ def test_a_platform_that_shows_no_files_is_left_in_peace(
     host.trouble = ShowsNoFiles("shows no files")
     one = of(folder, said)
     one.start()
-    wait_until(lambda: not one._workers[0].thread.is_alive(), "its thread ends")
+    wait_until(lambda: not is_fetching(), "its thread ends")
     one.finish(120)
     assert said == []
+
+
+def test_where_only_agents_see_files_they_are_asked_when_somebody_wants_them(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: nobody is asked; an attempt whose place has gone holds up the others."""
+    host.trouble = ShowsNoFiles("shows no files")
+
+    def answer(self: FilesByHead, path: str, offset: int, limit: int, most: int) -> PieceRead:
+        if not most:
+            return PieceRead(b"printed"[offset:], 7, "v", "i")
+        listed = b'{"files": [["stdout", 7, 1.0, "v", false]], "cut": false}'
+        return PieceRead(gone=True) if self.name == "3.1" else PieceRead(listed, len(listed), "l")
+
+    monkeypatch.setattr(FilesByHead, "ask", answer)
+    assert list(of(folder).once()) == [("far", attempts(folder), None)]
+    assert brought(folder) == [each for each in range(TRIALS) if each != 3]
+    assert (folder.path / "trials/4/1/stdout").read_bytes() == b"printed"
 
 
 def test_an_end_in_the_midst_leaves_the_rest_to_the_next(
@@ -224,7 +248,7 @@ def test_an_end_in_the_midst_leaves_the_rest_to_the_next(
     one.start()
     one.finish(0.0)
     host.gate.set()
-    wait_until(lambda: not one._workers[0].thread.is_alive(), "it ends by itself")
+    wait_until(lambda: not is_fetching(), "it ends by itself")
     assert len(brought(folder)) <= 1
     list(of(folder).once())
     assert brought(folder) == list(range(TRIALS))

@@ -112,6 +112,8 @@ def test_an_event_of_our_own_that_is_refused_is_refused_again_by_the_command_it_
     assert document["record"]["attempt"] == 1
 
     words = command_of(story)
+    until = ["--until", str(led.row)]
+    assert words[:7] == ["experiment", "replay", str(led.folder.path), *until, "--trial", "1"]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 1, ran.output
     assert "trial 1 cannot take ResultDelivered while RUNNING" in ran.output

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dispatcher.api import Experiment
 from dispatcher.core.resources import Needs
 from dispatcher.errors import UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiments.creating import create
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head.user_requests import UserRequests
 from dispatcher.wiring.submitted import looked_up
@@ -84,7 +84,7 @@ def test_a_link_that_leads_out_is_refused_by_who_asks(
     (tmp_path / "weights").mkdir(exist_ok=True)
     (tmp_path / "weights/out").symlink_to(tmp_path)
     with pytest.raises(UserError, match="a symbolic link on this path leads out"):
-        Experiment.open(folder.path).submit({"save_path": "out/x"})
+        ExperimentHandle(folder.path).submit({"save_path": "out/x"})
 
 
 @pytest.mark.parametrize(

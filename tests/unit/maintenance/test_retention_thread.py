@@ -14,7 +14,7 @@ from dispatcher.core.model import State, Version
 from dispatcher.core.settings import Settings
 from dispatcher.errors import PassingBackendError
 from dispatcher.experiment.loader import build_experiment
-from dispatcher.experiment.sections import RetentionConfig
+from dispatcher.experiment.weights_place import RetentionConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.maintenance import retention
 from dispatcher.store.journal import SqliteJournal

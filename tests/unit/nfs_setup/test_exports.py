@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nfs_setup.errors import RequestRefused
-from nfs_setup.exports import Client, Options, client, file_of, flavours, text_of
-from nfs_setup.exports_reader import Export, read_exports
+from nfs_setup.exports import (
+    Client,
+    Export,
+    Options,
+    client,
+    file_of,
+    flavours,
+    read_exports,
+    text_of,
+)
 from nfs_setup.paths import checked_path, escaped
 
 #: Names that file systems allow, the nastier ones more often.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -189,13 +190,39 @@ def test_what_a_power_cut_left_is_taken_back_by_the_next_run(
     before = copied(host)
     host.kill = command
     with monkeypatch.context() as patch:
-        patch.setattr("nfs_setup.transaction._roll_back", lambda *_: None)  # it has no power
+        patch.setattr("nfs_setup.transaction.roll_back", lambda *_: None)  # it has no power
         with pytest.raises(PowerCut):
             perform(host, SERVER)
     host.kill = ""
     assert copied(host) != before
     undone = perform(host, UndoRequest())
     assert "had died" in undone.notes[0].text
+    assert copied(host) == before
+
+
+def test_what_cannot_be_taken_back_after_a_power_cut_is_named_and_tried_again(
+    host: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = copied(host)
+    host.kill = SERVER_COMMANDS[2]
+    with monkeypatch.context() as patch:
+        patch.setattr("nfs_setup.transaction.roll_back", lambda *_: None)
+        with pytest.raises(PowerCut):
+            perform(host, SERVER)
+    host.kill = ""
+    run = Pretended.run
+
+    def refuse(self: Pretended, argv: Sequence[str], **rest: object) -> Ran:
+        if argv[0] == "dpkg":
+            raise OSError(12, "Cannot allocate memory")  # which names no file
+        return run(self, argv, **rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pretended, "run", refuse)
+        with pytest.raises(MachineRefuses, match="Cannot allocate memory") as caught:
+            perform(host, UndoRequest())
+    assert caught.value.where.startswith("packages nfs-kernel-server")
+    perform(host, UndoRequest())
     assert copied(host) == before
 
 
@@ -300,7 +327,7 @@ def test_packages_that_a_power_cut_left_half_installed_go(
     monkeypatch.setattr(Pretended, "answer", half)
     host.kill = "apt-get"
     with monkeypatch.context() as patch:
-        patch.setattr("nfs_setup.transaction._roll_back", lambda *_: None)
+        patch.setattr("nfs_setup.transaction.roll_back", lambda *_: None)
         with pytest.raises(PowerCut):
             perform(host, SERVER)
     host.kill = ""

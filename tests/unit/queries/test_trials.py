@@ -128,7 +128,35 @@ def test_an_attempt_nobody_saw_end_is_lost(tmp_path: Path) -> None:
         assert trial(reader, 0).attempts[0].end_reason is None
         life.say(e.WorkerLost("local", "gone"))  # type: ignore[arg-type]
         assert trial(reader, 0).attempts[0].end_reason == "lost"
+        assert trial(reader, 0).attempts[0].text == "gone"
     journal.close()
+
+
+def test_an_attempt_that_ended_with_its_worker_names_the_reason_of_that_very_loss(
+    tmp_path: Path,
+) -> None:
+    """Mutations: the newest loss of the worker is shown for all; that of another worker; that of a
+    time before the attempt."""
+    folder = make_folder(tmp_path)
+    journal = SqliteJournal.open(folder / "journal.sqlite")
+    life = Life(journal, lost_retries=5)
+    life.begin()
+    life.say(e.WorkerLost(HOST, "before"), e.WorkerJoined(HOST, 2))
+    life.propose(0)
+    life.now += 3600
+    life.say(e.Tick())
+    for attempt in (1, 2):
+        life.say(e.AttemptStarted(TrialId(0), attempt, 4000 + attempt))
+        life.say(e.WorkerLost(HOST, f"preempted by {attempt}"))
+        life.now += 3600
+        life.say(e.WorkerJoined(HOST, 2), e.Tick())
+    life.run(0, attempt=3)
+    life.say(e.WorkerLost(HOST, "afterwards"))
+    with ExperimentReader.open(folder) as reader:
+        texts = [each.text for each in trial(reader, 0).attempts]
+    journal.close()
+    assert texts[:2] == ["preempted by 1", "preempted by 2"]
+    assert texts[2] != "afterwards"
 
 
 @pytest.mark.parametrize("seen", [False, True], ids=["with its host", "as its agent saw"])

@@ -68,6 +68,50 @@ def test_it_gets_its_arguments_and_what_comes_behind_the_code(
     assert os.listdir(place) == ["json.py"], "nothing is left"
 
 
+@pytest.mark.parametrize("named", [":{0}/own", ".:{0}/own", "{0}/own:", "here/..:{0}/own", "here"])
+def test_a_path_from_where_it_runs_shadows_nothing(
+    bundle: Bundle, tmp_path: Path, named: str
+) -> None:
+    """Where modules that trials see are to be seen: they run in another folder. Mutation: what
+    Python has made a whole path of an empty one stays."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "here").mkdir()
+    for folder in (tmp_path, tmp_path / "here"):
+        for name in ("base64", "json"):
+            (folder / f"{name}.py").write_text("raise SystemExit('imported from where it was run')")
+    ran = subprocess.run(
+        [SYSTEM, *bundle.arguments("look", alone=False)],
+        input=bundle.code,
+        capture_output=True,
+        cwd=tmp_path,
+        timeout=240,
+        env={"PYTHONPATH": named.format(tmp_path)},
+    )
+    assert (ran.returncode, ran.stderr) == (7, b"")
+
+
+def test_a_folder_that_is_named_as_a_whole_is_seen_from_within(
+    bundle: Bundle, tmp_path: Path
+) -> None:
+    """Trials see it, too: the home folder, say. Mutation: the folder that it runs in is left out
+    however it is named."""
+    package = tmp_path / "asked"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("def main():\n    import of_the_user\n    return 7\n")
+    (tmp_path / "of_the_user.py").write_text("")
+    asked = bundle_of(package)
+    ran = subprocess.run(
+        [SYSTEM, *asked.arguments(alone=False)],
+        input=asked.code,
+        capture_output=True,
+        cwd=tmp_path,
+        timeout=240,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert (ran.returncode, ran.stderr) == (7, b"")
+
+
 def test_code_that_did_not_arrive_whole_is_not_run(bundle: Bundle, tmp_path: Path) -> None:
     code = bundle.code
     spoilt = code[:-1] + bytes([code[-1] ^ 1])
@@ -86,7 +130,7 @@ def test_it_is_the_same_bytes_for_the_same_code_and_knows_what_stays(bundle: Bun
     first = our_programs().code
     bundle_of.cache_clear()
     assert our_programs().code == first
-    assert bundle_of(root, without=("files.py",)).code != first
+    assert bundle_of(root, without=("shell.py",)).code != first
     assert len(first) < 1 << 16, "an argument has 128 KiB at most, in base64"
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from dispatcher.platforms.ssh.upload import upload_modules
+from dispatcher.findings import Severity
+from dispatcher.platforms.ssh.provisioning import upload_modules
 from dispatcher.remote_python.bundle import OLDEST
 from dispatcher.remote_python.errors import HostUnfit
-from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of
+from dispatcher.remote_python.findings import HostNeeds, findings_of
 from dispatcher.remote_python.probed import Probed, PythonFacts, problem_with
 from dispatcher.remote_python.runner import RemotePython
 from dispatcher.wheelhouse import MODULES, HostPython, Wheel, WheelCache
@@ -122,7 +123,7 @@ def test_the_start_refuses_what_hosts_check_calls_a_problem_and_no_more(
     outcomes = set()
     for probed in ANSWERS:
         found = findings_of(probed, "python3", needs)
-        problems = {one.topic for one in found if one.verdict is Severity.PROBLEM}
+        problems = {one.topic for one in found if one.severity is Severity.PROBLEM}
         assert problems <= {"python", "disk", "modules"}
         refused = refuses(probed, cache)
         assert refused == bool(problems), probed
@@ -137,5 +138,5 @@ def test_a_full_disk_is_a_problem_that_may_pass() -> None:
         for x in findings_of(fit_machine(free=1 << 20), "python3", HostNeeds())
         if x.topic == "disk"
     )
-    assert (one.verdict, one.text[:8]) == (Severity.PROBLEM, "no room:")
+    assert (one.severity, one.text[:8]) == (Severity.PROBLEM, "no room:")
     assert problem_with(fit_machine(free=1 << 20), "python3", OLDEST) is None

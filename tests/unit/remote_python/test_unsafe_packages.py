@@ -10,7 +10,8 @@ import pytest
 
 from dispatcher.cli import checkup
 from dispatcher.cli.hosts import check_targets
-from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of
+from dispatcher.findings import Severity
+from dispatcher.remote_python.findings import HostNeeds, findings_of
 from dispatcher.remote_python.probed import Probe, probe
 from tests.support.remote_python import python_here
 from tests.unit.remote_python.answers import fit_machine
@@ -28,7 +29,7 @@ def test_an_unsafe_torch_there_is_a_note(has: str, named: bool) -> None:
     needs = HostNeeds(unsafe={"torch": why_unsafe})
     machine = fit_machine(executable="/opt/python", packages={"torch": has})
     found = [one for one in findings_of(machine, "python3", needs) if one.topic == "torch"]
-    assert [(one.topic, one.verdict) for one in found] == [("torch", Severity.NOTE)] * named
+    assert [(one.topic, one.severity) for one in found] == [("torch", Severity.NOTE)] * named
     if named:
         assert "torch 2.5.1+cu121 runs what a hostile file" in found[0].text
         assert found[0].hint == "/opt/python -m pip install --upgrade torch"
@@ -45,4 +46,4 @@ def test_doctor_names_the_one_here(monkeypatch: pytest.MonkeyPatch, has: str, wo
     monkeypatch.setattr(checkup, "_version", lambda name: has if name == "torch" else "9.9")
     (found,) = [one for one in checkup.check_packages() if one.topic == "torch"]
     assert word in found.text
-    assert (found.level is checkup.Level.NOTE) == bool(why_unsafe(has))
+    assert (found.severity is Severity.NOTE) == bool(why_unsafe(has))

@@ -14,16 +14,32 @@ import pytest
 
 from dispatcher.ssh import forwarding
 from dispatcher.ssh.forwarding import ReverseForwards
+from tests.support.processes import wait_until
 
 WAIT_S = 120.0
 
 
 class Link:
-    """A connection that is asked for nothing that matters here."""
+    """A connection to a machine that listens at whatever port it is asked for, from 7000 on."""
+
+    def __init__(self) -> None:
+        self.ports = 7000
+        self.accept: Any = None
 
     @contextmanager
     def asking(self) -> Iterator[Link]:
         yield self
+
+    def request_port_forward(self, _address: str, _port: int, handler: Any) -> int:
+        self.accept = handler
+        self.ports += 1
+        return self.ports - 1
+
+    def come(self, port: int) -> Channel:
+        """Somebody connects to a port."""
+        channel = Channel()
+        self.accept(channel, None, ("127.0.0.1", port))
+        return channel
 
 
 class Channel:
@@ -63,37 +79,36 @@ def test_a_connection_that_was_refused_takes_nobodys_place(
     """Agents try a port that is there no more, and anybody may scan the ports of a machine.
     Mutation: each of these counts for ever, until no agent gets through any more."""
     monkeypatch.setattr(forwarding, "MOST_CONNECTIONS", 2)
-    forwards = ReverseForwards(cast("Any", Link()))
+    link = Link()
+    forwards = ReverseForwards(cast("Any", link))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        forwards._targets[7000] = server.getsockname()
+        way = forwards.add(server.getsockname())
         kept = []
 
         def come() -> bool:
-            channel = Channel()
-            forwards._accept(channel, None, ("127.0.0.1", 7000))
+            channel = link.come(way)
             end = end_of(server, channel)
             if end is not None:
                 kept.append((channel, end))
             return end is not None
 
-        port, most = 7001, 0
+        port, most = way + 1, 0
         if why == "too many":
-            port, most = 7000, 2
+            port, most = way, 2
             assert come()
             assert come()
         elif why == "nobody there":
-            forwards._targets[port] = "/nowhere/at/all"
+            port = forwards.add("/nowhere/at/all")
         for _ in range(5):
-            channel = Channel()
-            forwards._take(channel, port)  # in this thread: a refusal waits for nobody
-            assert channel.closed
-            assert forwards._served == most
+            channel = link.come(port)
+            assert channel.gone.wait(WAIT_S)
+        wait_until(lambda: forwards.served == most, "those that were refused are not served")
         hang_up(kept)
         assert come()
         assert come(), "there are as many places as there were"
         assert not come()
         hang_up(kept)
-        assert forwards._served == 0
+        assert forwards.served == 0
 
 
 def hang_up(kept: list[tuple[Channel, socket.socket]]) -> None:
@@ -112,13 +127,13 @@ def test_connections_beyond_the_bound_are_closed_and_others_take_their_place(
 ) -> None:
     monkeypatch.setattr(forwarding, "MOST_CONNECTIONS", 2)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        forwards = ReverseForwards(cast("Any", None))
-        forwards._targets[7000] = server.getsockname()
+        link = Link()
+        forwards = ReverseForwards(cast("Any", link))
+        way = forwards.add(server.getsockname())
         kept: list[tuple[Channel, socket.socket]] = []
 
         def come() -> Channel:
-            channel = Channel()
-            forwards._accept(channel, None, ("127.0.0.1", 7000))
+            channel = link.come(way)
             end = end_of(server, channel)
             if end is not None:
                 kept.append((channel, end))
@@ -134,10 +149,8 @@ def test_connections_beyond_the_bound_are_closed_and_others_take_their_place(
         end.settimeout(WAIT_S)
         assert end.recv(1) == b"", "it is carried no more"
         end.close()
-        give_up = time.monotonic() + WAIT_S
-        while forwards._served > 1 and time.monotonic() < give_up:
-            time.sleep(0.01)
+        wait_until(lambda: forwards.served == 1, "it leaves its place")
         third = come()
         assert [channel for channel, _ in kept] == [second, third]
         hang_up(kept)
-        assert forwards._served == 0
+        assert forwards.served == 0

@@ -7,7 +7,7 @@ from typing import cast
 import paramiko
 import pytest
 
-from dispatcher.ssh.watched_socket import WatchedSocket
+from trial_runtime.tunnel.watched_socket import WatchedSocket
 
 
 class GoneLine:

@@ -53,7 +53,7 @@ def test_local_kinds(kind: str) -> None:
 def on_nfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     listing = tmp_path / "mountinfo"
     listing.write_text(f"1 0 0:1 / {tmp_path} rw - nfs4 server:/x rw\n")
-    monkeypatch.setattr(fs, "_MOUNTINFO", listing)
+    monkeypatch.setattr(fs, "MOUNTINFO", listing)
     monkeypatch.setattr(fs.filesystem_type, "__kwdefaults__", {"mountinfo": listing})
     monkeypatch.setattr(
         fs.refuse_network_filesystem, "__kwdefaults__", {"allow": None, "mountinfo": listing}

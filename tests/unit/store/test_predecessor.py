@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.store.lock_file import FileId, file_id
-from dispatcher.store.predecessor import Predecessor
+from dispatcher.store.lock_file import FileId, Predecessor, file_id
 from trial_runtime.process_start import start_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="proof is taken from /proc")

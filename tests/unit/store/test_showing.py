@@ -15,9 +15,8 @@ from dispatcher.core.ids import TrialId
 from dispatcher.errors import StoreError
 from dispatcher.ports import AssessorInput
 from dispatcher.store import SqliteJournal
-from dispatcher.store.assessed import Assessed
 from dispatcher.store.replay import showing
-from dispatcher.store.replay.showing import ShownFile
+from dispatcher.store.replay.showing import Assessed, ShownFile
 from tests.unit.store.life import Life
 
 PATIENCE_S = 120.0
@@ -113,7 +112,7 @@ def test_what_was_reported_while_no_process_was_there_is_not_answered_yet(
 def test_it_is_written_piece_by_piece(
     life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(showing, "_AT_ONCE", 2)
+    monkeypatch.setattr(showing, "MOST_LINES", 2)
     most = 0
     written: list[int] = []
 

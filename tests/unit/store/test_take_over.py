@@ -99,7 +99,7 @@ def test_a_head_of_an_older_bequeath_cannot_be_fenced(tmp_path: Path) -> None:
 def test_while_the_lead_changes_hands_others_wait_their_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dispatcher.store.leadership._CHANGE_PATIENCE_S", 0.05)
+    monkeypatch.setattr("dispatcher.store.leadership.CHANGE_PATIENCE_S", 0.05)
     change = LockFile.take(tmp_path / CHANGE_LOCK_NAME, 0.0)
     assert change is not None
     with pytest.raises(ExperimentBusy, match="just taking the lead"):

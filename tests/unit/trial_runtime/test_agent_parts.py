@@ -7,20 +7,19 @@ import os
 
 import pytest
 
-from tests.support.workers import LOCAL
+from tests.support.workers import LOCAL, agent_config
 from trial_runtime import facts
 from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.attempts.ending import ending_of
 from trial_runtime.agent.attempts.preparing import Unpreparable, located, make_room, session_for
 from trial_runtime.agent.base.logs import LogFile, make_pipe
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.config import AgentConfig, TrialSpec, encode_config, read_config
+from trial_runtime.agent.base.loop import Timers
+from trial_runtime.agent.config import TrialSpec, encode_config, read_config
 from trial_runtime.agent.link import outbox
 from trial_runtime.agent.resources import oom
 from trial_runtime.agent.runners.calling import attempt_call, invoke
 from trial_runtime.agent.runners.environment import resolve_references
 from trial_runtime.agent.runners.scripts import script_of
-from trial_runtime.endpoint import Endpoint
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.facts import EndReason
 
@@ -319,13 +318,8 @@ def test_references(monkeypatch, tmp_path):
 
 @pytest.fixture
 def config(tmp_path):
-    return AgentConfig(
-        worker="local",
-        slots=2,
-        head=Endpoint("ipc://x"),
-        epoch=1,
-        run_folder=str(tmp_path),
-        experiment_folder=str(tmp_path),
+    return agent_config(
+        tmp_path,
         trial=TrialSpec(code_directory="/code", command="true"),
         weights_root=str(tmp_path / "w"),
         read_roots=(str(tmp_path / "pretrained"),),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trial_runtime.agent.trials.metric_check import metric_fault
+from trial_runtime.agent.trials.bounds import metric_fault
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.nni_shim.any_metric import any_metric_text
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.workers import agent_config
 from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.runners.environment import base_environment
 from trial_runtime.agent.runners.trial_dialect import TrialDialect
-from trial_runtime.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[3]
 TAG = sys.implementation.cache_tag or ""
@@ -26,9 +26,7 @@ def module(folder: Path, name: str, says: str) -> Path:
 
 
 def config(folder: Path) -> AgentConfig:
-    trial = TrialSpec(code_directory=str(folder), command="python train.py")
-    here = str(folder)
-    return AgentConfig("local", 1, Endpoint("ipc:///n"), 1, here, here, trial, here)
+    return agent_config(folder, trial=TrialSpec(str(folder), command="python train.py"))
 
 
 def said(code: str, **environment: str) -> str:

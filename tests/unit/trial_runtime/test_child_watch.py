@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.processes import wait_until
 from trial_runtime.agent.attempt import Exit
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Watch
 from trial_runtime.agent.processes.children import ChildWatch
 
 

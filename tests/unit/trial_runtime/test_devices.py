@@ -9,20 +9,24 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import wait_until
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.config import AgentConfig, ResourcesConfig, TrialSpec
 from trial_runtime.agent.resources.devices.judging import Judge
-from trial_runtime.agent.resources.devices.seen import DeviceUse, NoDevices, Seen
+from trial_runtime.agent.resources.devices.seen import (
+    DeviceUse,
+    NoDevices,
+    Seen,
+    missing_indices,
+    visible,
+)
 from trial_runtime.agent.resources.devices.variables import share_variables
-from trial_runtime.agent.resources.devices.visible import missing_indices, visible
 from trial_runtime.agent.resources.devices.watching import DeviceWatch
 from trial_runtime.endpoint import Endpoint
 
 GIB = 1 << 30
-PATIENCE_S = 120.0
 
 #: So long no look takes, however busy the machine (seconds).
 NEVER_SLOW_S = 3600.0
@@ -152,12 +156,12 @@ class Loop:
         self.changes += 1
 
     def until(self, holds: Any) -> None:
-        give_up = time.monotonic() + PATIENCE_S
-        while not holds():
-            assert time.monotonic() < give_up
+        def turned() -> Any:
             self.watch.dispatch()
             self.timers.fire(time.monotonic())
-            time.sleep(0.001)
+            return holds()
+
+        wait_until(turned, "it comes to that")
 
     def troubles(self) -> list[str]:
         return [each.trouble for each in self.devices.offered]

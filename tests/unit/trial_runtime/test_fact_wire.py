@@ -35,7 +35,7 @@ FACTS = [
     facts.WeightsPublished(TRIAL, 1, 3, WEIGHTS),
     facts.VersionOffered(TRIAL, 1, 4, "omega", 2, "omega/17.1-4", "ef", 9),
     facts.AttemptEnded(TRIAL, 1, EndReason.FINISHED, 0),
-    facts.AttemptEnded(TRIAL, 2, EndReason.FAILED, -1, None, "text", 0.5, 1.5),
+    facts.AttemptEnded(TRIAL, 2, EndReason.FAILED, -1, None, "text", WEIGHTS, 0.5, 1.5),
     facts.AttemptEnded(TRIAL, 3, EndReason.SIGNALLED, None, 11, weights=WEIGHTS),
 ]
 
@@ -82,6 +82,7 @@ def test_an_array_names_its_kind_and_lays_weights_flat() -> None:
     assert array(FACTS[4]) == ["w", 17, 1, 3, "ab", "files", 9]
     assert array(FACTS[6]) == ["e", 17, 1, "finished", 0, None, "", 0.0, 0.0, "", "", 0]
     assert array(FACTS[8])[-3:] == ["ab", "files", 9]
+    assert array(FACTS[7])[6:] == ["text", 0.5, 1.5, "ab", "files", 9]  # not the type's order
 
 
 def test_fields_that_an_older_agent_does_not_send_have_their_defaults() -> None:

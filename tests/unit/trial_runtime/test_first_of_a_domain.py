@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.unit.trial_runtime.test_probing import CONFIG
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.probing import RootProbe, looks_at_root
 from trial_runtime.weights.remote.address import RemoteRoot

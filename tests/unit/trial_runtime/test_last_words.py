@@ -6,7 +6,7 @@ import tempfile
 from types import SimpleNamespace
 
 from trial_runtime import wire
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.trials.endpoint import Closed, TrialEndpoint
 from trial_runtime.local_channel import LocalChannel

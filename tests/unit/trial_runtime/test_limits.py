@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from tests.support.processes import wait_until
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.processes.table import (
     Row,
     descends_from,
@@ -20,8 +21,8 @@ from trial_runtime.agent.processes.table import (
     process_table,
     proportional_bytes,
 )
-from trial_runtime.agent.resources.limits import cgroup, host
-from trial_runtime.agent.resources.limits.cores import Cores
+from trial_runtime.agent.resources import cgroup, host
+from trial_runtime.agent.resources.host import Cores
 from trial_runtime.agent.resources.sampling import Asked, Sampler
 from trial_runtime.agent.runners import settling
 
@@ -210,12 +211,13 @@ def test_what_attempts_take_is_measured_and_too_much_is_told(family: tuple[int, 
         bounded_every_s=0.01,
     )
     sampler.start()
-    give_up = time.monotonic() + 120
-    while not told:
-        assert time.monotonic() < give_up
+
+    def turned() -> Any:
         watch.dispatch()
         timers.fire(time.monotonic())
-        time.sleep(0.001)
+        return told
+
+    wait_until(turned, "it takes too much")
     (key, nbytes) = told[0]
     assert key == (1, 1)
     assert nbytes > 60 * MIB

@@ -5,6 +5,7 @@ import math
 import msgspec
 import pytest
 
+from trial_runtime import api_errors, errors
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.metric import metric_text
 
@@ -59,3 +60,12 @@ def test_an_array_is_no_number():
         metric_text(numpy.zeros(3))
     with pytest.raises(InvalidMetric, match="finite"):
         metric_text(numpy.float32("nan"))
+
+
+def test_errors_keep_their_module_of_version_0_1() -> None:
+    """Trials import them by it, and so does what a process of that version imports late, whose
+    ``trial_runtime.errors`` has none of them."""
+    own = {name for name, it in vars(api_errors).items() if it.__class__ is type}
+    own.discard("TrialRuntimeError")
+    assert len(own) == 9
+    assert not own & vars(errors).keys()

@@ -12,10 +12,10 @@ import pytest
 from tests.support.workers import LOCAL
 from trial_runtime import facts
 from trial_runtime.agent.attempt import Attempt, Phase
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.link.reports import Reports
-from trial_runtime.agent.nni.metrics import METRICS_FILE, NniMetrics, read_part, records
+from trial_runtime.agent.nni import METRICS_FILE, NniMetrics, read_part, records
 from trial_runtime.session_file import SESSION_VERSION, SessionFile
 
 

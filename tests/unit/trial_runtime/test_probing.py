@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.link.probing import RootProbe
 from trial_runtime.endpoint import Endpoint

@@ -21,7 +21,7 @@ from trial_runtime import link as links
 from trial_runtime import trial_wire as wire
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.attempts.trial_messages import DirectOffers, TrialMessages
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import TrialSpec
 from trial_runtime.agent.link.reports import Reports
 from trial_runtime.agent.trials import endpoint as doors

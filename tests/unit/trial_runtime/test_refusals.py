@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from trial_runtime.agent.trials.allowance import BURST_S, FLOOD_S, Allowance
-from trial_runtime.agent.trials.metric_check import metric_fault
+from trial_runtime.agent.trials.bounds import BURST_S, FLOOD_S, Allowance, metric_fault
 from trial_runtime.refusals import MOST_REASONS, Refusals
 
 

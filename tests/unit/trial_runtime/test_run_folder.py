@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trial_runtime.run_folder import RECORD, NotOurs, run_folder_below
+from trial_runtime.run_folder import RECORD, RunFolderTaken, run_folder_below
 
 NOBODY = 65534
 
@@ -77,7 +77,7 @@ def test_a_copy_has_its_own(in_the_way: Path, base: Path, experiment: Path) -> N
 
 
 def test_without_a_folder_to_note_it_in(in_the_way: Path, base: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotOurs):
+    with pytest.raises(RunFolderTaken):
         run_folder_below(base, tmp_path / "not there")
     assert list(base.iterdir()) == [in_the_way] or in_the_way.is_symlink()
 

@@ -111,12 +111,12 @@ class Told(session.AgentSession):
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(tmp_path: Path) -> Iterator[Place]:
     root = tmp_path / "weights"
     root.mkdir()
-    monkeypatch.setattr(roots, "_configured", None)
     yield Place(tmp_path, root)
     session.adopt(None)
+    roots.forget()
 
 
 def _begin(place: Place, whence: Path | None) -> Told:

@@ -37,14 +37,14 @@ def test_agent_and_head_there_and_back():
     said = [
         facts.AttemptStarted(1, 1, 5),
         facts.MetricReported(1, 1, 1, "0.5"),
-        facts.AttemptEnded(1, 1, EndReason.FAILED, 3, None, "text", 0.1, 0.2),
+        facts.AttemptEnded(1, 1, EndReason.FAILED, 3, None, "text", None, 0.1, 0.2),
     ]
     frame = wire.AgentFrame(
         4,
         [
             wire.AgentHello("life", "local", 2, 7, [(1, 1)], 1),
             wire.Heartbeat("life", 1, 5),
-            wire.Words(1, [encode_fact(fact) for fact in said]),
+            wire.AttemptMessages(1, [encode_fact(fact) for fact in said]),
             wire.Fenced(4),
         ],
     )

@@ -26,7 +26,7 @@ def test_a_refusal_waits_only_while_a_callback_is_kept() -> None:
     assert callbacks.waiting() == [1]
     del kept
     callbacks.begin(2)  # which nobody keeps
-    assert callbacks.end(request(2), refused=True) == (False, callbacks_module._NOTHING)
+    assert callbacks.end(request(2), refused=True) == (False, callbacks_module.NOTHING)
     assert callbacks.waiting() == [1]
 
 

@@ -126,6 +126,20 @@ def test_a_result_behind_a_call_that_stands_still_is_named_with_the_line() -> No
     assert bench.after(DELIVERY_LOOK_S, 900) == [DeliveryStandsStill(TrialId(5), over=True)]
 
 
+def test_the_next_delivery_that_stands_still_is_named_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Mutation: a new delivery begins as the one before ended, and its deadlock has no name."""
+    bench, due = DeliveryBench(), TrialId(5)
+    monkeypatch.setattr(bench.delivery, "next_due", lambda: due)
+    bench.after(0, 0)
+    assert [each.trial for each in bench.after(DELIVERY_LOOK_S, 1)] == [5]
+    due = TrialId(6)
+    assert bench.after(0, 900) == []
+    (still,) = bench.after(DELIVERY_LOOK_S, 1)
+    assert (still.trial, still.over) == (6, False)
+
+
 def test_a_delivery_that_moves_by_turns_is_named_less_and_less_often() -> None:
     bench = DeliveryBench()
     bench.delivery.put(Deliver(TrialId(5), "{}", "1", True, Verdict(), False, False))

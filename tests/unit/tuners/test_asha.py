@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from tests.unit.tuners.one_by_one import finish, run
 from tuners import NoMoreTrialError, TunerArgumentError, WaitCancelled
 from tuners.asha import ASHATuner
 from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
@@ -21,19 +22,6 @@ def asha(gate=None, **arguments):
     tuner = with_gate(ASHATuner(**arguments), gate)
     tuner.update_search_space(SPACE)
     return tuner
-
-
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, json.loads(json.dumps(parameters)), value)
-    tuner.trial_end(parameter_id, success)
-
-
-def run(tuner, ids, value=lambda n, parameters: parameters["lr"]):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        finish(tuner, n, proposals[n], value(n, proposals[n]))
-    return proposals
 
 
 def algorithm_2(count, eta, budgets, draw):

@@ -99,4 +99,7 @@ def test_sixty_four_at_once(case: str) -> None:
         assert parent is None or int(parent.removeprefix("trials/")) in rush.gate.ended
     if case == "GridSearch":
         assert len({json.dumps(one, sort_keys=True) for one in answers.values()}) == len(answers)
-    json.dumps(tuner.state())
+    state = tuner.state()
+    json.dumps(state)
+    if case == "RegularizedEvolution":
+        assert state["pending"] == []

@@ -185,6 +185,28 @@ def test_errors_are_sentences_with_a_hint(error, words):
     assert error.hint or isinstance(error, NoMoreTrialError)
 
 
+def test_what_authors_read_of_an_error_is_one_line():
+    """Mutations: its text has the form of the other packages' errors; its place is lost."""
+    error = WaitWithLock((1,), "tuner.py:12")
+    assert str(error) == f"{error.message} {error.hint}"
+    assert error.where == "tuner.py:12"
+    assert str(TunerError()) == ""
+
+
+def test_an_authors_error_need_not_call_ours_when_it_is_made():
+    class NoCandidate(NoMoreTrialError):
+        def __init__(self, rung: int) -> None:
+            self.rung = rung
+
+    class Refused(TunerError):
+        def __init__(self, text: str) -> None:
+            Exception.__init__(self, text)
+
+    assert str(NoCandidate(3)) == "3"
+    assert NoCandidate(3).hint == ""
+    assert str(Refused("not this one")) == "not this one"
+
+
 def test_cancellation_passes_an_authors_except_exception():
     assert not isinstance(WaitCancelled(), Exception)
     assert "stopping" in str(WaitCancelled())

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.unit.tuners import one_by_one
 from tuners import NoMoreTrialError, TunerArgumentError, densities
 from tuners import space as spaces
 from tuners.bohb import BOHBTuner
@@ -36,14 +37,8 @@ def score(parameters, good=1e-2):
     return -abs(math.log10(parameters["lr"] / good)) - (parameters["kind"] != "b")
 
 
-def run(tuner, ids, value=score):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        result = value(proposals[n])
-        tuner.receive_trial_result(n, json.loads(json.dumps(proposals[n])), result)
-        tuner.trial_end(n, True)
-    return proposals
+def run(tuner, numbers, value=score):
+    return one_by_one.run(tuner, numbers, lambda n, parameters: value(parameters))
 
 
 def bohb(space=SPACE, **arguments):

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.unit.tuners.one_by_one import finish
 from trial_runtime.errors import WeightsMismatch
 from trial_runtime.morphism import chain
 from tuners import MorphingEvolutionTuner, RegularizedEvolutionTuner, TunerArgumentError
@@ -141,11 +142,6 @@ def test_all_pairs_of_one_founder_have_a_child():
 
 
 # ---- in the tuner -----------------------------------------------------------------------------
-
-
-def finish(tuner, n, parameters, value):
-    tuner.receive_trial_result(n, json.loads(json.dumps(parameters)), value)
-    tuner.trial_end(n, True)
 
 
 def test_evolution_crosses_the_best_of_two_samples_and_the_fitter_one_bequeaths():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections import deque
 
 import numpy as np
 import pytest
 
+from tests.unit.tuners import one_by_one
+from tests.unit.tuners.one_by_one import finish
 from tuners import (
     NoMoreTrialError,
     RegularizedEvolutionTuner,
@@ -17,7 +18,7 @@ from tuners import (
     WaitCancelled,
 )
 from tuners import space as spaces
-from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, Search, with_gate
 
 SPACE = {
     "depth": {"_type": "randint", "_value": [1, 9]},
@@ -37,22 +38,15 @@ def evolution(gate=None, **arguments):
     return tuner
 
 
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, parameters, value)
-    tuner.trial_end(parameter_id, success)
-
-
 def fitness(parameters):
     return parameters["depth"] + parameters["width"] / 100 - abs(parameters["lr"] - 0.01)
 
 
 def run(tuner, count, first=0):
-    proposals = []
-    for parameter_id in range(first, first + count):
-        parameters = tuner.generate_parameters(parameter_id)
-        proposals.append(parameters)
-        finish(tuner, parameter_id, parameters, fitness(parameters))
-    return proposals
+    ended = one_by_one.run(
+        tuner, range(first, first + count), lambda n, parameters: fitness(parameters)
+    )
+    return list(ended.values())
 
 
 def changed(parent, child):
@@ -278,41 +272,12 @@ def test_a_result_that_is_no_number_is_named():
 
 
 def test_sixty_four_requests_at_once():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        gate = ScriptedGate()
-        tuner = evolution(gate, population_size=16, sample_size=4)
-        answers, errors = {}, []
-        answered = threading.Condition()
-
-        def request(n):
-            try:
-                parameters = tuner.generate_parameters(n)
-            except BaseException as error:  # noqa: BLE001  # top of a thread
-                errors.append(error)
-                parameters = None
-            with answered:
-                answers[n] = parameters
-                answered.notify()
-
-        threads = [threading.Thread(target=request, args=(n,)) for n in range(64)]
-        [thread.start() for thread in threads]
-        delivered = set()
-        while len(delivered) < 64:  # deliver whatever is there, one at a time, as the host does
-            with answered:
-                assert answered.wait_for(lambda: set(answers) - delivered, timeout=240), errors
-                ready = sorted(set(answers) - delivered)
-            for n in ready:
-                delivered.add(n)
-                finish(tuner, n, answers[n], fitness(answers[n]))
-                gate.open(n)
-        [thread.join(120) for thread in threads]
-        assert not errors
-        assert sum("restore_path" not in parameters for parameters in answers.values()) == 16
-        assert tuner.state()["pending"] == []
-    finally:
-        sys.setswitchinterval(interval)
+    """From racing threads: ``test_at_once``."""
+    search = Search(evolution(population_size=16, sample_size=4))
+    answers = search.run(lambda answer, n: fitness(answer), trials=64, at_once=64, seed=1)
+    assert len(answers) == 64
+    assert sum("restore_path" not in parameters for parameters in answers.values()) == 16
+    assert search.tuner.state()["pending"] == []
 
 
 def test_five_thousand_trials_leave_no_trace_but_the_population():

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from tests.unit.tuners.one_by_one import finish, run
 from tuners import NoMoreTrialError, ParentFailed, TunerArgumentError
 from tuners.hyperband import HyperbandTuner, bracket, halvings
 from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
@@ -24,19 +25,6 @@ def hyperband(gate=None, **arguments):
     tuner = with_gate(HyperbandTuner(**arguments), gate)
     tuner.update_search_space(SPACE)
     return tuner
-
-
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, json.loads(json.dumps(parameters)), value)
-    tuner.trial_end(parameter_id, success)
-
-
-def run(tuner, ids, value=lambda n, parameters: parameters["lr"]):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        finish(tuner, n, proposals[n], value(n, proposals[n]))
-    return proposals
 
 
 def test_the_brackets_are_those_of_table_1():

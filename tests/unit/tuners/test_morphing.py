@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 
+from tests.unit.tuners import one_by_one
+from tests.unit.tuners.one_by_one import finish
 from trial_runtime.morphism import chain
 from tuners import NoMoreTrialError, TunerArgumentError
 from tuners.growth import applied
@@ -25,21 +27,12 @@ def climb(gate=None, **arguments):
     return tuner
 
 
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, json.loads(json.dumps(parameters)), value)
-    tuner.trial_end(parameter_id, success)
-
-
 def size(parameters):
     return sum(block["width"] * block["kernel"] for block in parameters["blocks"])
 
 
-def run(tuner, ids, value=lambda n, parameters: size(parameters)):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        finish(tuner, n, proposals[n], value(n, proposals[n]))
-    return proposals
+def run(tuner, numbers, value=lambda n, parameters: size(parameters)):
+    return one_by_one.run(tuner, numbers, value)
 
 
 def test_algorithm_1_of_the_paper():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 
 import pytest
 
+from tests.unit.tuners.one_by_one import finish, run
 from tuners import NoMoreTrialError, PBTTuner, TunerArgumentError, UnknownParent
-from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
+from tuners.testing import OpenGate, RefusingGate, ScriptedGate, Search, with_gate
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1e-1]},
@@ -22,19 +22,6 @@ def pbt(gate=None, **arguments):
     tuner = with_gate(PBTTuner(**arguments), gate)
     tuner.update_search_space(SPACE)
     return tuner
-
-
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, parameters, value)
-    tuner.trial_end(parameter_id, success)
-
-
-def run(tuner, ids, value):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        finish(tuner, n, json.loads(json.dumps(proposals[n])), value(n, proposals[n]))
-    return proposals
 
 
 def hyper(parameters):
@@ -283,41 +270,11 @@ def test_generations_apart_wait_for_all_of_the_one_before():
 
 
 def test_sixty_four_requests_at_once():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        gate = ScriptedGate()
-        tuner = pbt(gate, population_size=8)
-        answers, errors = {}, []
-        answered = threading.Condition()
-
-        def request(n):
-            try:
-                parameters = tuner.generate_parameters(n)
-            except BaseException as error:  # noqa: BLE001  # top of a thread
-                errors.append(error)
-                parameters = None
-            with answered:
-                answers[n] = parameters
-                answered.notify()
-
-        threads = [threading.Thread(target=request, args=(n,)) for n in range(64)]
-        [thread.start() for thread in threads]
-        delivered = set()
-        while len(delivered) < 64:
-            with answered:
-                assert answered.wait_for(lambda: set(answers) - delivered, timeout=240), errors
-                ready = sorted(set(answers) - delivered)
-            for n in ready:
-                delivered.add(n)
-                finish(tuner, n, answers[n], answers[n]["lr"])
-                gate.open(n)
-        [thread.join(120) for thread in threads]
-        assert not errors
-        founders = {n for n, answer in answers.items() if "restore_path" not in answer}
-        assert founders == set(range(8))
-    finally:
-        sys.setswitchinterval(interval)
+    """From racing threads: ``test_at_once``."""
+    search = Search(pbt(population_size=8))
+    answers = search.run(lambda answer, n: answer["lr"], trials=64, at_once=64, seed=1)
+    assert len(answers) == 64
+    assert {n for n, answer in answers.items() if "restore_path" not in answer} == set(range(8))
 
 
 def test_five_thousand_trials_leave_no_trace_but_the_population():

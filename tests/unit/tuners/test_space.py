@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tuners.space import SpaceError, grid, mutate, parse, sample, size
+from tuners.space import grid, mutate, parse, sample, size
 
 NESTED = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1e-1]},
@@ -241,42 +241,3 @@ def test_a_grid_of_a_million_integers_begins_at_once():
 def test_the_empty_space_has_one_point():
     assert list(grid({})) == [{}]
     assert size("") == 1
-
-
-@pytest.mark.parametrize(
-    "space, path, words",
-    [
-        ([1], (), "expected an object of parameters, found a list"),
-        ({"a": 3}, ("a",), "'_type' and '_value'"),
-        ({"a": {"_type": "choise", "_value": [1]}}, ("a", "_type"), "Did you mean 'choice'"),
-        ({"a": {"_type": "choice", "_value": []}}, ("a", "_value"), "at least one option"),
-        ({"a": {"_type": "choice", "_value": 3}}, ("a", "_value"), "expected a list"),
-        ({"a": {"_type": "uniform", "_value": [1]}}, ("a", "_value"), r"\[low, high\], found 1"),
-        ({"a": {"_type": "uniform", "_value": [1, "2"]}}, ("a", "_value"), "'2'"),
-        ({"a": {"_type": "uniform", "_value": [1, math.inf]}}, ("a", "_value"), "finite"),
-        ({"a": {"_type": "uniform", "_value": [2, 1]}}, ("a", "_value"), "above low"),
-        ({"a": {"_type": "randint", "_value": [0, 2.5]}}, ("a", "_value"), "integers"),
-        ({"a": {"_type": "loguniform", "_value": [0, 1]}}, ("a", "_value"), "low > 0"),
-        ({"a": {"_type": "quniform", "_value": [0, 1, 0]}}, ("a", "_value"), "q must be above 0"),
-        ({"a": {"_type": "normal", "_value": [0, -1]}}, ("a", "_value"), "sigma"),
-        (
-            {
-                "a": {
-                    "_type": "choice",
-                    "_value": [{"_name": "b", "c": {"_type": "x", "_value": []}}],
-                }
-            },
-            ("a", "_value", "0", "c", "_type"),
-            "unknown type",
-        ),
-        (
-            {"a": {"_type": "choice", "_value": [{"_name": "b"}, {"_name": "b"}]}},
-            ("a", "_value", "1"),
-            "two branches",
-        ),
-    ],
-)
-def test_unreadable_spaces_are_refused_with_the_place(space, path, words):
-    with pytest.raises(SpaceError, match=words) as caught:
-        parse(space)
-    assert caught.value.path == path

@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 
+from tests.unit.tuners import one_by_one
+from tests.unit.tuners.one_by_one import finish
 from tuners import NoMoreTrialError, ParentFailed, SPOSTuner, TunerArgumentError
 from tuners.testing import OpenGate, RefusingGate, ScriptedGate, with_gate
 
@@ -33,17 +35,8 @@ def worth(parameters):
     return sum((n + 1) * WORTH[parameters[name]] for n, name in enumerate(NAMES))
 
 
-def finish(tuner, parameter_id, parameters, value, success=True):
-    tuner.receive_trial_result(parameter_id, json.loads(json.dumps(parameters)), value)
-    tuner.trial_end(parameter_id, success)
-
-
-def run(tuner, ids, value=lambda n, parameters: 0.0 if n == 0 else worth(parameters)):
-    proposals = {}
-    for n in ids:
-        proposals[n] = tuner.generate_parameters(n)
-        finish(tuner, n, proposals[n], value(n, proposals[n]))
-    return proposals
+def run(tuner, numbers, value=lambda n, parameters: 0.0 if n == 0 else worth(parameters)):
+    return one_by_one.run(tuner, numbers, value)
 
 
 def path(parameters):

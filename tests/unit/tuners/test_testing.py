@@ -210,6 +210,134 @@ def test_who_says_not_now_is_asked_again_after_the_next_end():
     assert search.running == [1]
 
 
+def test_requests_that_said_not_now_take_their_place_among_those_at_once():
+    most = 0
+
+    class Alone(Chain):
+        def generate_parameters(self, parameter_id, **kwargs):
+            if parameter_id and not self.ends:
+                raise NoMoreTrialError
+            return {}
+
+    def score(parameters, trial):
+        nonlocal most
+        most = max(most, len(search.running) + len(search.waiting) + len(search.later))
+        return 1.0
+
+    search = Search(Alone())
+    assert len(search.run(score, trials=20, at_once=2)) == 20
+    assert most == 2
+
+
+def test_a_tuner_that_says_not_now_when_nothing_runs_is_done():
+    class Three(Chain):
+        def generate_parameters(self, parameter_id, **kwargs):
+            if parameter_id > 2:
+                raise NoMoreTrialError
+            return {}
+
+    search = Search(Three())
+    assert list(search.run(lambda parameters, trial: 1.0, trials=20, at_once=2)) == [0, 1, 2]
+    assert search.later == [3, 4]
+
+
+def test_a_whole_search_goes_on_where_steps_have_led():
+    search = Search(Chain())
+    search.ask(0)
+    search.end(0, 5)
+    search.ask(1)
+    assert list(search.run(lambda parameters, trial: 1.0, trials=4)) == [0, 1, 2, 3]
+
+
+def test_only_a_trial_that_runs_can_end():
+    search = Search(Chain())
+    search.ask(0)
+    search.ask(1)
+    with pytest.raises(AssertionError, match="trial 5 does not run: it was never asked for"):
+        search.end(5, 1.0)
+    with pytest.raises(AssertionError, match="trial 1 does not run: its request waits"):
+        search.end(1, 1.0)
+    search.end(0)
+    with pytest.raises(AssertionError, match="trial 0 does not run: it has ended"):
+        search.end(0, 1.0)
+    with pytest.raises(AssertionError, match=r"trial 1 does not run: .* without parameters"):
+        search.publish("omega", by=1)
+    assert search.tuner.ends == {0: False}
+    assert search.tuner.results == {}
+
+
+def test_no_trial_is_asked_for_twice():
+    search = Search(Chain())
+    search.ask(0)
+    with pytest.raises(AssertionError, match="trial 0 was asked for already: it runs"):
+        search.ask(0)
+
+
+def test_a_trial_with_a_result_may_have_nothing_to_bequeath():
+    search = Search(Chain())
+    search.ask(0)
+    search.ask(1)
+    search.end(0, 5, reason="weights missing")
+    assert search.tuner.results == {0: 5}
+    assert search.tuner.ends == {0: True}
+    assert search.gate.failed == {0: "weights missing", 1: "no trial"}
+
+
+def test_children_of_a_request_that_raised_wait_no_longer():
+    class Broken(Chain):
+        def generate_parameters(self, parameter_id, **kwargs):
+            parameters = super().generate_parameters(parameter_id)
+            return parameters if parameter_id != 1 else 1 / 0
+
+    search = Search(Broken())
+    for number in range(3):
+        search.ask(number)
+    with pytest.raises(ZeroDivisionError):
+        search.end(0, 5)
+    assert (search.waiting, search.abandoned) == ([], {2})
+
+
+def test_requests_go_on_one_at_a_time_and_in_order():
+    class Siblings(Chain):
+        order = ()
+
+        def generate_parameters(self, parameter_id, **kwargs):
+            if parameter_id:
+                self.wait_for(0)
+                before = self.order
+                if parameter_id % 2:
+                    self.wait_for(99 if parameter_id == 1 else 0)
+                assert self.order is before  # nobody came between
+                self.order = (*before, parameter_id)
+            return {}
+
+    search = Search(Siblings())
+    search.ask(0)
+    search.gate.asked.add(99)  # a trial of somebody else's
+    search.gate.open(99)
+    for number in range(40, 0, -1):
+        search.ask(number)
+    search.end(0, 1.0)
+    assert search.tuner.order == tuple(range(1, 41))
+
+
+def test_a_version_lets_those_go_on_who_wait_for_it():
+    class Readers(Chain):
+        def generate_parameters(self, parameter_id, **kwargs):
+            store = self.shared_store("omega")
+            if parameter_id:
+                self.wait_for_version("omega", by=0)
+            return store.pin({})
+
+    search = Search(Readers())
+    assert search.ask(0) == {}
+    assert search.ask(1) is None
+    assert search.publish("omega", by=0) == 1
+    assert search.proposed[1] == {"shared_stores": {"omega": 1}}
+    search.restart(Readers())
+    assert search.ask(2) == {"shared_stores": {"omega": 1}}
+
+
 def test_waits_that_cannot_end():
     class Wrong(Chain):
         def generate_parameters(self, parameter_id, **kwargs):
@@ -265,3 +393,76 @@ def test_a_restart_tells_a_fresh_tuner_what_happened_since_its_state():
     assert search.proposed[2] == {"n": 2, "best": 9}
     search.restart(Chain())
     assert search.tuner.results == {0: 5, 1: 9}
+
+
+class Repeated(Chain):
+    """Keeps no state, so that its calls are repeated."""
+
+    state = Tuner.state
+    restore = Tuner.restore
+
+
+def test_calls_are_repeated_in_a_tuner_without_a_state():
+    search = Search(Repeated())
+    for number in range(4):
+        search.ask(number)
+    search.end(0, 5)
+    search.end(1)
+    search.restart(Repeated())
+    assert search.tuner.results == {0: 5}
+    assert search.tuner.ends == {0: True, 1: False}
+    assert (search.running, search.waiting, search.abandoned) == ([], [], {2, 3})
+    assert search.ask(4) is None
+    assert search.abandoned == {2, 3, 4}
+
+
+def test_blocked_requests_and_those_that_said_not_now_are_repeated_as_well():
+    class Later(Repeated):
+        def generate_parameters(self, parameter_id, **kwargs):
+            if parameter_id > 2 * len(self.results) + 2:
+                raise NoMoreTrialError
+            return super().generate_parameters(parameter_id)
+
+    search = Search(Later())
+    for number in range(4):
+        search.ask(number)
+    for _ in range(2):
+        assert (search.running, search.waiting, search.later) == ([0], [1, 2], [3])
+        search.restart(Later())
+    search.end(0, 5)
+    assert (search.running, search.waiting, search.later) == ([1], [2, 3], [])
+    search.restart(Later())
+    assert (search.running, search.waiting, search.later) == ([1], [2, 3], [])
+    search.end(1, 9)
+    assert search.proposed[2] == {"n": 2, "best": 9}
+
+
+def test_the_earlier_answers_stand_and_must_come_again():
+    class Moody(Repeated):
+        calls = 0
+
+        def generate_parameters(self, parameter_id, **kwargs):
+            Moody.calls += 1
+            if Moody.calls == 4:
+                self.wait_for(0)
+            return {"call": Moody.calls}
+
+    search = Search(Moody())
+    search.ask(0)
+    search.restart(Moody())
+    assert Moody.calls == 2
+    assert search.proposed == {0: {"call": 1}}
+    search.ask(1)
+    Moody.calls = 2
+    with pytest.raises(AssertionError, match=r"requests \[1\] were answered before, and are not"):
+        search.restart(Moody())
+
+
+def test_a_state_without_restore_is_an_error_of_the_tuner():
+    class Half(Repeated):
+        def state(self):
+            return {}
+
+    search = Search(Half())
+    with pytest.raises(NotImplementedError, match="Half defines state but not restore"):
+        search.restart(Half())

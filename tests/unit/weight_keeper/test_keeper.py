@@ -256,7 +256,7 @@ def test_a_place_that_cannot_be_read_stops_the_sweep(
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "denied")
 
-    monkeypatch.setattr("trial_runtime.weights.sweep.usage.manifest_bytes", refuse)
+    monkeypatch.setattr("trial_runtime.weights.usage.manifest_bytes", refuse)
     with pytest.raises(BackendError, match="nothing was removed"):
         chain.keeper(Policy(Keep.BEST, 1)).sweep(agree)
     monkeypatch.undo()

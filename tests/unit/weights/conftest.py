@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from trial_runtime.weights.storage import roots
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path) -> Iterator[Path]:
     """A weights root that this process was told about, forgotten afterwards."""
     folder = tmp_path / "weights"
     folder.mkdir()
-    monkeypatch.setattr(roots, "_configured", roots.Roots(str(folder)))
-    return folder
+    roots.configure(root=str(folder))
+    yield folder
+    roots.forget()

@@ -33,13 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The originals that were copied, in order."""
     copied: list[str] = []
-    real = files._read_into
+    real = files.read_into
 
     def counted(to: object, path: str) -> None:
         copied.append(path)
         real(to, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files, "_read_into", counted)
+    monkeypatch.setattr(files, "read_into", counted)
     return copied
 
 

@@ -11,7 +11,6 @@ from blake3 import blake3
 
 from trial_runtime import weights
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.sweep.usage import compact
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +34,6 @@ def test_what_is_written_and_what_is_inherited(root: Path, elements: int) -> Non
     weights.save({"a": np.arange(elements), "c": np.zeros(elements)}, "2", parent="1")
     assert len(weights.read_manifest(root / "2").files) == 2
     assert digests_fit(root / "1")
-    assert digests_fit(root / "2")
-
-
-def test_compacted_weights_have_the_digest_of_their_one_file(root: Path) -> None:
-    weights.save({"a": np.arange(9)}, "1")
-    weights.save({"a": np.arange(9), "b": np.ones(3)}, "2", parent="1")
-    compact("2")
-    assert len(weights.read_manifest(root / "2").files) == 1
     assert digests_fit(root / "2")
 
 

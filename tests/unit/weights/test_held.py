@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import trial_runtime
-from trial_runtime.agent.attempts.readiness import verify_parent
+from trial_runtime import session
+from trial_runtime.agent.attempts.preparing import verify_parent
 from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsNotFound
 from trial_runtime.session_file import SessionFile
 from trial_runtime.weights import digest_tree, load, save, verify
@@ -131,12 +132,13 @@ def child(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             1, "", "", 1, 1, str(root), "{}", restore_path=str(path), restore_digest=found.digest,
             restore_kind="files", weights_root=str(root), stale_timeout_s=0.0,
         )  # fmt: skip
-        monkeypatch.setattr("trial_runtime.session._current", _Session(file))
+        session.adopt(_Session(file))  # type: ignore[arg-type]
         verify_parent(file)
         return file
 
-    monkeypatch.setattr(roots, "_configured", None)
-    return begin
+    roots.forget()
+    yield begin
+    session.adopt(None)
 
 
 def plain_safetensors(root: Path, value: float) -> bytes:
@@ -237,7 +239,7 @@ def test_several_plain_files_leave_a_choice_and_are_not_waited_for(root: Path, c
 def test_a_file_is_held_in_pieces_and_an_empty_one_at_all(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "_PIECE_BYTES", 1000)
+    monkeypatch.setattr(held, "PIECE_BYTES", 1000)
     (root / "file").write_bytes(os.urandom(5500))
     (root / "file").chmod(0o666)
     kept = held.hold(str(root / "file"))

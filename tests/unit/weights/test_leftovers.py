@@ -18,7 +18,7 @@ from trial_runtime.weights.storage.leftovers import (
     is_silly,
     sweep_leftovers,
 )
-from trial_runtime.weights.sweep.usage import plan_removal, remove
+from trial_runtime.weights.usage import plan_removal, remove
 
 SILLY = ".nfs000000000012d68700000001"
 UNNAMED = ".tmp-0123456789abcdef-weights-0123456789abcdef.safetensors"

@@ -23,7 +23,7 @@ from trial_runtime.errors import PathThroughLink, TrialRuntimeError
 from trial_runtime.weights import load, save
 from trial_runtime.weights.read.plain import digest_tree
 from trial_runtime.weights.storage import confined
-from trial_runtime.weights.sweep.usage import plan_removal, remove
+from trial_runtime.weights.usage import plan_removal, remove
 
 #: Seconds that each of the races goes on.
 RACE_S = 1.0

@@ -12,7 +12,7 @@ import pytest
 
 from trial_runtime.errors import CorruptWeights, StorageStale
 from trial_runtime.weights import load, save, verify
-from trial_runtime.weights.read import choosing, read_in
+from trial_runtime.weights.read import mapped, read_in
 from trial_runtime.weights.storage import faults
 from trial_runtime.weights.storage.mounted import Mount
 
@@ -20,7 +20,7 @@ from trial_runtime.weights.storage.mounted import Mount
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """All folders are taken for a share, and pauses take no time."""
-    monkeypatch.setattr(choosing, "mount_of", lambda path: Mount("/", "nfs4", {}))
+    monkeypatch.setattr(mapped, "mount_of", lambda path: Mount("/", "nfs4", {}))
     monkeypatch.setattr(faults, "sleep", lambda pause_s: None)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, StaleWeights
-from trial_runtime.weights import load, published_digest, read_manifest, save, verify
-from trial_runtime.weights.sweep.usage import Removal, compact, du, file_use, plan_removal, remove
+from trial_runtime.weights import load, published_digest, save, verify
+from trial_runtime.weights.usage import Removal, file_use, plan_removal, remove
 
 
 @pytest.fixture
@@ -31,11 +31,10 @@ def data_file(path: Path) -> str:
 
 
 def test_own_and_inherited_files(family: Path) -> None:
-    first, _, third = du(str(family), ["1", "2", "3"])
+    first, third = file_use(str(family), "1"), file_use(str(family), "3")
     assert not first.inherited
     assert set(third.inherited) == {data_file(family / "1"), data_file(family / "2")}
     assert set(third.own) == {"3/manifest.json", data_file(family / "3")}
-    assert third.depth_files == 3
     assert 8000 <= third.own_bytes < 16000
     assert third.inherited_bytes >= 32000
     assert file_use(str(family), "nothing").own_bytes == 0
@@ -56,7 +55,7 @@ def test_only_what_no_kept_manifest_refers_to_goes(family: Path) -> None:
 def test_everything_goes_when_nothing_is_kept(family: Path) -> None:
     (family / "2" / ".tmp-0123-weights").write_bytes(b"left behind")
     plan = plan_removal(str(family), drop=["1", "2", "3"], keep=[])
-    assert plan.nbytes == sum(use.own_bytes for use in du(str(family), ["1", "2", "3"]))
+    assert plan.nbytes == sum(file_use(str(family), path).own_bytes for path in "123")
     remove(str(family), plan)
     remove(str(family), plan)  # carried out again after an interruption
     assert os.listdir(family) == []
@@ -100,30 +99,3 @@ def test_a_plan_of_another_root_is_refused(root: Path, tmp_path: Path) -> None:
     with pytest.raises(PathOutsideRoot):
         remove(str(root), Removal(("../file",), (), 1, {}))
     assert (tmp_path / "file").exists()
-
-
-def test_compacting_makes_weights_stand_alone(family: Path) -> None:
-    expected = {name: array.copy() for name, array in load(family / "3").items()}
-    before = read_manifest(family / "3")
-    compacted = compact(family / "3")
-    manifest = read_manifest(family / "3", digest=compacted.digest)
-    assert len(manifest.files) == 1
-    assert manifest.parent == before.parent
-    plan = plan_removal(str(family), drop=["1", "2"], keep=["3"])
-    assert not plan.kept_for
-    remove(str(family), plan)
-    assert os.listdir(family) == ["3"]
-    for name, array in load(family / "3").items():
-        np.testing.assert_array_equal(array, expected[name])
-
-
-def test_compacting_keeps_ties_and_empty_tensors(root: Path) -> None:
-    shared = np.arange(100.0)
-    save({"w": shared}, root / "1")
-    save({"in": shared, "out": shared, "none": np.zeros(0)}, root / "2", parent=root / "1")
-    compacted = compact(root / "2")
-    assert compacted.bytes_total == shared.nbytes
-    back = load(root / "2")
-    back["in"][0] = 5.0
-    assert back["out"][0] == 5.0
-    assert back["none"].shape == (0,)

@@ -183,6 +183,6 @@ def test_an_index_that_does_not_answer_is_no_missing_distribution(broken: str, s
     """pip says both; its last words would send one looking for a wheel that is there."""
     none = "ERROR: No matching distribution found for numpy==2.4.6\n"
     warned = f"WARNING: Retrying (Retry(total=0)) after connection broken by {broken}\n"
-    assert pip_module._why(warned + "ERROR: Could not find a version\n" + none, 1) == said
-    assert pip_module._why(none, 1) == "No matching distribution found for numpy==2.4.6"
-    assert pip_module._why(warned + "ERROR: hashes differ\n", 1) == "hashes differ"
+    assert pip_module.cause_of(warned + "ERROR: Could not find a version\n" + none, 1) == said
+    assert pip_module.cause_of(none, 1) == "No matching distribution found for numpy==2.4.6"
+    assert pip_module.cause_of(warned + "ERROR: hashes differ\n", 1) == "hashes differ"

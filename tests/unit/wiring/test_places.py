@@ -14,9 +14,10 @@ import pytest
 from dispatcher.errors import ExperimentFileError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.planned import LOCAL
+from dispatcher.experiment.service import LOCAL
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.platforms.ssh.from_section import machine_of, target_of
+from dispatcher.platforms.logins.targets import target_of
+from dispatcher.platforms.ssh.machine import machine_of
 from dispatcher.platforms.ssh.section import MachineConfig
 from dispatcher.wiring.agents import agent_config
 from dispatcher.wiring.archives import packer

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING
 from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit, Phase, Unpreparable
 from trial_runtime.agent.attempts.ending import Ending, ending_of
-from trial_runtime.agent.attempts.left_weights import weights_left_by
-from trial_runtime.agent.attempts.leftovers import sweep_behind
+from trial_runtime.agent.attempts.leftovers import sweep_behind, weights_left_by
 from trial_runtime.agent.attempts.preparing import (
+    Readying,
     located,
     make_room,
     session_for,
     session_path,
 )
-from trial_runtime.agent.attempts.readiness import Readying
 from trial_runtime.agent.attempts.trial_messages import DirectOffers, OfferRelay, TrialMessages
 from trial_runtime.agent.base.helper import Helper
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.events import AgentEvents, Exited, Started
 from trial_runtime.agent.link.outbox import Outbox
@@ -279,7 +278,7 @@ class Attempts:
         if grace_s > 0 and attempt.killed_at <= now + grace_s:
             return  # a head repeats its orders after each hello: only a shorter grace says more
         attempt.killed_at = now + grace_s
-        heard = not again and self._runner.tell_to_stop(attempt, reason)
+        heard = not again and self._endpoint.tell(attempt, [wire.StopAsked(reason)])
         if heard and attempt.accepts_stop and grace_s > 0:
             when = now + grace_s * PART_BEFORE_SIGNAL
             attempt.timers.append(self._timers.at(when, lambda: self._runner.terminate(attempt)))
@@ -386,11 +385,11 @@ class Attempts:
                 outcome.code,
                 outcome.signal,
                 self._clean("\n".join(filter(None, (ending.text, attempt.remark))))[-8192:],
-                round(outcome.cpu_s, 6),
-                round(wall_s, 6),
                 None
                 if weights is None
                 else facts.Weights(weights.digest, weights.kind, weights.nbytes),
+                round(outcome.cpu_s, 6),
+                round(wall_s, 6),
             ),
             urgent=True,
         )

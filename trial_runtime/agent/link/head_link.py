@@ -14,8 +14,10 @@ from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.probing import looks_at_root
-from trial_runtime.endpoint import Endpoint, connect
+from trial_runtime.agent.link.ways import Ways
+from trial_runtime.endpoint import Endpoint
 from trial_runtime.failpoints import failpoint
+from trial_runtime.folder_line.socket import connect_to_head, stands
 from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
@@ -32,6 +34,9 @@ OFFER_AGAIN_S = 15.0
 
 #: The trouble that was first: a weights root that is not there.
 _ROOT = "root"
+
+#: The place of troubles with the other nodes of this agent's allocation.
+NODES = "nodes"
 
 _NOBLOCK = int(zmq.NOBLOCK)  # a plain number is cheaper to pass on than the enumeration
 
@@ -50,7 +55,7 @@ class HeadLink:
         config: of the agent.
         outbox: the messages to send.
         holds: returns the numbers (trial, attempt) of the attempts that have not ended.
-        where: returns the head's address as of now; called when the head is quiet.
+        where: returns the ways to the head as of now; called when the head is quiet.
         offer: returns the host's resources beside slots; called with false, hints that change
             often are those of the last offer.
         clock: monotonic seconds.
@@ -62,7 +67,7 @@ class HeadLink:
         config: AgentConfig,
         outbox: Outbox,
         holds: Callable[[], list[tuple[int, int]]],
-        where: Callable[[], Endpoint] | None = None,
+        where: Callable[[], tuple[Endpoint, ...]] | None = None,
         offer: Callable[[bool], wire.OfferMessage | None] = lambda newest: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -84,16 +89,21 @@ class HeadLink:
             self._troubles[_ROOT] = None
         if config.resources.count_gpus:
             self._troubles["devices"] = None
+        if config.nodes > 1:
+            self._troubles[NODES] = None
         self._hopeless: set[str] = set()
         self._hands_in = False  # may not join, and sends its messages nevertheless
         self._offer = offer
         self._offered: wire.OfferMessage | None = None  # the last offer to this head
         self._offered_at = 0.0
         self._orders = 0  # number of the newest order heard from this head
-        self._where = where or (lambda: config.head)
+        self._questions: list[wire.FileAsked] = []
+        known = (config.head, *config.ways)
+        self._where = where or (lambda: known)
+        self._ways = Ways(known, clock)
         self._endpoint = config.head
         self._socket_file = _socket_file(config.head)
-        self.socket = connect(context, config.head, immediate=True)
+        self.socket = connect_to_head(context, config.head)
 
     @property
     def greeted(self) -> bool:
@@ -115,23 +125,26 @@ class HeadLink:
         self._silence.look()
 
     def reconnect(self) -> bool:
-        """Connect to a head that is at another address, or at another socket of the same path.
+        """Connect to a head that is at another address, or at another socket of the same path, or
+        by another way.
 
         Returns true if there is one; :attr:`socket` is a new one then.
 
         A head that was killed leaves a broken connection, which ZeroMQ mends. One that was
         stopped, and taken over from, holds its end open for as long as it likes.
         """
-        endpoint = self._where()
+        endpoint = self._ways.choose(
+            self._where(), stands=stands(self.socket), silent_s=self.silence_s
+        )
         there = _socket_file(endpoint)
         if (endpoint, there) == (self._endpoint, self._socket_file):
             return False
         if there is None and endpoint.address.startswith(_IPC):
             return False  # nobody listens there now
-        _log.info("the head has another address now: connecting anew")
+        _log.info("connecting anew: %s", endpoint.address)
         self._endpoint, self._socket_file = endpoint, there
         self.socket.close(linger=0)
-        self.socket = connect(self._context, endpoint, immediate=True)
+        self.socket = connect_to_head(self._context, endpoint)
         self._greeted = False
         return True
 
@@ -182,11 +195,27 @@ class HeadLink:
                     welcomed = True
                 elif type(message) is wire.Ack:
                     self._outbox.acknowledge(message.number)
+                elif type(message) is wire.FileAsked:
+                    self._questions.append(message)
                 elif type(message) not in wire.UNCOUNTED:
                     orders.append(message)
             heard = self._orders + len(orders) - known
             missed = missed or frame.orders > heard
             self._orders = frame.orders or heard
+
+    def take_questions(self) -> list[wire.FileAsked]:
+        """Return what the head asks for, beside orders."""
+        taken, self._questions = self._questions, []
+        return taken
+
+    def answer(self, given: wire.FileGiven, epoch: int) -> bool:
+        """Send what the head of an epoch has asked for; false if it does not take it now.
+
+        Args:
+            given: the answer.
+            epoch: of the head that has asked; a later one gets no answer.
+        """
+        return epoch != self.epoch or self._send([given])
 
     def _begin_anew(self) -> None:
         """Join as a new incarnation after orders were lost on the way.
@@ -230,6 +259,8 @@ class HeadLink:
             hands_in,
             config.ticket,
             self._start,
+            [wire.FILES],
+            self._endpoint.way,
         )
         self._greeted = self._send([hello]) and (hands_in or not trouble)
         if self._greeted:
@@ -268,7 +299,12 @@ class HeadLink:
             self._offered, self._offered_at = offer, now
 
     def heartbeat(
-        self, running: int, refused: dict[str, int], samples: wire.Samples | None = None
+        self,
+        running: int,
+        refused: dict[str, int],
+        samples: wire.Samples | None = None,
+        *,
+        leaving: bool = False,
     ) -> None:
         """Send a heartbeat, or a hello to a head that does not have ours.
 
@@ -276,6 +312,7 @@ class HeadLink:
             running: how many attempts have not ended.
             refused: the refused messages of trials, counted by reason.
             samples: the usage of trials, if it was measured since.
+            leaving: whether the place of this agent is taken back.
         """
         self.tell_offer()  # where one could not be sent before
         if self._hands_in and self._outbox.first > self._outbox.newest and not self._holds():
@@ -283,7 +320,8 @@ class HeadLink:
         elif self._greeted:
             refused = refused | self.refused.counts
             newest, sent = self._outbox.newest, self._outbox.sent
-            self._send([wire.Heartbeat(self.incarnation, running, newest, refused, sent, samples)])
+            life = self.incarnation
+            self._send([wire.Heartbeat(life, running, newest, refused, sent, samples, leaving)])
         else:
             self.greet()
 

@@ -70,7 +70,7 @@ class Outbox:
         """Whether trials must wait."""
         return self._sizes >= MAX_BYTES
 
-    def next_frame(self) -> wire.Words | None:
+    def next_frame(self) -> wire.AttemptMessages | None:
         """The next messages to send; call :meth:`mark_sent` when they went."""
         if self.sent >= self.newest:
             return None
@@ -82,9 +82,9 @@ class Outbox:
             size += len(bytes(raw))
             if size >= BYTES_PER_FRAME:
                 break
-        return wire.Words(self.sent + 1, messages)
+        return wire.AttemptMessages(self.sent + 1, messages)
 
-    def mark_sent(self, frame: wire.Words) -> None:
+    def mark_sent(self, frame: wire.AttemptMessages) -> None:
         """Note that these messages went to the head."""
         self.sent = frame.first + len(frame.messages) - 1
         if self.sent >= self.newest:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trial_runtime.agent.base.helper import Helper
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import AgentConfig
 
 #: Between a look that found trouble and the next one, in seconds.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from trial_runtime.agent.attempt import CannotStart, Exit
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Watch
 from trial_runtime.agent.processes.sweep import has_ended
 from trial_runtime.safe_path import code_arguments
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from trial_runtime.agent.attempt import Exit
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.processes import warden
 from trial_runtime.agent.processes.children import ChildWatch
 from trial_runtime.retry import growing_pause

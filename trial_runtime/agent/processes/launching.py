@@ -22,7 +22,7 @@ from trial_runtime.safe_path import module_arguments
 
 
 def start_agent(
-    folder: Path, worker: str, environment: Mapping[str, str] | None = None
+    folder: Path, worker: str, environment: Mapping[str, str] | None = None, *, code: str = ""
 ) -> AgentRecord:
     """Start an agent whose configuration is written. It leads a session of its own.
 
@@ -30,6 +30,7 @@ def start_agent(
         folder: the experiment's, on this machine.
         worker: its name.
         environment: variables that it gets beside ours.
+        code: a digest of our package, where the folder that it is in does not tell.
 
     Raises:
         OSError: no process can be started, or nothing be written.
@@ -53,7 +54,7 @@ def start_agent(
     # It may outlive us, and is reaped by its number: Popen need not watch it.
     process.returncode = 0
     failpoint("launch.agent.spawned")
-    record = record_of(process.pid, root)
+    record = record_of(process.pid, root, code)
     write_record(record_path(folder, worker), record)
     failpoint("launch.agent.recorded")
     _let_go(process)

@@ -16,7 +16,9 @@ class AgentRecord(msgspec.Struct, frozen=True):
 
     ``started`` distinguishes it from a later process of the same pid, and ``boot`` from one after
     a reboot (empty in records of older versions). ``runtime``: the folder from which it has our
-    package. ``wire``: the version of its messages (1 in records without it).
+    package. ``wire``: the version of its messages (1 in records without it). ``code``: a digest of
+    that package as it was then, on the head's machine, where the folder stays the same when another
+    version is installed (empty in records of older versions).
     """
 
     pid: int
@@ -24,6 +26,7 @@ class AgentRecord(msgspec.Struct, frozen=True):
     boot: str = ""
     runtime: str = ""
     wire: int = 1
+    code: str = ""
 
 
 def record_path(folder: Path, worker: str) -> Path:
@@ -45,9 +48,15 @@ def write_private(path: Path, content: bytes) -> None:
     durable_file.replace(path, content)
 
 
-def record_of(pid: int, runtime: str = "") -> AgentRecord:
-    """The record of a process that runs now, with our package from the folder ``runtime``."""
-    return AgentRecord(pid, start_time(pid) or "", boot_id(), runtime, VERSION)
+def record_of(pid: int, runtime: str = "", code: str = "") -> AgentRecord:
+    """The record of a process that runs now.
+
+    Args:
+        pid: its number.
+        runtime: the folder from which it has our package.
+        code: a digest of that package.
+    """
+    return AgentRecord(pid, start_time(pid) or "", boot_id(), runtime, VERSION, code)
 
 
 def write_record(path: Path, record: AgentRecord) -> None:

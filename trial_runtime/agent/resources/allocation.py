@@ -17,16 +17,14 @@ from msgspec.structs import replace
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt, Share
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.events import AgentEvents, OverBound
+from trial_runtime.agent.resources import cgroup
+from trial_runtime.agent.resources.devices.seen import VISIBLE
 from trial_runtime.agent.resources.devices.variables import share_variables
-from trial_runtime.agent.resources.devices.visible import VISIBLE
 from trial_runtime.agent.resources.devices.watching import DeviceWatch, Looks
-from trial_runtime.agent.resources.limits import cgroup
-from trial_runtime.agent.resources.limits.cores import Cores
-from trial_runtime.agent.resources.limits.host import usable_cores, usable_cpus, usable_memory_bytes
+from trial_runtime.agent.resources.host import Cores, usable_cores, usable_cpus, usable_memory_bytes
 from trial_runtime.agent.resources.sampling import Asked, Key, Sampler
 from trial_runtime.facts import EndReason
 from trial_runtime.resource_wire import MOST_CUSTOM, MOST_DEVICES, MOST_SAMPLES

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
+
+from trial_runtime.agent.resources.cgroup import count_in, own_cgroup
 
 #: A kill may lie so far back (seconds): tearing down a large process takes a while.
 WINDOW_S = 10.0
@@ -13,7 +14,8 @@ class OutOfMemoryWatch:
     """Samples the kernel's counters: cheap enough once a second, too expensive for each trial."""
 
     def __init__(self) -> None:
-        self._cgroup_events = _cgroup_events_path()
+        group = own_cgroup()
+        self._counters = ["/proc/vmstat", *([f"{group}/memory.events"] if group else [])]
         self._samples: deque[tuple[float, int]] = deque()
 
     def sample(self, now: float) -> None:
@@ -27,31 +29,4 @@ class OutOfMemoryWatch:
         return bool(self._samples) and self._count() > self._samples[0][1]
 
     def _count(self) -> int:
-        total = _field("/proc/vmstat", "oom_kill")
-        if self._cgroup_events is not None:
-            total += _field(self._cgroup_events, "oom_kill")
-        return total
-
-
-def _field(path: str, name: str) -> int:
-    try:
-        with open(path, encoding="ascii") as file:
-            for line in file:
-                key, _, value = line.partition(" ")
-                if key == name:
-                    return int(value)
-    except (OSError, ValueError):
-        pass
-    return 0
-
-
-def _cgroup_events_path() -> str | None:
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("0::"):
-                    path = f"/sys/fs/cgroup{line[3:].strip()}/memory.events"
-                    return path if os.path.exists(path) else None
-    except OSError:
-        pass
-    return None
+        return sum(count_in(path, "oom_kill") for path in self._counters)

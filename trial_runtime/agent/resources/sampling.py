@@ -1,6 +1,6 @@
 """Samples of the CPU time and memory of attempts, and the check of their memory bounds.
 
-The samples bound memory where the kernel does not do it (:mod:`.limits.cgroup`). A limit on
+The samples bound memory where the kernel does not do it (:mod:`.cgroup`). A limit on
 addresses (RLIMIT_AS) would end every CUDA program, which reserves far more than it uses, and none
 of these limits counts a trial's processes together.
 """
@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Optional
 
-from trial_runtime.agent.base.looking import Looking
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.helper import Looking
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.processes.table import families, process_table, proportional_bytes
 
 #: Between two looks (seconds): a table of processes costs milliseconds.

@@ -1,4 +1,4 @@
-"""Calling a trial that is a Python function, with its outcome as a value.
+"""Calling a trial that is a Python function: its outcome as a value, or as the end of a process.
 
 Imports only what a fresh trial can afford: ``traceback`` comes when something fails.
 """
@@ -10,6 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import msgspec
+
+from trial_runtime import session as sessions
 from trial_runtime.failpoints import failpoint
 from trial_runtime.nesting import importing
 
@@ -160,3 +163,31 @@ def leave(code: int) -> None:
     flush_streams()
     failpoint("trial.leaving")
     os._exit(code)
+
+
+def main() -> None:
+    """Run the function that the session names; ends the process."""
+    session = sessions.current()
+    assert isinstance(session, sessions.AgentSession)
+    leave(run(session))
+
+
+def run(session: sessions.AgentSession) -> int:
+    """Call the session's function and report its result; returns the exit code."""
+    file = session.file
+    put_code_first(file.code_directory)
+    result = attempt_call(
+        lambda: invoke(find(file.call), msgspec.json.decode(file.parameters)),
+    )
+    if result.code == 0:
+        result = attempt_call(lambda: report_returned(session, result.value))
+    if result.text:
+        sys.stderr.write(result.text + "\n")
+    return result.code
+
+
+def report_returned(session: sessions.AgentSession, value: Any) -> None:
+    """Report a returned number or mapping as the final result, unless there is one already."""
+    if value is None or session.final_reported:
+        return
+    session.report_final(value)

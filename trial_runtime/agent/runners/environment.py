@@ -9,6 +9,7 @@ from trial_runtime import carried
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.resources.devices.variables import THREAD_VARIABLES
 from trial_runtime.agent.runners.trial_dialect import TrialDialect
+from trial_runtime.masking import Mask
 from trial_runtime.nesting import mark_inside
 
 _AGENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -103,3 +104,19 @@ def resolve_references(wanted: dict[str, str]) -> dict[str, str]:
             except OSError as error:
                 raise LookupError(f"{key}: cannot read {value[5:]}: {error.strerror}") from error
     return resolved
+
+
+def environment_now(base: dict[str, str], wanted: dict[str, str], mask: Mask) -> dict[str, str]:
+    """The variables of a trial that begins now.
+
+    Args:
+        base: those that all trials have.
+        wanted: those of the experiment file, with references in them.
+        mask: gets to know the secrets.
+
+    Raises:
+        LookupError: a reference leads nowhere.
+    """
+    secrets = resolve_references(wanted)
+    mask.learn(secrets.values())
+    return {**base, **secrets}

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 
 import msgspec
 
@@ -17,10 +16,8 @@ from trial_runtime.agent.attempt import Attempt, CannotStart, Exit
 from trial_runtime.agent.processes.children import exit_of, python_command, spawn
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
 from trial_runtime.agent.runners import zygote
-from trial_runtime.agent.runners.context import RunnerContext
-from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
-from trial_runtime.session_file import SESSION_VARIABLE, remove_session, write_session
-from trial_runtime.wire import StopAsked
+from trial_runtime.agent.runners.runner import ProcessRunner, RunnerContext
+from trial_runtime.session_file import SESSION_VARIABLE, write_session
 
 _log = logging.getLogger("bequeath.agent")
 _encoder = msgspec.msgpack.Encoder()
@@ -33,7 +30,7 @@ _FULL = (errno.EAGAIN, errno.ENOBUFS, errno.ETOOMANYREFS)
 _KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 
 
-class ForkedRunner:
+class ForkedRunner(ProcessRunner):
     """See :class:`trial_runtime.agent.runners.runner.Runner`.
 
     The first attempt starts the server, and the next one after it died starts it again.
@@ -42,12 +39,11 @@ class ForkedRunner:
     sweeps_at_once = True
 
     def __init__(self, context: RunnerContext) -> None:
-        self._context = context
+        super().__init__(context)
         self._channel: socket.socket | None = None
         self._server_pid = 0
         self._server_fault = ""
         self._attempts: dict[tuple[int, int], Attempt] = {}
-        self._speakers: dict[tuple[int, int], Speaker] = {}
         self._kill_when_known: set[tuple[int, int]] = set()
         # Attempts that the server could not be asked for yet: it takes nothing while it imports.
         self._waiting: dict[tuple[int, int], Attempt] = {}
@@ -78,7 +74,7 @@ class ForkedRunner:
             for end in ends:
                 os.close(end)
         self._attempts[attempt.key] = attempt
-        self._speakers[attempt.key] = self._context.endpoint.admit(attempt.session.routing, attempt)
+        self._admit(attempt)
         return True
 
     def _ask_for_those_that_wait(self) -> None:
@@ -90,18 +86,6 @@ class ForkedRunner:
             except (CannotStart, OSError) as error:
                 self._context.events.exited(attempt, Exit(code=1, text=str(error)))
             self._waiting.pop(key, None)
-
-    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
-        """Do nothing: the exit of a process says all."""
-
-    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
-        speaker = self._speakers.get(attempt.key)
-        if speaker is None:
-            return False
-        reached = [
-            self._context.endpoint.send(each, [StopAsked(reason)]) for each in speaker.connections
-        ]
-        return any(reached)
 
     def terminate(self, attempt: Attempt) -> None:
         if attempt.exit is None and attempt.pid:
@@ -116,16 +100,10 @@ class ForkedRunner:
             self._kill_when_known.add(attempt.key)
 
     def forget(self, attempt: Attempt) -> None:
-        remove_session(attempt.session_path)
+        super().forget(attempt)
         self._attempts.pop(attempt.key, None)
         self._waiting.pop(attempt.key, None)
         self._kill_when_known.discard(attempt.key)
-        speaker = self._speakers.pop(attempt.key, None)
-        if speaker is not None:
-            self._context.endpoint.dismiss(speaker)
-
-    def own_pids(self) -> set[int]:
-        return self._context.children.pids()
 
     def close(self) -> None:
         for attempt in self._attempts.values():

@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit
 from trial_runtime.agent.processes.children import python_command, spawn
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
-from trial_runtime.agent.runners.context import RunnerContext
+from trial_runtime.agent.runners.runner import ProcessRunner, RunnerContext
 from trial_runtime.agent.runners.workplace import make_checkpoints, make_workplace
-from trial_runtime.agent.trials.endpoint import Connection, Heard, Speaker
 from trial_runtime.session_file import (
     CHECKPOINTS_VARIABLE,
     SESSION_VARIABLE,
-    remove_session,
     write_session,
 )
-from trial_runtime.wire import StopAsked
 
-_RUN_FUNCTION = "from trial_runtime.agent.runners.run_function import main; main()"
+_RUN_FUNCTION = "from trial_runtime.agent.runners.calling import main; main()"
 
 
 def _with_parent_death_signal() -> list[str]:
@@ -41,7 +38,7 @@ def _joining(cgroup: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", code, f"{cgroup}/cgroup.procs"]
 
 
-class FreshRunner:
+class FreshRunner(ProcessRunner):
     """See :class:`trial_runtime.agent.runners.runner.Runner`.
 
     If the agent itself is killed, its trials are ended by a parent-death signal, which
@@ -53,8 +50,7 @@ class FreshRunner:
     sweeps_at_once = True
 
     def __init__(self, context: RunnerContext) -> None:
-        self._context = context
-        self._speakers: dict[tuple[int, int], Speaker] = {}
+        super().__init__(context)
         # The user's own text, given to bash as it is: the one place with a shell.
         self._command = [
             *_with_parent_death_signal(),
@@ -95,13 +91,13 @@ class FreshRunner:
         # Reaped through its descriptor, with its resource usage; Popen need not look.
         process.returncode = 0
         attempt.pid = process.pid
-        self._speakers[attempt.key] = self._context.endpoint.admit(attempt.session.routing, attempt)
-
-        def ended(outcome: Exit) -> None:
-            self._context.events.exited(attempt, outcome)
-
-        self._context.children.add(process.pid, ended)
+        self._admit(attempt)
+        self._context.children.add(process.pid, partial(self._ended, attempt))
         self._context.events.started(attempt)
+
+    def _ended(self, attempt: Attempt, outcome: Exit) -> None:
+        """Note that the process is gone."""
+        self._context.events.exited(attempt, outcome)
 
     def _folder_of(self, attempt: Attempt) -> str:
         code, own = self._context.spec.code_directory, attempt.session.work_folder
@@ -113,18 +109,6 @@ class FreshRunner:
             text = f"cannot make the working directory {own}: {error.strerror}"
             raise CannotStart(text) from error
 
-    def hear(self, connection: Connection, messages: Sequence[Heard]) -> None:
-        """Do nothing: the exit of a process says all."""
-
-    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
-        speaker = self._speakers.get(attempt.key)
-        if speaker is None:
-            return False
-        reached = [
-            self._context.endpoint.send(each, [StopAsked(reason)]) for each in speaker.connections
-        ]
-        return any(reached)
-
     def terminate(self, attempt: Attempt) -> None:
         if attempt.exit is None:
             signal_group(attempt.pid, 15)
@@ -132,15 +116,6 @@ class FreshRunner:
     def kill(self, attempt: Attempt) -> None:
         if attempt.exit is None:
             kill_group(attempt.pid)
-
-    def forget(self, attempt: Attempt) -> None:
-        remove_session(attempt.session_path)
-        speaker = self._speakers.pop(attempt.key, None)
-        if speaker is not None:
-            self._context.endpoint.dismiss(speaker)
-
-    def own_pids(self) -> set[int]:
-        return self._context.children.pids()
 
     def close(self) -> None:
         for pid in self._context.children.pids():

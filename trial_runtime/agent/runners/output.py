@@ -6,23 +6,30 @@ import os
 
 from trial_runtime.agent.attempt import Attempt
 from trial_runtime.agent.base.logs import LogFile, make_pipe
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.loop import Watch
 from trial_runtime.agent.config import TrialSpec
 
 STREAMS = ("stdout", "stderr")
 
 
 class Outputs:
-    """Opens, pumps and closes the output of attempts, in the agent's loop."""
+    """Opens, pumps and closes the output of attempts, in the agent's loop.
 
-    def __init__(self, spec: TrialSpec, watch: Watch) -> None:
+    Args:
+        spec: the bounds of the files.
+        watch: of the agent's loop.
+        ending: of the names of the files, for one of several nodes.
+    """
+
+    def __init__(self, spec: TrialSpec, watch: Watch, ending: str = "") -> None:
         self._spec = spec
         self._watch = watch
+        self._ending = ending
 
     def log_file(self, attempt: Attempt, stream: str) -> LogFile:
         """The file of one stream; made on disk when something is written."""
         return LogFile(
-            f"{attempt.session.folder}/{stream}",
+            f"{attempt.session.folder}/{stream}{self._ending}",
             max_bytes=self._spec.max_log_bytes,
             max_files=self._spec.max_log_files,
         )

@@ -17,8 +17,7 @@ from typing import Any
 from trial_runtime import session as sessions
 from trial_runtime import trial_wire as wire
 from trial_runtime.agent.processes.sweep import die_with_parent
-from trial_runtime.agent.runners.calling import flush_streams
-from trial_runtime.agent.runners.run_function import run
+from trial_runtime.agent.runners.calling import flush_streams, run
 from trial_runtime.agent.runners.settling import settle
 from trial_runtime.failpoints import out_of_reach
 from trial_runtime.link import AgentLink

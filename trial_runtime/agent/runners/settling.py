@@ -16,7 +16,7 @@ def settle(session: SessionFile) -> None:
     """
     os.environ.update(session.variables)
     if session.cgroup:
-        from trial_runtime.agent.resources.limits.cgroup import join
+        from trial_runtime.agent.resources.cgroup import join
 
         join(session.cgroup)
     pin(session.cores)

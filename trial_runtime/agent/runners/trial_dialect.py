@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Protocol
 
 from trial_runtime.agent.attempt import Attempt
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import AgentConfig
 
 if TYPE_CHECKING:

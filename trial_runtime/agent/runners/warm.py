@@ -15,8 +15,8 @@ from trial_runtime.agent.attempt import Attempt, CannotStart, Exit
 from trial_runtime.agent.base.logs import LogFile, make_pipe
 from trial_runtime.agent.processes.children import python_command, spawn
 from trial_runtime.agent.processes.sweep import kill_group, signal_group
-from trial_runtime.agent.runners.context import RunnerContext
 from trial_runtime.agent.runners.output import STREAMS
+from trial_runtime.agent.runners.runner import RunnerContext
 from trial_runtime.agent.runners.worker import WORKER_VARIABLE, WorkerFile
 from trial_runtime.agent.trials.endpoint import Closed, Connection, Heard, Speaker
 from trial_runtime.failpoints import failpoint
@@ -129,16 +129,6 @@ class WarmRunner:
                 returned=True,
             ),
         )
-
-    def tell_to_stop(self, attempt: Attempt, reason: str) -> bool:
-        worker = self._of_attempt.get(attempt.key)
-        if worker is None:
-            return False
-        reached = [
-            self._context.endpoint.send(c, [wire.StopAsked(reason)])
-            for c in worker.speaker.connections
-        ]
-        return any(reached)
 
     def terminate(self, attempt: Attempt) -> None:
         worker = self._of_attempt.get(attempt.key)

@@ -30,8 +30,8 @@ from trial_runtime.agent.runners.calling import (
     preload,
     put_code_first,
 )
+from trial_runtime.agent.runners.calling import run as run_function
 from trial_runtime.agent.runners.rehearsal import rehearse
-from trial_runtime.agent.runners.run_function import run as run_function
 from trial_runtime.agent.runners.scripts import Script, run_script, script_of
 from trial_runtime.agent.runners.settling import settle
 from trial_runtime.agent.runners.workplace import make_workplace

@@ -15,11 +15,10 @@ from typing import Union
 
 from trial_runtime import wire
 from trial_runtime.agent.attempt import Attempt
-from trial_runtime.agent.base.timers import Timers
+from trial_runtime.agent.base.loop import Timers
 from trial_runtime.agent.config import TrialSpec
-from trial_runtime.agent.trials.allowance import Allowance
+from trial_runtime.agent.trials.bounds import Allowance, metric_fault
 from trial_runtime.agent.trials.listener import FrameTooLong, Listener, Peer
-from trial_runtime.agent.trials.metric_check import metric_fault
 from trial_runtime.link import RECEIPT_EVERY
 from trial_runtime.local_channel import SCHEME
 from trial_runtime.refusals import Refusals
@@ -170,12 +169,16 @@ class TrialEndpoint:
                 for peer, frame in self._listener.drain(connection.peer):
                     yield from self._take(peer, frame)
 
-    def tell(self, attempt: Attempt, messages: Sequence[wire.ToTrial]) -> None:
-        """Send messages to all processes of an attempt."""
-        for speaker in [one for one in self._speakers.values() if one.attempt is attempt]:
-            for connection in speaker.connections:
-                if not connection.stale:
-                    self.send(connection, messages)
+    def tell(self, attempt: Attempt, messages: Sequence[wire.ToTrial]) -> bool:
+        """Send messages to all processes of an attempt; false if that reached none of them."""
+        reached = [
+            self.send(connection, messages)
+            for speaker in self._speakers.values()
+            if speaker.attempt is attempt
+            for connection in list(speaker.connections)
+            if not connection.stale
+        ]
+        return any(reached)
 
     def _take(
         self, peer: Peer, frame: bytes | FrameTooLong | None

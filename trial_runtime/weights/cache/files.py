@@ -20,7 +20,7 @@ from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.read.mapped import MappedFiles
 from trial_runtime.weights.read.opening import OpenedManifest, check_data_file
 from trial_runtime.weights.read.tensor_files import TensorFiles
-from trial_runtime.weights.storage.paths import open_regular
+from trial_runtime.weights.storage.paths import regular_file
 
 #: A file is copied if at least this part of it is wanted: a second reader on the host then
 #: makes good for all that the first one read in excess.
@@ -51,13 +51,9 @@ class CachedFiles(TensorFiles):
         self._copies.prepare(entry for entry in wanted if entry.file in self._copied)
         self.original.prepare(entry for entry in wanted if entry.file not in self._copied)
 
-    def view(self, entry: TensorEntry) -> memoryview:
-        """The bytes of a tensor."""
-        return self._of(entry).view(entry)
-
-    def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """See :meth:`.TensorFiles.tensor`; over a copy or the original."""
-        return self._of(entry).tensor(name, entry, like)
+    def buffer(self, entry: TensorEntry) -> tuple[Any, int]:
+        """See :meth:`.TensorFiles.buffer`: of a copy or the original."""
+        return (self._copies if entry.file in self._copied else self.original).buffer(entry)
 
     def verify(self, entries: Mapping[str, TensorEntry]) -> None:
         """See the base. A damaged copy is thrown away, and the original read and judged."""
@@ -70,9 +66,6 @@ class CachedFiles(TensorFiles):
             self._copied.clear()
             self.original.prepare(copied.values())
         self.original.verify({name: e for name, e in entries.items() if e.file not in self._copied})
-
-    def _of(self, entry: TensorEntry) -> TensorFiles:
-        return self._copies if entry.file in self._copied else self.original
 
     def _worth_copying(self, entries: Iterable[TensorEntry]) -> list[str]:
         places: dict[str, dict[int, int]] = {}
@@ -115,7 +108,7 @@ class _Copies(MappedFiles):
         size = manifest.files[reference]
 
         def fetch(to: BinaryIO) -> None:
-            _read_into(to, path)
+            read_into(to, path)
 
         # Readers compare each tensor that they take with its digest in the manifest.
         with self._cache.get(manifest.digests[reference], size, fetch, check=False) as copy:
@@ -127,17 +120,14 @@ class _Copies(MappedFiles):
                 os.close(fd)
 
 
-def _read_into(to: BinaryIO, path: str) -> None:
-    fd, _ = open_regular(path)
-    try:
+def read_into(to: BinaryIO, path: str) -> None:
+    with regular_file(path) as (fd, _):
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         buffer = memoryview(bytearray(_PIECE_BYTES))
         while count := os.readv(fd, [buffer]):
             to.write(buffer[:count])
         # Memory holds the copy from now on, not both.
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(fd)
 
 
 _warned = False

@@ -20,7 +20,7 @@ import msgspec
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights.format.dtypes import DTYPES
 from trial_runtime.weights.format.manifest import TensorEntry, entry_fault
-from trial_runtime.weights.storage.paths import open_regular
+from trial_runtime.weights.storage.paths import regular_file
 
 # Names that `new_name` makes; readers know our files by them.
 OWN_NAME: Final = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
@@ -141,13 +141,15 @@ def read_entries(path: str) -> tuple[dict[str, TensorEntry], int, int]:
     Raises:
         CorruptWeights: it is no safetensors file, cut short, or claims more than it holds.
     """
-    fd, size = open_regular(path)
-    try:
-        start = _readable(header_length(fd, size, path), path)
-        raw = os.pread(fd, start - _LENGTH.size, _LENGTH.size)
-    finally:
-        os.close(fd)
+    raw, size, start = _header_of(path)
     return _described(raw, path, size, start), size, start
+
+
+def _header_of(path: str) -> tuple[bytes, int, int]:
+    """The header of a file as text, the file's size and where its tensors begin."""
+    with regular_file(path) as (fd, size):
+        start = _readable(header_length(fd, size, path), path)
+        return os.pread(fd, start - _LENGTH.size, _LENGTH.size), size, start
 
 
 def writer_of(path: str) -> str:
@@ -156,12 +158,7 @@ def writer_of(path: str) -> str:
     Raises:
         CorruptWeights: it is no safetensors file, cut short, or claims more than it holds.
     """
-    fd, size = open_regular(path)
-    try:
-        start = _readable(header_length(fd, size, path), path)
-        raw = os.pread(fd, start - _LENGTH.size, _LENGTH.size)
-    finally:
-        os.close(fd)
+    raw, _, _ = _header_of(path)
     try:
         return msgspec.json.decode(raw, type=_Metadata).metadata.get("writer", "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
@@ -208,11 +205,8 @@ def _described(raw: bytes, path: str, size: int, start: int) -> dict[str, Tensor
 
 def looks_like_safetensors(path: str) -> bool:
     """Whether a file begins like one: a length, then an opening brace."""
-    fd, _ = open_regular(path)
-    try:
+    with regular_file(path) as (fd, _):
         return begins_like_safetensors(os.pread(fd, _LENGTH.size + 1, 0))
-    finally:
-        os.close(fd)
 
 
 def begins_like_safetensors(begin: bytes) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime, timezone
 from typing import Any, Final
 
 import msgspec
@@ -69,6 +70,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def places(self) -> dict[tuple[str, int, int], int]:
         """Every distinct stretch of bytes, as ``(file, offset, nbytes) -> nbytes``."""
         return {(e.file, e.offset, e.nbytes): e.nbytes for e in self.tensors.values()}
+
+
+def now() -> str:
+    """The time, as manifests have it."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -102,45 +102,32 @@ def _stage_numpy(name: str, array: Any) -> Staged:
     return Staged(name, dtype, shape, data, "numpy", identity)
 
 
-def torch_from(data: Any, offset: int, dtype: str, shape: tuple[int, ...], where: str) -> Any:
-    """A torch tensor over bytes of a writable buffer, sharing its memory.
+def tensor_over(
+    data: Any, offset: int, form: tuple[str, tuple[int, ...]], like: str, where: str
+) -> Any:
+    """A tensor or array over bytes of a buffer, sharing its memory.
 
     Args:
-        data: the buffer.
+        data: the buffer; for torch a writable one.
         offset: of the first byte in it.
-        dtype: our name of the element type, such as ``F32``.
-        shape: of the tensor.
+        form: our name of the element type, such as ``F32``, and the shape.
+        like: ``torch`` or ``numpy``.
         where: the tensor's name, for the error.
 
     Raises:
-        WeightsError: this torch has no such type.
+        WeightsError: the library has no such type.
     """
-    import torch
+    library: Any
+    dtype, shape = form
+    if like == "torch":
+        import torch
 
-    wanted = dtypes.to_torch(dtype, where)
+        library, wanted = torch, dtypes.to_torch(dtype, where)
+    else:
+        import numpy as np
+
+        library, wanted = np, dtypes.to_numpy(dtype, where)
     count = math.prod(shape)
     if not count:
-        return torch.empty(shape, dtype=wanted)
-    return torch.frombuffer(data, dtype=wanted, count=count, offset=offset).reshape(shape)
-
-
-def numpy_from(data: Any, offset: int, dtype: str, shape: tuple[int, ...], where: str) -> Any:
-    """A numpy array over bytes of a buffer, sharing its memory.
-
-    Args:
-        data: the buffer.
-        offset: of the first byte in it.
-        dtype: our name of the element type, such as ``F32``.
-        shape: of the array.
-        where: the array's name, for the error.
-
-    Raises:
-        WeightsError: numpy has no such type.
-    """
-    import numpy as np
-
-    wanted = dtypes.to_numpy(dtype, where)
-    count = math.prod(shape)
-    if not count:
-        return np.empty(shape, dtype=wanted)
-    return np.frombuffer(data, dtype=wanted, count=count, offset=offset).reshape(shape)
+        return library.empty(shape, dtype=wanted)
+    return library.frombuffer(data, dtype=wanted, count=count, offset=offset).reshape(shape)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights.format import datafile
 from trial_runtime.weights.format.dtypes import DTYPES
+from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.format.skeleton import references, subtree
-from trial_runtime.weights.read.choosing import tensor_files
+from trial_runtime.weights.read.mapped import tensor_files
 from trial_runtime.weights.read.opening import open_manifest
+from trial_runtime.weights.read.tensor_files import TensorFiles
 from trial_runtime.weights.storage import faults, publishing
 from trial_runtime.weights.storage.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.storage.roots import locate_to_read
@@ -66,24 +69,29 @@ def export(
     files = tensor_files(opened)
     files.prepare(entries.values())
     files.verify(entries)
-    cut = len(key) + 1 if key else 0
-    ordered = sorted(entries.items(), key=lambda item: -DTYPES[item[1].dtype].itemsize)
-    start = datafile.data_start(
-        [(name[cut:], entry.dtype, entry.shape, entry.nbytes) for name, entry in ordered],
-        {"format": "pt"},
-    )
     above, name = os.path.split(os.path.abspath(os.fspath(out_file)))
     target = os.path.join(os.path.realpath(above), name)
+    cut = len(key) + 1 if key else 0
+    nbytes = _write(target, {name[cut:]: entry for name, entry in entries.items()}, files)
+    return Exported(target, len(entries), nbytes)
+
+
+def _write(target: str, entries: Mapping[str, TensorEntry], files: TensorFiles) -> int:
+    """Write tensors into a new file at a canonical path; returns its bytes."""
+    metadata = {"format": "pt"}
+    # Wide elements first: back to back, each tensor then begins at a multiple of its width.
+    ordered = sorted(entries.items(), key=lambda item: -DTYPES[item[1].dtype].itemsize)
+    room = [(name, entry.dtype, entry.shape, entry.nbytes) for name, entry in ordered]
+    start = offset = datafile.data_start(room, metadata)
     total = start + sum(entry.nbytes for entry in entries.values())
     with faults.named_faults(target, needed_bytes=total):
         publishing.make_folder(os.path.dirname(target))
         with publishing.NewFile(target) as file:
-            offset = start
             described = []
             for name, entry in ordered:
                 file.write_at(files.view(entry), offset)
-                described.append((name[cut:], entry.dtype, entry.shape, offset, entry.nbytes))
+                described.append((name, entry.dtype, entry.shape, offset, entry.nbytes))
                 offset += entry.nbytes
-            file.write_at(memoryview(datafile.header(described, start, {"format": "pt"})), 0)
+            file.write_at(memoryview(datafile.header(described, start, metadata)), 0)
             file.publish("export")
-    return Exported(target, len(entries), offset)
+    return offset

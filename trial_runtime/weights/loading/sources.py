@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from trial_runtime.errors import CorruptWeights, WeightsError, WeightsNotFound
 from trial_runtime.weights.format import datafile, dtypes, staging
@@ -27,9 +28,8 @@ from trial_runtime.weights.format.skeleton import (
 )
 from trial_runtime.weights.loading import torch_file
 from trial_runtime.weights.loading.matching import Form
-from trial_runtime.weights.read.choosing import tensor_files
 from trial_runtime.weights.read.held import Held, HeldFiles, hold
-from trial_runtime.weights.read.mapped import MappedFiles
+from trial_runtime.weights.read.mapped import MappedFiles, tensor_files
 from trial_runtime.weights.read.opening import OpenedManifest, open_manifest
 from trial_runtime.weights.read.plain import digest_tree, hold_verified
 from trial_runtime.weights.read.tensor_files import TensorFiles
@@ -40,13 +40,16 @@ from trial_runtime.weights.storage.roots import CACHE_VARIABLE, Located
 Framework = Literal["torch", "numpy"]
 
 
-class Source(Protocol):
+class Source(ABC):
     """Stored tensors by name; nothing of them is read before it is asked for."""
 
-    where: str
-    digest: str
-    forms: Mapping[str, Form]
+    def __init__(self, where: str, digest: str, skeleton: Any, forms: Mapping[str, Form]) -> None:
+        self.where = where
+        self.digest = digest
+        self.forms = forms
+        self._skeleton = skeleton
 
+    @abstractmethod
     def prepare(self, names: Iterable[str], verify: bool) -> int:
         """Read ahead and check these tensors; returns how many bytes they take.
 
@@ -54,17 +57,22 @@ class Source(Protocol):
             CorruptWeights: one is not what was published.
         """
 
+    @abstractmethod
     def view(self, name: str) -> memoryview | None:
         """The bytes of a tensor in C order, or None if only :meth:`tensor` can give it."""
 
+    @abstractmethod
     def tensor(self, name: str, framework: str | None) -> Any:
         """A tensor; tied names give the same object."""
 
     def names(self, key: str) -> list[str]:
         """The tensors of the part of the state at ``key``."""
+        return list(references(subtree(self._skeleton, key, self.where)))
 
     def state(self, key: str, framework: str | None) -> Any:
         """The nested state, or the part of it at ``key``."""
+        node = subtree(self._skeleton, key, self.where)
+        return rebuild(node, lambda name: self.tensor(name, framework), self.where)
 
 
 @functools.cache
@@ -72,13 +80,13 @@ def _has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
-class PublishedSource:
+class PublishedSource(Source):
     """Weights with a manifest (one made up from the header, for a bare safetensors file)."""
 
     def __init__(self, opened: OpenedManifest, held: Held | None = None) -> None:
-        self.where = opened.folder
-        self.digest = opened.digest
         self._manifest = opened.manifest
+        forms = {name: Form(e.dtype, e.shape) for name, e in self._manifest.tensors.items()}
+        super().__init__(opened.folder, opened.digest, self._manifest.state, forms)
         self._originals = tensor_files(opened) if held is None else HeldFiles(opened, held)
         self._files: TensorFiles = self._originals
         if held is None:
@@ -86,9 +94,6 @@ class PublishedSource:
         self._made: dict[tuple[str, str], Any] = {}
         self._owners: dict[tuple[str, int], str] = {}
         self._first = {name: group[0] for group in self._manifest.ties for name in group}
-        self.forms: Mapping[str, Form] = {
-            name: Form(entry.dtype, entry.shape) for name, entry in self._manifest.tensors.items()
-        }
 
     def prepare(self, names: Iterable[str], verify: bool) -> int:
         entries = {name: self._entry(name) for name in names}
@@ -119,13 +124,6 @@ class PublishedSource:
             self._made[made] = tensor
         return self._made[made]
 
-    def names(self, key: str) -> list[str]:
-        return list(references(subtree(self._manifest.state, key, self.where)))
-
-    def state(self, key: str, framework: str | None) -> Any:
-        node = subtree(self._manifest.state, key, self.where)
-        return rebuild(node, lambda name: self.tensor(name, framework), self.where)
-
     def _entry(self, name: str) -> TensorEntry:
         entry = self._manifest.tensors.get(name)
         if entry is None:
@@ -148,18 +146,17 @@ def _through_cache(opened: OpenedManifest, originals: TensorFiles) -> TensorFile
     return originals if cache is None else CachedFiles(opened, originals, cache)
 
 
-class PickledSource:
+class PickledSource(Source):
     """A file of ``torch.save``: read as a whole, and only what weights consist of."""
 
     def __init__(self, held: Held, digest: str) -> None:
-        self.where = held.path
-        self.digest = digest
         self._nbytes = held.nbytes
-        self._skeleton, self._tensors = flatten(torch_file.load(held))
-        self.forms: Mapping[str, Form] = {
+        skeleton, self._tensors = flatten(torch_file.load(held))
+        forms = {
             name: Form(staging.dtype_of(name, tensor), tuple(tensor.shape))
             for name, tensor in self._tensors.items()
         }
+        super().__init__(held.path, digest, skeleton, forms)
 
     def prepare(self, names: Iterable[str], verify: bool) -> int:
         return self._nbytes  # torch has read it all, whatever was asked for
@@ -173,13 +170,6 @@ class PickledSource:
             return tensor
         dtypes.to_numpy(self.forms[name].dtype, f"tensor {name!r}")  # raises if it cannot
         return tensor.numpy()
-
-    def names(self, key: str) -> list[str]:
-        return list(references(subtree(self._skeleton, key, self.where)))
-
-    def state(self, key: str, framework: str | None) -> Any:
-        node = subtree(self._skeleton, key, self.where)
-        return rebuild(node, lambda name: self.tensor(name, framework), self.where)
 
 
 def open_source(located: Located, digest: str | None, patience: Patience) -> Source:

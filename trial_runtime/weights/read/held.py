@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.format import staging
 from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.read.opening import OpenedManifest
 from trial_runtime.weights.read.tensor_files import TensorFiles
 from trial_runtime.weights.storage.mounted import mount_of
-from trial_runtime.weights.storage.paths import open_regular
+from trial_runtime.weights.storage.paths import regular_file
 
-_PIECE_BYTES: Final = 4 * 1024 * 1024
+PIECE_BYTES: Final = 4 * 1024 * 1024
 
 
 def is_only_ours(status: os.stat_result) -> bool:
@@ -56,8 +55,7 @@ def hold(path: str) -> Held:
         FileNotFoundError, PathThroughLink, WeightsError: see :func:`~.paths.open_regular`.
         CorruptWeights: it was cut short meanwhile.
     """
-    fd, size = open_regular(path)
-    try:
+    with regular_file(path) as (fd, size):
         if not size:
             return Held(path, b"")
         mount = mount_of(path)
@@ -67,13 +65,11 @@ def hold(path: str) -> Held:
         view = memoryview(memory)
         at = 0
         while at < size:
-            count = os.preadv(fd, [view[at : at + _PIECE_BYTES]], at)
+            count = os.preadv(fd, [view[at : at + PIECE_BYTES]], at)
             if not count:
                 raise CorruptWeights("is shorter than announced", where=path)
             at += count
         return Held(path, memory)
-    finally:
-        os.close(fd)
 
 
 class HeldFiles(TensorFiles):
@@ -86,11 +82,6 @@ class HeldFiles(TensorFiles):
     def prepare(self, entries: Iterable[TensorEntry]) -> None:
         """Do nothing: all of the file is in memory."""
 
-    def view(self, entry: TensorEntry) -> memoryview:
-        """The bytes of a tensor."""
-        return memoryview(self._memory)[entry.offset : entry.offset + entry.nbytes]
-
-    def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """See :meth:`.TensorFiles.tensor`."""
-        make = staging.torch_from if like == "torch" else staging.numpy_from
-        return make(self._memory, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")
+    def buffer(self, entry: TensorEntry) -> tuple[Any, int]:
+        """See :meth:`.TensorFiles.buffer`."""
+        return self._memory, entry.offset

@@ -1,4 +1,4 @@
-"""Data files mapped into memory."""
+"""Data files mapped into memory, where the file system they lie on allows that."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.format import hashing, staging
+from trial_runtime.weights.format import hashing
 from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.read.held import is_only_ours
 from trial_runtime.weights.read.opening import OpenedManifest, check_data_file
 from trial_runtime.weights.read.read_in import ReadFiles
 from trial_runtime.weights.read.tensor_files import TensorFiles, on_threads
 from trial_runtime.weights.storage import faults
-from trial_runtime.weights.storage.paths import open_regular
+from trial_runtime.weights.storage.mounted import mount_of
+from trial_runtime.weights.storage.paths import regular_file
 
 # Pieces that copying threads share among themselves.
 _COPY_PIECE_BYTES = 8 * 1024 * 1024
@@ -67,31 +68,16 @@ class MappedFiles(TensorFiles):
         return self._maps[reference]
 
     def _map_now(self, reference: str, path: str) -> mmap.mmap | None:
-        fd, size = open_regular(path)
-        try:
+        with regular_file(path) as (fd, size):
             check_data_file(self._opened, reference, fd, size)
             if not is_only_ours(os.fstat(fd)):
                 return None
             return mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
-        finally:
-            os.close(fd)
 
-    def view(self, entry: TensorEntry) -> memoryview:
-        """The bytes of a tensor."""
-        if not entry.nbytes:
-            return memoryview(b"")
+    def buffer(self, entry: TensorEntry) -> tuple[Any, int]:
+        """See :meth:`.TensorFiles.buffer`: the mapping, or memory."""
         mapping = self._map(entry.file)
-        if mapping is None:
-            return self._read.view(entry)
-        return memoryview(mapping)[entry.offset : entry.offset + entry.nbytes]
-
-    def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """See :meth:`.TensorFiles.tensor`; over the mapping or the memory."""
-        data: Any = self._map(entry.file) if entry.nbytes else b""
-        if data is None:
-            return self._read.tensor(name, entry, like)
-        make = staging.torch_from if like == "torch" else staging.numpy_from
-        return make(data, entry.offset, entry.dtype, entry.shape, f"tensor {name!r}")
+        return self._read.buffer(entry) if mapping is None else (mapping, entry.offset)
 
 
 def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
@@ -112,3 +98,10 @@ def copy_bytes(pairs: Iterable[tuple[memoryview, memoryview]]) -> None:
     with on_threads(nbytes, hashing.workers(), "weights-copy") as over:
         for _ in over(copy, pieces):
             pass
+
+
+def tensor_files(opened: OpenedManifest) -> TensorFiles:
+    """The data files of a manifest: mapped where the disk is this machine's own, read where a
+    file system is shared."""
+    mount = mount_of(opened.folder)
+    return ReadFiles(opened) if mount is not None and mount.shared else MappedFiles(opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trial_runtime.errors import (
     CorruptWeights,
@@ -21,7 +21,7 @@ from trial_runtime.weights.format.manifest import (
     decode,
 )
 from trial_runtime.weights.storage import faults
-from trial_runtime.weights.storage.paths import open_regular, resolve_reference
+from trial_runtime.weights.storage.paths import regular_file, resolve_reference
 from trial_runtime.weights.storage.patience import STALE_TIMEOUT_S, Patience
 from trial_runtime.weights.storage.roots import Located, locate_to_read
 
@@ -34,10 +34,16 @@ class OpenedManifest:
     root: str  # what references may not leave
     manifest: Manifest
     digest: str
+    _files: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def file(self, reference: str) -> str:
-        """The real path of a data file, confined to the root."""
-        return resolve_reference(self.folder, reference, self.root, writer=self.manifest.writer)
+        """The real path of a data file, confined to the root; a later link is refused."""
+        if reference not in self._files:
+            writer = self.manifest.writer
+            self._files[reference] = resolve_reference(
+                self.folder, reference, self.root, writer=writer
+            )
+        return self._files[reference]
 
 
 def read_manifest(
@@ -151,15 +157,12 @@ def manifest_bytes(folder: str) -> bytes | None:
 
 
 def _read_manifest(path: str) -> bytes:
-    fd, size = open_regular(path)
-    try:
+    with regular_file(path) as (fd, size):
         if size > MAX_MANIFEST_BYTES:
             raise CorruptWeights(
                 f"a manifest of {size:,} bytes ({MAX_MANIFEST_BYTES:,} are allowed)", where=path
             )
         return _read_all(fd, size)
-    finally:
-        os.close(fd)
 
 
 def _read_all(fd: int, size: int) -> bytes:

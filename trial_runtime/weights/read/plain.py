@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from trial_runtime.durable_file import sync_folder
 from trial_runtime.errors import (
     CorruptWeights,
     PathThroughLink,
@@ -29,9 +30,8 @@ from trial_runtime.weights.read.held import Held, hold
 from trial_runtime.weights.read.opening import OpenedManifest, manifest_bytes, open_manifest
 from trial_runtime.weights.storage import faults
 from trial_runtime.weights.storage.leftovers import is_silly, is_unnamed
-from trial_runtime.weights.storage.paths import open_regular, relative_to
+from trial_runtime.weights.storage.paths import regular_file, relative_to
 from trial_runtime.weights.storage.patience import STALE_TIMEOUT_S, Patience
-from trial_runtime.weights.storage.publishing import sync_folder
 from trial_runtime.weights.storage.roots import locate_to_read
 
 MAX_FILES: Final = 10_000
@@ -198,11 +198,8 @@ def _sync_published(opened: OpenedManifest) -> None:
     for name in (*opened.manifest.files, MANIFEST_NAME):
         path = opened.file(name)
         if os.path.dirname(path) == opened.folder:
-            fd, _ = open_regular(path)
-            try:
+            with regular_file(path) as (fd, _):
                 os.fsync(fd)
-            finally:
-                os.close(fd)
     sync_folder(opened.folder)
 
 
@@ -302,13 +299,10 @@ def _digest_file(path: str, name: str, sync: bool, top: str, holding: Holding) -
     if real in holding:
         held = holding[real] = hold(real)
         return PlainFile(name, held.nbytes, hashing.digest(held.memory, hashing.workers()))
-    fd, _ = open_regular(real)
-    try:
+    with regular_file(real) as (fd, _):
         if sync:
             os.fsync(fd)
         nbytes, digest = hashing.digest_of_rest(fd)
-    finally:
-        os.close(fd)
     return PlainFile(name, nbytes, digest)
 
 

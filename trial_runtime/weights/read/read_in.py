@@ -14,12 +14,11 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.format import staging
 from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.read.opening import OpenedManifest, check_data_file
 from trial_runtime.weights.read.tensor_files import TensorFiles, on_threads
 from trial_runtime.weights.storage import faults
-from trial_runtime.weights.storage.paths import open_regular
+from trial_runtime.weights.storage.paths import regular_file
 
 #: One read call: several requests of the largest size that servers take.
 _PIECE_BYTES: Final = 4 * 1024 * 1024
@@ -68,8 +67,7 @@ class ReadFiles(TensorFiles):
                 self._runs[reference, offset, nbytes] = run
 
     def _read(self, reference: str, path: str, runs: list[_Run]) -> None:
-        fd, size = open_regular(path)
-        try:
+        with regular_file(path) as (fd, size):
             check_data_file(self._opened, reference, fd, size)
 
             def read(piece: tuple[memoryview, int]) -> None:
@@ -93,31 +91,13 @@ class ReadFiles(TensorFiles):
             with on_threads(nbytes, _THREADS, "weights-read") as over:
                 for _ in over(read, pieces):
                     pass
-        finally:
-            os.close(fd)
 
-    def _run(self, entry: TensorEntry) -> _Run:
+    def buffer(self, entry: TensorEntry) -> tuple[Any, int]:
+        """See :meth:`.TensorFiles.buffer`."""
         if _place(entry) not in self._runs:
             self.prepare([entry])
-        return self._runs[_place(entry)]
-
-    def view(self, entry: TensorEntry) -> memoryview:
-        """The bytes of a tensor."""
-        if not entry.nbytes:
-            return memoryview(b"")
-        run = self._run(entry)
-        begin = entry.offset - run.begin
-        return memoryview(run.memory)[begin : begin + entry.nbytes]
-
-    def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
-        """See :meth:`.TensorFiles.tensor`."""
-        data: Any = b""
-        offset = 0
-        if entry.nbytes:
-            run = self._run(entry)
-            data, offset = run.memory, entry.offset - run.begin
-        make = staging.torch_from if like == "torch" else staging.numpy_from
-        return make(data, offset, entry.dtype, entry.shape, f"tensor {name!r}")
+        run = self._runs[_place(entry)]
+        return run.memory, entry.offset - run.begin
 
 
 def _place(entry: TensorEntry) -> tuple[str, int, int]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from trial_runtime.errors import CorruptWeights
-from trial_runtime.weights.format import hashing
+from trial_runtime.weights.format import hashing, staging
 from trial_runtime.weights.format.manifest import TensorEntry
 from trial_runtime.weights.read.opening import OpenedManifest
 
@@ -30,10 +30,16 @@ class TensorFiles(ABC):
         """
 
     @abstractmethod
+    def buffer(self, entry: TensorEntry) -> tuple[Any, int]:
+        """The memory that holds the bytes of a tensor that has some, and where they begin in it."""
+
     def view(self, entry: TensorEntry) -> memoryview:
         """The bytes of a tensor."""
+        if not entry.nbytes:
+            return memoryview(b"")
+        data, begin = self.buffer(entry)
+        return memoryview(data)[begin : begin + entry.nbytes]
 
-    @abstractmethod
     def tensor(self, name: str, entry: TensorEntry, like: str) -> Any:
         """A tensor of torch or numpy over the bytes of an entry; changing it changes no file.
 
@@ -42,6 +48,9 @@ class TensorFiles(ABC):
             entry: its place, type and shape.
             like: ``torch`` or ``numpy``.
         """
+        data, begin = self.buffer(entry) if entry.nbytes else (b"", 0)
+        form = (entry.dtype, entry.shape)
+        return staging.tensor_over(data, begin, form, like, f"tensor {name!r}")
 
     def verify(self, entries: Mapping[str, TensorEntry]) -> None:
         """Compute the digests of tensors and compare them with the manifest's.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trial_runtime.weights.remote.address import BadRoot
@@ -116,16 +116,8 @@ def _mapped_value(value: object, value_of: Callable[[str, object], object], path
     return value_of(path, value)
 
 
-def _leaves(options: Options, above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in options.items():
-        yield from _leaves_of(value, f"{above}{key}")
-
-
-def _leaves_of(value: object, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from _leaves(value, f"{path}.")
-    elif isinstance(value, (list, tuple)):
-        for number, each in enumerate(value):
-            yield from _leaves_of(each, f"{path}[{number}]")
-    else:
-        yield path, value
+def _leaves(options: Options) -> list[tuple[str, Any]]:
+    """All values, each with its path."""
+    found: list[tuple[str, Any]] = []
+    _mapped(options, lambda path, value: found.append((path, value)))
+    return found

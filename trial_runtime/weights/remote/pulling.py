@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import BinaryIO, Final, Protocol
 
+import trial_runtime.weights.former  # noqa: F401 - goes with 0.3
 from trial_runtime.errors import CorruptWeights, StaleWeights, WeightsError
 from trial_runtime.weights.cache.cache import CacheUnusable
 from trial_runtime.weights.cache.entries import Sink

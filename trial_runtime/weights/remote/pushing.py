@@ -14,7 +14,7 @@ from trial_runtime.weights.read.plain import PublishedDigest, digest_tree, publi
 from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.record import Record, StoredFile
-from trial_runtime.weights.storage.paths import STORES_NAME, open_regular, relative_to
+from trial_runtime.weights.storage.paths import STORES_NAME, regular_file, relative_to
 from trial_runtime.weights.storage.patience import Patience
 from trial_runtime.weights.storage.roots import Located
 
@@ -121,9 +121,6 @@ def _of_tree(view: str, save_path: str) -> list[StoredFile]:
 
 
 def _own(view: str, path: str, save_path: str) -> StoredFile:
-    fd, _ = open_regular(os.path.join(view, path))
-    try:
+    with regular_file(os.path.join(view, path)) as (fd, _):
         nbytes, digest = hashing.digest_of_rest(fd)
-    finally:
-        os.close(fd)
     return StoredFile(path, nbytes, digest, save_path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from datetime import datetime, timezone
 from typing import Final, Literal
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ import msgspec
 
 from trial_runtime.errors import CorruptWeights
 from trial_runtime.weights.format import hashing
-from trial_runtime.weights.format.manifest import MANIFEST_NAME
+from trial_runtime.weights.format.manifest import MANIFEST_NAME, now
 from trial_runtime.weights.storage.paths import nested
 
 FORMAT: Final = "bequeath-publication"
@@ -80,8 +79,7 @@ def make(
         save_path: canonical.
         files: all that belong to the weights, inherited ones too.
     """
-    created = datetime.now(timezone.utc).isoformat(timespec="microseconds")
-    return Record(FORMAT, VERSION, kind, digest, nbytes, writer, created, save_path, tuple(files))
+    return Record(FORMAT, VERSION, kind, digest, nbytes, writer, now(), save_path, tuple(files))
 
 
 def objects_of(save_path: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from trial_runtime.retry import growing_pause
+from trial_runtime.retry import Retry
 from trial_runtime.weights.remote.faults import RemoteUnavailable
 
 #: A server that is away for a minute only delays.
@@ -37,14 +36,11 @@ class Persistence:
             RemoteUnavailable: it still failed at the bound.
             RemoteRefused: and all else that ``work`` raises: at once.
         """
-        deadline = self.clock() + self.timeout_s
-        for failures in itertools.count(1):
+        tries = Retry(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, clock=self.clock, sleep=self.sleep)
+        while True:
             try:
                 return work()
             except RemoteUnavailable as error:
-                left = deadline - self.clock()
-                if left <= 0:
+                if not tries.pause(self.timeout_s):
                     raise
                 _log.warning("%s: %s; trying again", what, error.message)
-            self.sleep(min(left, growing_pause(failures, _FIRST_PAUSE_S, _LONGEST_PAUSE_S)))
-        raise AssertionError("tries end by a result or an error")

@@ -1,6 +1,6 @@
 """The objects of weights on a remote root, and the removal of those that nothing needs.
 
-The counterpart of :mod:`trial_runtime.weights.sweep.usage` for a remote root. Objects lie with the
+The counterpart of :mod:`trial_runtime.weights.usage` for a remote root. Objects lie with the
 save path that wrote them and are referred to by the records of descendants only, which have
 inherited them from a record that is kept while they are live: so no upload can meet a removal.
 """
@@ -16,7 +16,7 @@ from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.pulling import read_record
 from trial_runtime.weights.remote.record import MAX_RECORD_BYTES, Record
-from trial_runtime.weights.sweep.usage import FileUse, Removal
+from trial_runtime.weights.usage import FileUse, Removal
 
 #: From so many save paths on, all of the experiment's files are listed at once.
 _MANY: Final = 20
@@ -40,23 +40,21 @@ class RemoteStorage:
         return self._place.root.shown
 
     def file_use(self, path: str, *, digest: str | None = None) -> FileUse:
-        """See :func:`trial_runtime.weights.sweep.usage.file_use`; files are objects and records.
+        """See :func:`trial_runtime.weights.usage.file_use`; files are objects and records.
 
         Raises:
             NotPublished, CorruptWeights, RemoteUnavailable, RemoteRefused.
         """
         own = self._below(path)
         inherited: dict[str, int] = {}
-        opened: set[str] = set()
         for record in self._records(path, digest, own):
             for file in record.files:
-                opened.add(file.name)
                 if file.owner != path:
                     inherited[file.name] = file.nbytes
-        return FileUse(path, own, inherited, len(opened))
+        return FileUse(path, own, inherited)
 
     def in_doubt(self, keep: Mapping[str, str | None]) -> dict[str, WeightsError]:
-        """See :func:`trial_runtime.weights.sweep.usage.in_doubt`.
+        """See :func:`trial_runtime.weights.usage.in_doubt`.
 
         Raises:
             RemoteUnavailable, RemoteRefused.
@@ -76,7 +74,7 @@ class RemoteStorage:
         keep: Mapping[str, str | None],
         whole: Iterable[str] = (),
     ) -> Removal:
-        """See :func:`trial_runtime.weights.sweep.usage.plan_removal`; no path's objects lie below
+        """See :func:`trial_runtime.weights.usage.plan_removal`; no path's objects lie below
         another's, so nothing of ``whole`` is ever below what goes.
 
         Raises:

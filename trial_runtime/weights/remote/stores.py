@@ -10,7 +10,7 @@ from trial_runtime.weights.remote import record as records
 from trial_runtime.weights.remote.place import Place
 from trial_runtime.weights.remote.storage import RemoteStorage
 from trial_runtime.weights.storage.paths import STORES_NAME
-from trial_runtime.weights.sweep.usage import FileUse, Removal
+from trial_runtime.weights.usage import FileUse, Removal
 
 
 class RemoteStores:

@@ -88,8 +88,14 @@ def find_ancestry(
     if raw is None:
         return None
     manifest = decode(raw, os.path.join(source.path, MANIFEST_NAME))
-    digest = hashing.digest(raw)
-    opened = OpenedManifest(source.path, source.root, manifest, digest)
+    return _bequeathed(
+        OpenedManifest(source.path, source.root, manifest, hashing.digest(raw)), child
+    )
+
+
+def _bequeathed(opened: OpenedManifest, child: Located) -> Ancestry:
+    """The tensors of a parent that lie in whole files of the child's root."""
+    manifest = opened.manifest
     seen_from_child: dict[str, str] = {}
     sizes: dict[str, int] = {}
     for reference, size in manifest.files.items():
@@ -110,7 +116,7 @@ def find_ancestry(
         for reference, whole in manifest.digests.items()
         if reference in seen_from_child
     }
-    return Ancestry(digest, entries, sizes, digests, frozenset(key[:2] for key in entries))
+    return Ancestry(opened.digest, entries, sizes, digests, frozenset(key[:2] for key in entries))
 
 
 def _digest_of(raw: bytes | None) -> str | None:

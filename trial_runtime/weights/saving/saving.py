@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 from trial_runtime.errors import PathThroughLink, WeightsError, WeightsTaken
@@ -17,8 +16,10 @@ from trial_runtime.weights.format.manifest import (
     MAX_PARTS,
     VERSION,
     Manifest,
+    TensorEntry,
     decode,
     encode,
+    now,
     parts_of,
 )
 from trial_runtime.weights.format.skeleton import flatten
@@ -92,6 +93,7 @@ def save(
         )
     skeleton, tensors = flatten(state)
     staged, ties = _stage_all(tensors)
+    total = sum(s.nbytes for s in staged.values())
 
     def save_once() -> Published:
         before = _published_before(located, author)
@@ -109,16 +111,13 @@ def save(
                 at,
                 digest_file=bool(os.environ.get(CACHE_VARIABLE)),
             )
-            entries = {
-                name: written.entries[primary] for name, primary in _primaries(staged, ties).items()
-            }
             manifest = Manifest(
                 format=FORMAT,
                 version=VERSION,
-                created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+                created=now(),
                 writer=author,
                 parent=ancestry.digest if ancestry else "",
-                tensors={name: entries[name] for name in tensors},
+                tensors=_entries_of(tensors, ties, written),
                 files=written.files,
                 state=skeleton,
                 ties=ties,
@@ -140,18 +139,17 @@ def save(
             tensors_inherited=written.tensors_inherited,
         )
 
-    total = sum(s.nbytes for s in staged.values())
     # From the beginning each time: what a failed fsync was to make durable is nowhere but here.
     return faults.persist(save_once, located.path, needed_bytes=total)
 
 
-def publish_manifest(folder: str, manifest: Manifest, at: int | None = None) -> bytes:
+def publish_manifest(folder: str, manifest: Manifest, at: int) -> bytes:
     """Make a manifest the one of its folder; returns its bytes. Blocks on the disk.
 
     Args:
         folder: its canonical path.
         manifest: what to publish.
-        at: a descriptor of the folder; None: open it by its path.
+        at: a descriptor of the folder.
 
     Raises:
         WeightsError: it is larger than readers accept, or has more parts.
@@ -221,11 +219,12 @@ def _stage_all(tensors: dict[str, Any]) -> tuple[dict[str, Staged], list[list[st
     return staged, [group for group in groups.values() if len(group) > 1]
 
 
-def _primaries(staged: dict[str, Staged], ties: list[list[str]]) -> dict[str, str]:
-    primaries = {name: name for name in staged}
-    for first, *others in ties:
-        primaries.update((other, first) for other in others)
-    return primaries
+def _entries_of(
+    names: Iterable[str], ties: list[list[str]], written: Written
+) -> dict[str, TensorEntry]:
+    """The entries of a manifest: a tied tensor's is that of the first of its group."""
+    first = {name: group[0] for group in ties for name in group}
+    return {name: written.entries[first.get(name, name)] for name in names}
 
 
 # Data files that this process wrote and that, as far as it knows, only their own manifest

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
 from trial_runtime.weights.format import datafile, hashing
 from trial_runtime.weights.format.dtypes import DTYPES
@@ -51,7 +52,7 @@ def write_tensors(
     folder: str,
     ancestry: Ancestry | None,
     writer: str,
-    at: int | None = None,
+    at: int,
     *,
     digest_file: bool = False,
 ) -> Written:
@@ -62,7 +63,7 @@ def write_tensors(
         folder: exists already.
         ancestry: what may be referred to instead.
         writer: trial and attempt, noted in the file for people.
-        at: a descriptor of the folder, see :class:`NewFile`.
+        at: a descriptor of the folder.
         digest_file: compute the digest of the file as a whole, too, by which copies of it are
             known. Hashes all bytes once more; a disk slower than that does not show it.
 
@@ -73,42 +74,27 @@ def write_tensors(
     maybe = {t.name for t in full if ancestry is not None and ancestry.resembles(t)}
     # While something is to be written at once, one processor is busy with that.
     threads = max(1, hashing.workers() - (len(maybe) < len(full)))
-    written = Written()
     total = sum(t.nbytes for t in full)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="weights-hash")
     submit = pool.submit if total >= hashing.WORTH_A_POOL_BYTES else _done
     try:
         waited_for_first = sorted(full, key=lambda t: t.name not in maybe)
-        digests = {t.name: submit(hashing.digest, t.data, threads) for t in waited_for_first}
-
-        def inherited(tensor: Staged) -> bool:
-            if ancestry is None or tensor.name not in maybe:
-                return False
-            entry = ancestry.find(tensor, digests[tensor.name].result())
-            if entry is None:
-                return False
-            written.entries[tensor.name] = entry
-            written.files[entry.file] = ancestry.sizes[entry.file]
-            if entry.file in ancestry.digests:
-                written.digests[entry.file] = ancestry.digests[entry.file]
-            written.tensors_inherited += 1
-            return True
-
+        digest_of = {t.name: submit(hashing.digest, t.data, threads) for t in waited_for_first}
+        writing = _Writing(ancestry=ancestry, maybe=maybe, digest_of=digest_of)
         if total <= _SMALL_BYTES:
-            full = [t for t in full if not inherited(t)]
+            full = [t for t in full if not writing.inherits(t)]
             maybe.clear()
         # Wide elements first: back to back, each tensor then begins at a multiple of its
         # width. Among equals those that wait for no digest.
         full.sort(key=lambda t: (-DTYPES[t.dtype].itemsize, t.name in maybe))
-        hasher = submit if digest_file else None
-        _write_file(full, inherited, digests, folder, writer, written, at, hasher)
+        writing.write_file(full, folder, writer, at, submit if digest_file else None)
     finally:
         pool.shutdown(cancel_futures=True)
     nothing = hashing.digest(b"")
     for t in tensors:
         if not t.nbytes:
-            written.entries[t.name] = TensorEntry("", 0, 0, t.dtype, t.shape, nothing, t.like)
-    return written
+            writing.entries[t.name] = TensorEntry("", 0, 0, t.dtype, t.shape, nothing, t.like)
+    return writing
 
 
 def _done(compute: Callable[..., str], *args: object) -> Future[str]:
@@ -118,49 +104,72 @@ def _done(compute: Callable[..., str], *args: object) -> Future[str]:
     return future
 
 
-def _write_file(
-    tensors: list[Staged],
-    inherited: Callable[[Staged], bool],
-    digests: dict[str, Future[str]],
-    folder: str,
-    writer: str,
-    written: Written,
-    at_folder: int | None,
-    submit: Callable[..., Future[str]] | None,
-) -> None:
-    metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
-    start = datafile.data_start([(t.name, t.dtype, t.shape, t.nbytes) for t in tensors], metadata)
-    remaining = iter(tensors)
-    first = next((t for t in remaining if not inherited(t)), None)
-    if first is None:
-        return
-    name = datafile.new_name()
-    offset = start
-    laid: list[tuple[Staged, int]] = []
-    with NewFile(os.path.join(folder, name), at_folder) as file:
-        tensor: Staged | None = first
-        while tensor is not None:
-            file.write_at(tensor.data, offset)
-            laid.append((tensor, offset))
-            offset += tensor.nbytes
-            tensor = next((t for t in remaining if not inherited(t)), None)
-        described = [(t.name, t.dtype, t.shape, at, t.nbytes) for t, at in laid]
-        header = datafile.header(described, start, metadata)
-        whole = None
-        if submit is not None:  # computed while the disk is busy with the file
-            pieces = [header, *(t.data for t, _ in laid)]
-            whole = submit(hashing.digest_of_pieces, pieces, hashing.workers())
-        file.write_at(memoryview(header), 0)
-        # Not before the digests are there, for want of which it would have to be removed
-        # again. They are seldom late: hashing is faster than writing.
-        found = {t.name: digests[t.name].result() for t, _ in laid}
-        file.publish("data")
-        if whole is not None:
-            written.digests[name] = whole.result()
-    for t, at in laid:
-        written.entries[t.name] = TensorEntry(
-            name, at, t.nbytes, t.dtype, t.shape, found[t.name], t.like
-        )
-    written.own_file = name
-    written.files[name] = written.bytes_written = offset
-    written.tensors_written = len(laid)
+@dataclass
+class _Writing(Written):
+    """One save, as far as it got.
+
+    Of ``maybe``, the names of tensors that the parent may have, each is looked for when its turn
+    comes, since that waits for its digest.
+    """
+
+    ancestry: Ancestry | None = None
+    maybe: set[str] = field(default_factory=set)
+    digest_of: dict[str, Future[str]] = field(default_factory=dict)
+
+    def inherits(self, tensor: Staged) -> bool:
+        """Whether the parent has a tensor's bytes, which then are referred to."""
+        if self.ancestry is None or tensor.name not in self.maybe:
+            return False
+        entry = self.ancestry.find(tensor, self.digest_of[tensor.name].result())
+        if entry is None:
+            return False
+        self.entries[tensor.name] = entry
+        self.files[entry.file] = self.ancestry.sizes[entry.file]
+        if entry.file in self.ancestry.digests:
+            self.digests[entry.file] = self.ancestry.digests[entry.file]
+        self.tensors_inherited += 1
+        return True
+
+    def write_file(
+        self,
+        tensors: list[Staged],
+        folder: str,
+        writer: str,
+        at: int,
+        submit: Callable[..., Future[str]] | None,
+    ) -> None:
+        """Write the tensors that are not inherited into one file; none, if all of them are."""
+        metadata = {"format": "pt", "writer": writer, "bequeath": str(VERSION)}
+        room = [(t.name, t.dtype, t.shape, t.nbytes) for t in tensors]
+        start = offset = datafile.data_start(room, metadata)
+        own = (t for t in tensors if not self.inherits(t))
+        first = next(own, None)
+        if first is None:
+            return
+        name = datafile.new_name()
+        laid: list[tuple[Staged, int]] = []
+        with NewFile(os.path.join(folder, name), at) as file:
+            for tensor in chain((first,), own):
+                file.write_at(tensor.data, offset)
+                laid.append((tensor, offset))
+                offset += tensor.nbytes
+            described = [(t.name, t.dtype, t.shape, place, t.nbytes) for t, place in laid]
+            header = datafile.header(described, start, metadata)
+            whole = None
+            if submit is not None:  # computed while the disk is busy with the file
+                pieces = [header, *(t.data for t, _ in laid)]
+                whole = submit(hashing.digest_of_pieces, pieces, hashing.workers())
+            file.write_at(memoryview(header), 0)
+            # Not before the digests are there, for want of which it would have to be removed
+            # again. They are seldom late: hashing is faster than writing.
+            digests = {t.name: self.digest_of[t.name].result() for t, _ in laid}
+            file.publish("data")
+            if whole is not None:
+                self.digests[name] = whole.result()
+        for t, place in laid:
+            self.entries[t.name] = TensorEntry(
+                name, place, t.nbytes, t.dtype, t.shape, digests[t.name], t.like
+            )
+        self.own_file = name
+        self.files[name] = self.bytes_written = offset
+        self.tensors_written = len(laid)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from trial_runtime.errors import (
     DiskFull,
@@ -28,6 +28,7 @@ from trial_runtime.errors import (
     StorageStale,
     WeightsError,
 )
+from trial_runtime.retry import Retry
 from trial_runtime.weights.storage.mounted import mount_of
 
 T = TypeVar("T")
@@ -72,13 +73,57 @@ BEHAVIOURS: Final[Mapping[int, Behaviour]] = {
 
 #: Seconds for which a step is tried again. An export that is made anew is back within moments;
 #: a server that restarts is away for a minute, and NFS has a time of grace after that.
-WINDOWS_S: Final[Mapping[Behaviour, float]] = {
+WINDOWS_S: Final[Mapping[Behaviour | None, float]] = {
     Behaviour.REOPEN: 15.0,
     Behaviour.RETRY: 15.0,
     Behaviour.AWAY: 180.0,
 }
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
+
+
+class _Report(NamedTuple):
+    error: type[StorageError]
+    text: str
+    hint: str
+
+
+_REPORTS: Final[Mapping[Behaviour | None, _Report]] = {
+    Behaviour.READ_ONLY: _Report(
+        StorageReadOnly,
+        "cannot be written: {reason}",
+        "the file system is mounted or exported read-only, perhaps since a disk failed: look at "
+        "the mount here and, on NFS, at exportfs -v on the server",
+    ),
+    Behaviour.DENIED: _Report(
+        StorageDenied,
+        "user {uid} (group {gid}) has no access: {reason}",
+        "compare with the owner and mode of the folder (ls -ldn). On NFS the server decides by "
+        "these numbers, makes root nobody (root_squash), and lets in only the hosts that its "
+        "exports name",
+    ),
+    Behaviour.REOPEN: _Report(
+        StorageStale,
+        "the file system says {reason!r} whenever it is opened",
+        "the export was taken back, moved or made anew while it was mounted: export it again as "
+        "it was, or unmount and mount it on this host",
+    ),
+    Behaviour.AWAY: _Report(
+        StorageAway,
+        "the server does not answer: {reason}",
+        "see that it runs and can be reached. A hard mount waits for its server instead of "
+        "failing: mount with 'hard'",
+    ),
+    Behaviour.RETRY: _Report(
+        StorageError,
+        "cannot be read or written: {reason}",
+        "the kernel's log (dmesg), here and on the server, says which disk or connection fails",
+    ),
+}
+_NO_ROOM: Final[Mapping[Behaviour | None, type[DiskFull]]] = {
+    Behaviour.FULL: DiskFull,
+    Behaviour.QUOTA: QuotaExceeded,
+}
 
 #: The time that steps are repeated by, and how their pauses pass: for whoever has another one.
 clock: Callable[[], float] = time.monotonic
@@ -108,25 +153,20 @@ def persist(step: Callable[[], T], path: str, *, needed_bytes: int = 0) -> T:
         StorageError: see :func:`named`.
         OSError: what the table does not have, and that nothing is there.
     """
-    begun = clock()
-    pause = 0.0
+    tries = Retry(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, clock=clock, sleep=sleep)
+    is_first = True
     while True:
         try:
             return step()
         except OSError as fault:
             behaviour = behaviour_of(fault, path)
-            window_s = WINDOWS_S.get(behaviour, 0.0) if behaviour is not None else 0.0
-            left = begun + window_s - clock()
-            if left <= 0:
-                error = named(fault, path, needed_bytes=needed_bytes, waited_s=clock() - begun)
+            at_once = is_first and behaviour is Behaviour.REOPEN
+            is_first = False
+            if not at_once and not tries.pause(WINDOWS_S.get(behaviour, 0.0)):
+                error = named(fault, path, needed_bytes=needed_bytes, waited_s=tries.spent_s)
                 if error is None:
                     raise
                 raise error from fault
-            if pause == 0.0 and behaviour is Behaviour.REOPEN:
-                pause = _FIRST_PAUSE_S / 2
-                continue
-            pause = min(max(2 * pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
-            sleep(min(pause, left))
 
 
 @contextmanager
@@ -156,57 +196,18 @@ def named(
         needed_bytes: of the file that a full disk has no room for.
         waited_s: seconds for which it was tried again.
     """
-    where = path if fault.filename is None or fault.filename2 else _place(path, fault.filename)
-    number = fault.errno or 0
-    reason = fault.strerror or str(fault)
-    tried = f" (tried for {waited_s:.0f} s)" if waited_s >= 1 else ""
     behaviour = behaviour_of(fault, path)
-    if behaviour is Behaviour.FULL:
-        return DiskFull(path, needed_bytes=needed_bytes, reason=reason, errno=number)
-    if behaviour is Behaviour.QUOTA:
-        return QuotaExceeded(path, needed_bytes=needed_bytes, reason=reason, errno=number)
-    if behaviour is Behaviour.READ_ONLY:
-        return StorageReadOnly(
-            f"cannot be written: {reason}",
-            hint="the file system is mounted or exported read-only, perhaps since a disk "
-            "failed: look at the mount here and, on NFS, at exportfs -v on the server",
-            where=where,
-            errno=number,
-        )
-    if behaviour is Behaviour.DENIED:
-        return StorageDenied(
-            f"user {os.geteuid()} (group {os.getegid()}) has no access: {reason}",
-            hint="compare with the owner and mode of the folder (ls -ldn). On NFS the server "
-            "decides by these numbers, makes root nobody (root_squash), and lets in only "
-            "the hosts that its exports name",
-            where=where,
-            errno=number,
-        )
-    if behaviour is Behaviour.REOPEN:
-        return StorageStale(
-            f"the file system says {reason!r} whenever it is opened{tried}",
-            hint="the export was taken back, moved or made anew while it was mounted: "
-            "export it again as it was, or unmount and mount it on this host",
-            where=where,
-            errno=number,
-        )
-    if behaviour is Behaviour.AWAY:
-        return StorageAway(
-            f"the server does not answer: {reason}{tried}",
-            hint="see that it runs and can be reached. A hard mount waits for its server "
-            "instead of failing: mount with 'hard'",
-            where=where,
-            errno=number,
-        )
-    if behaviour is Behaviour.RETRY:
-        return StorageError(
-            f"cannot be read or written: {reason}{tried}",
-            hint="the kernel's log (dmesg), here and on the server, says which disk or "
-            "connection fails",
-            where=where,
-            errno=number,
-        )
-    return None
+    number, reason = fault.errno or 0, fault.strerror or str(fault)
+    if behaviour in _NO_ROOM:
+        return _NO_ROOM[behaviour](path, needed_bytes=needed_bytes, reason=reason, errno=number)
+    if behaviour not in _REPORTS:
+        return None
+    report = _REPORTS[behaviour]
+    text = report.text.format(reason=reason, uid=os.geteuid(), gid=os.getegid())
+    if waited_s >= 1 and behaviour in WINDOWS_S:
+        text += f" (tried for {waited_s:.0f} s)"
+    where = path if fault.filename is None or fault.filename2 else _place(path, fault.filename)
+    return report.error(text, hint=report.hint, where=where, errno=number)
 
 
 def _place(path: str, filename: object) -> str:

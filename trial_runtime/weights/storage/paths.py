@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from trial_runtime.errors import CorruptWeights, PathOutsideRoot, PathThroughLink, WeightsError
 from trial_runtime.weights.storage import confined
@@ -216,3 +217,13 @@ def open_regular(path: str) -> tuple[int, int]:
         os.close(fd)
         raise WeightsError("is not a regular file", where=path)
     return fd, status.st_size
+
+
+@contextmanager
+def regular_file(path: str) -> Iterator[tuple[int, int]]:
+    """Do what :func:`open_regular` does, and close the file in the end."""
+    fd, size = open_regular(path)
+    try:
+        yield fd, size
+    finally:
+        os.close(fd)

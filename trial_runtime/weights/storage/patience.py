@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from trial_runtime.retry import Retry
 from trial_runtime.weights.storage.mounted import mount_of
 
 # NFS clients may show a folder as it was acdirmax ago: 60 s by default, and a margin.
@@ -53,16 +54,13 @@ class Patience:
         Makes a network file system ask its server about ``path`` before each look but the
         first; the second look on such a file system comes without a pause.
         """
-        deadline = self.clock() + self.timeout_s
-        pause = _FIRST_PAUSE_S
+        tries = Retry(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, clock=self.clock, sleep=self.sleep)
         yield
         mount = mount_of(path)
         if self.timeout_s > 0 and mount is not None and mount.shared:
             revalidate(path, mount.point)
             yield
-        while (left := deadline - self.clock()) > 0:
-            self.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        while tries.pause(self.timeout_s):
             revalidate(path, mount.point if mount is not None else "/")
             yield
 

@@ -100,15 +100,6 @@ class NewFile:
         return False
 
 
-def sync_folder(path: str) -> None:
-    """Make the names in a folder durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def make_folder(path: str) -> None:
     """Create the folder at a canonical path with all above it, durably.
 

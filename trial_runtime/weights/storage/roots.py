@@ -38,6 +38,12 @@ def configure(*, root: str | None, read_roots: tuple[str, ...] = (), writer: str
     _configured = Roots(root, tuple(read_roots), writer)
 
 
+def forget() -> None:
+    """Go by the environment again, as before :func:`configure`."""
+    global _configured
+    _configured = None
+
+
 def current() -> Roots:
     """The roots that :func:`configure` set, else those of the environment."""
     if _configured is not None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from dispatcher.cli.nfs.login import setup_program
 from nfs_setup.cluster.inventory import inventory_of
-from nfs_setup.cluster.members import Inventory, Member
+from nfs_setup.cluster.members import Inventory, Member, Remote, Unreachable
 from nfs_setup.cluster.reading import KeyPath
-from nfs_setup.cluster.remote import Remote, Unreachable
 from nfs_setup.errors import SetupError
 from nfs_setup.host import Ran
 from nfs_setup.request import request_of

@@ -10,7 +10,7 @@ from nfs_setup.verify.probes import answer
 
 
 class CannedPeer:
-    """A :class:`~nfs_setup.verify.peer.Peer`. ``instead`` replaces answers by what is asked."""
+    """A :class:`~nfs_setup.verify.peers.Peer`. ``instead`` replaces answers by what is asked."""
 
     def __init__(self, name: str, **instead: Any) -> None:
         self.name = name

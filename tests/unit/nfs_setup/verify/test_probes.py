@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from nfs_setup.errors import RequestRefused
+from nfs_setup.plain_values import made_of
 from nfs_setup.verify import facts, place, views
 from nfs_setup.verify.files import is_ours, new_name, put
 from nfs_setup.verify.habits import HABITS
@@ -250,7 +251,7 @@ def test_exports_are_read_where_the_folder_is_kept(
 ) -> None:
     etab = tmp_path / "etab"
     etab.write_text("/srv/w\tone(rw,sync,no_subtree_check)\n/srv/other\t*(ro)\n/srv\ta(rw,async)\n")
-    monkeypatch.setattr(place, "_EXPORTED", str(etab))
+    monkeypatch.setattr(place, "EXPORTED", str(etab))
     found = place.exports_of(place.LocalHost(), "/srv/w")
     assert found == ("one(rw,sync,no_subtree_check)", "a(rw,async)")
 
@@ -270,9 +271,9 @@ def test_exports_are_read_where_the_folder_is_kept(
 )
 def test_answers_are_read_strictly(form: type[Any], document: Any) -> None:
     with pytest.raises(RequestRefused):
-        facts.facts_of(form, document)
+        made_of(form, document, "answer")
 
 
 def test_facts_travel(tmp_path: Path) -> None:
     found = place.look(str(tmp_path))
-    assert facts.facts_of(facts.Surroundings, json.loads(json.dumps(asdict(found)))) == found
+    assert made_of(facts.Surroundings, json.loads(json.dumps(asdict(found))), "answer") == found

@@ -15,19 +15,11 @@ import pytest
 
 from dispatcher.cli.nfs.login import setup_program
 from nfs_setup.cluster.asking import RemotePeer
-from nfs_setup.cluster.remote import Unreachable
-from nfs_setup.errors import RequestRefused
+from nfs_setup.cluster.members import Unreachable
+from nfs_setup.errors import MachineRefuses, RequestRefused
 from nfs_setup.host import Ran
-from nfs_setup.verify import (
-    Level,
-    LocalPeer,
-    PeerLost,
-    Place,
-    Plan,
-    facts,
-    judged,
-    survey,
-)
+from nfs_setup.plain_values import made_of
+from nfs_setup.verify import Level, LocalPeer, PeerLost, Place, Plan, facts, judged, survey
 from nfs_setup.verify.files import new_name
 from tests.unit.nfs_setup.verify.canned_peer import CannedPeer
 
@@ -38,7 +30,7 @@ PLAN = Plan(big_bytes=1 << 20, rounds=2, watch_s=60.0, churn_s=0.2, hold_s=60.0,
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is to end in order gets the time to, however busy the machine."""
-    monkeypatch.setattr("nfs_setup.verify.peers._END_S", 120.0)
+    monkeypatch.setattr("nfs_setup.verify.peers.END_S", 120.0)
 
 
 @pytest.fixture
@@ -212,7 +204,7 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
             return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     peer = RemotePeer("far", Far(), setup_program())
-    assert facts.facts_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"]).now_s > 0
+    assert made_of(facts.Moment, peer.ask({"do": "now"}, 60.0)["facts"], "answer").now_s > 0
     with pytest.raises(RequestRefused, match="no probe"):
         peer.ask({"do": "nothing"}, 60.0)
 
@@ -223,12 +215,18 @@ def test_another_machine_needs_nothing_but_python(tmp_path: Path) -> None:
         (Ran(124, "", ""), "no answer"),
         (Ran(127, "", "python3: not found"), "python3: not found"),
         (Ran(0, "Welcome!\n", ""), "Welcome!"),
-        (Ran(0, "{half", ""), "no JSON"),
+        (Ran(0, "{half", ""), r"gave no answer .*\{half"),
         (Ran(3, '{"too_old": [3, 6, 8]}', ""), "Python 3.6.8 there, and 3.9 is needed"),
     ],
 )
 def test_machines_that_give_no_answer(ran: Ran, words: str) -> None:
     with pytest.raises(PeerLost, match=words):
+        RemotePeer("far", Answers(ran), setup_program()).ask({"do": "now"}, 1.0)
+
+
+def test_an_error_that_is_no_object_is_one_all_the_same() -> None:
+    ran = Ran(1, '{"error": "no"}', "")
+    with pytest.raises(MachineRefuses, match="failed without a reason"):
         RemotePeer("far", Answers(ran), setup_program()).ask({"do": "now"}, 1.0)
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dispatcher.cli.run import run
+from dispatcher.cli.commands import ROOT
+from dispatcher.cli.lazy_group import load
 from dispatcher.errors import ExperimentNotFound, UserError
+from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.nni.records import job_of
+from dispatcher.nni.rows import job
 from dispatcher.nni.script import children
 from dispatcher.nni.script.experiment import Experiment
-from dispatcher.nni.script.records import job_of
 from dispatcher.nni.script.script import script_error
 from dispatcher.nni.script.settings import (
     AlgorithmConfig,
@@ -22,6 +28,7 @@ from dispatcher.nni.script.settings import (
     RemoteConfig,
     RemoteMachineConfig,
 )
+from dispatcher.terminal import formatting
 from trial_runtime import nni_shim
 
 
@@ -71,31 +78,29 @@ def test_passwords_are_not_taken_from_a_script() -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_trial_as_a_record() -> None:
-    row = {
-        "trialJobId": "3",
-        "sequenceId": 3,
-        "status": "SUCCEEDED",
-        "hyperParameters": [
-            '{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1},'
-            ' "parameter_index": 0}'
-        ],
-        "logPath": "/t/3",
-        "finalMetricData": [
-            {
-                "timestamp": 5,
-                "trialJobId": "3",
-                "parameterId": "3",
-                "type": "FINAL",
-                "sequence": 0,
-                "data": '"{\\"default\\": 0.5}"',
-            }
-        ],
-    }
-    job = job_of(row, 1.5, None)
-    assert job.hyperParameters[0].parameters == {"x": 1}
-    assert job.finalMetricData[0].data == {"default": 0.5}
-    assert (job.startTime, job.endTime) == (1500, None)
+def test_a_trial_as_a_record(evolved: Path) -> None:
+    """And as the row of `nni trial ls`, where parameters and values are texts in texts."""
+    handle = ExperimentHandle(evolved)
+    for trial in handle.trials():
+        record, row = job_of(trial, evolved), job(trial, evolved)
+        (parameters,) = record.hyperParameters
+        assert parameters.parameters == trial.parameters
+        assert [json.loads(text) for text in row["hyperParameters"]] == [asdict(parameters)]
+        assert (record.sequenceId, record.trialJobId, record.logPath) == (
+            trial.id,
+            row["trialJobId"],
+            f"{evolved}/trials/{trial.id}",
+        )
+        for named, at in (("startTime", trial.started_at), ("endTime", trial.ended_at)):
+            assert getattr(record, named) == (None if at is None else int(1000 * at))
+            assert row.get(named) == (None if at is None else formatting.moment(at))
+        assert bool(record.finalMetricData) == (trial.result is not None)
+        for metric, text in zip(
+            record.finalMetricData, row.get("finalMetricData", ()), strict=True
+        ):
+            assert (metric.parameterId, text["parameterId"]) == (trial.id, str(trial.id))
+            assert metric.timestamp == text["timestamp"] == record.endTime
+            assert metric.data == json.loads(json.loads(text["data"])) == trial.result
 
 
 @pytest.mark.parametrize(
@@ -108,8 +113,9 @@ def test_a_trial_as_a_record() -> None:
     ],
 )
 def test_what_follows_a_script_is_its_own(typed: str, parsed: str) -> None:
-    """Mutation: a value of an option is taken for the script."""
-    assert run.arranged(typed.split()) == parsed.split()  # type: ignore[attr-defined]
+    """Mutations: a value of an option is taken for the script; the table forgets to arrange."""
+    command: Any = load("run", ROOT["run"])
+    assert command.arranged(typed.split()) == parsed.split()
 
 
 def test_an_id_is_settled_before_the_start_and_may_be_chosen(
@@ -117,6 +123,7 @@ def test_an_id_is_settled_before_the_start_and_may_be_chosen(
 ) -> None:
     """Mutations: an id of chance each time; any text is taken for a folder's name."""
     monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # folders that others have used
     experiment = Experiment("local")
     experiment.config.experiment_name = "lenet test"
     assert experiment.id.startswith("lenet-test-")

@@ -164,7 +164,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(
 
 def test_debug_is_the_files_debug(bequeath: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: ``--debug`` is taken and dropped."""
-    from dispatcher.cli import create as ours
+    from dispatcher.cli import run as ours
 
     begun: list[Any] = []
     monkeypatch.setattr(ours, "begin_in_background", begun.append)

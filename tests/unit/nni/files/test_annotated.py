@@ -121,7 +121,7 @@ def test_a_choice_within_a_choice() -> None:
 
 
 def test_the_page_names_every_annotation() -> None:
-    said = {*annotations._SAID_AS_IT_IS, *annotations._OF_THE_NEXT}
+    said = {*annotations.SAID_AS_IT_IS, *annotations.OF_THE_NEXT}
     assert set(ANNOTATIONS) == {*said, "mutable_layers", "training_update"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.cli.convert import convert
+from dispatcher.cli.experiment_file import convert
 from dispatcher.errors import UserError
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.builtin_names import canonical_builtin

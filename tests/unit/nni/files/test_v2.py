@@ -81,6 +81,15 @@ def test_the_tuner_sees_the_gpus_that_the_file_gives_it(files: Files) -> None:
     assert files.load(V2 + "tunerGpuIndices: [0, 2]\n").tuner.gpu_indices == (0, 2)
 
 
+@pytest.mark.parametrize("tuner", ["all", "3", "[a, b]", "[1]", ".nan"])
+def test_a_tuner_that_is_no_section_is_named_where_its_gpus_are_given(
+    files: Files, tuner: str
+) -> None:
+    text = f"tuner: {tuner}\ntunerGpuIndices: [0]\n" + V2.replace("tuner:", "x-tuner:")
+    (error,) = files.errors(text)
+    assert error.startswith("e.yml:1:8: 'tuner' must be a section of keys, not ")
+
+
 WRONG = {
     "experimentType: nas": "e.yml:14:17: 'experimentType' is 'nas'",
     "sharedStorage: {storageType: NFS}": "e.yml:14:1: 'sharedStorage' cannot be honoured",
@@ -204,7 +213,7 @@ def test_gpus_that_no_trial_asks_for_are_not_looked_for(files: Files) -> None:
     remote = V2.replace("  platform: local\n", "  platform: remote\n  machineList:\n")
     machines = "  - {host: one, user: u, gpuIndices: [1]}\n  - {host: two, user: u}\n"
     (there,) = files.load(remote + machines).services
-    machines_there = there.machine_list  # type: ignore[attr-defined] - of the one for ssh
+    machines_there = there.machine_list  # type: ignore[attr-defined]  # of the one for ssh
     assert [one.gpu_indices for one in machines_there] == [None, None]
 
 

@@ -27,31 +27,72 @@ def config(file: Path | None = None, adapter: str = NNI.tuner_adapter) -> TunerH
     )
 
 
+AT_THE_TOP = """
+from schema import Schema
+class T:
+    pass
+"""
+IN_THE_CONSTRUCTOR = """
+from nni.utils import ClassArgsValidator
+class T(ClassArgsValidator):
+    def __init__(self):
+        self.range("momentum", float, 0, 1)
+"""
+IN_A_METHOD = """
+class T:
+    def generate_parameters(self, number):
+        import json_tricks
+    def receive_trial_result(self, number, parameters, value):
+        pass
+"""
+ADVICE = r"No module named '(schema|json_tricks)': NNI .* pip install 'bequeath\[nni\]' brings it$"
+
+
+class Without:
+    """A finder of modules that does not know what NNI brought along."""
+
+    def __init__(self, finder: Any) -> None:
+        self._finder = finder
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        known = name not in ("schema", "json_tricks")
+        return self._finder.find_spec(name, path, target) if known else None
+
+
 @pytest.fixture
-def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tuner that imports what NNI brought along, where that is not installed."""
-    monkeypatch.setitem(sys.modules, "schema", None)
-    file = tmp_path / "strict.py"
-    file.write_text("from schema import Schema\nclass T:\n    pass\n")
-    return file
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra, and no tuner of NNI's in this process so far."""
+    monkeypatch.setattr(sys, "meta_path", [Without(finder) for finder in sys.meta_path])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("schema", "json_tricks"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
-def test_what_nni_brought_along_is_named_with_the_extra_that_has_it(strict: Path) -> None:
-    with pytest.raises(TunerCodeError, match="import of schema halted") as refused:
-        load.build(config(strict))
-    assert "pip install 'bequeath[nni]'" in refused.value.hint
+def use(folder: Path, code: str, adapter: str = NNI.tuner_adapter) -> None:
+    """Build a tuner of that code and ask it for a trial."""
+    file = folder / "strict.py"
+    file.write_text(code)
+    described = config(file, adapter)
+    adapter_of(described).make_importable()
+    load.build(described).generate(0)
 
 
-def test_other_tuners_get_no_advice_for_nni(strict: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("code", [AT_THE_TOP, IN_THE_CONSTRUCTOR, IN_A_METHOD])
+def test_what_nni_brought_along_is_named_with_the_extra_that_has_it(
+    code: str, tmp_path: Path
+) -> None:
+    with pytest.raises((TunerCodeError, ModuleNotFoundError), match=ADVICE):
+        use(tmp_path, code)
+
+
+@pytest.mark.usefixtures("bare")
+def test_other_tuners_get_no_advice_for_nni(tmp_path: Path) -> None:
     """Nor for other modules. Mutation: whatever is missing, NNI had it."""
-    with pytest.raises(TunerCodeError) as refused:
-        load.build(config(strict, adapter=""))
-    assert not refused.value.hint
-    other = tmp_path / "other.py"
-    other.write_text("import no_module_of_this_name\n")
-    with pytest.raises(TunerCodeError, match="no_module_of_this_name") as refused:
-        load.build(config(other))
-    assert not refused.value.hint
+    with pytest.raises(TunerCodeError, match=r"No module named 'schema'$"):
+        use(tmp_path, AT_THE_TOP, adapter="")
+    with pytest.raises(TunerCodeError, match=r"No module named 'no_module_of_this_name'$"):
+        use(tmp_path, "import no_module_of_this_name\n")
 
 
 def test_methods_of_the_base_class_are_not_the_authors() -> None:

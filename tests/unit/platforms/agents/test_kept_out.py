@@ -59,7 +59,7 @@ def test_it_joins_when_its_host_is_mended(scene: Scene) -> None:
 def test_its_words_are_not_believed_before(scene: Scene) -> None:
     trouble(scene, "not mounted")
     word = encode_fact(facts.AttemptStarted(1, 1, 5))
-    assert scene.hear(wire.Words(1, [word])) == []
+    assert scene.hear(wire.AttemptMessages(1, [word])) == []
 
 
 ENDED = (TrialId(3), 1)

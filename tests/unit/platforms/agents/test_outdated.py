@@ -27,8 +27,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     process.wait()
 
 
-def end_of(trial: int, attempt: int = 1, *, first: int = 1) -> wire.Words:
-    return wire.Words(
+def end_of(trial: int, attempt: int = 1, *, first: int = 1) -> wire.AttemptMessages:
+    return wire.AttemptMessages(
         first, [encode_fact(facts.AttemptEnded(trial, attempt, EndReason.FINISHED, 0))]
     )
 

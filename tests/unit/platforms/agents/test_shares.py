@@ -9,9 +9,9 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.platforms.agents.driver import AgentDriver
 from dispatcher.platforms.agents.process import Loss
+from tests.support.workers import agent_config
 from trial_runtime import wire
-from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.endpoint import Endpoint
+from trial_runtime.agent.config import AgentConfig
 
 GPU = WorkerId("gpu")
 
@@ -44,17 +44,7 @@ class Line:
 
 
 def driver(folder: Path, judge: Any) -> tuple[AgentDriver, Process]:
-    config = AgentConfig(
-        worker="gpu",
-        slots=2,
-        head=Endpoint("ipc:///nowhere"),
-        epoch=1,
-        run_folder=str(folder),
-        experiment_folder=str(folder),
-        trial=TrialSpec(str(folder), command="true"),
-        weights_root=str(folder),
-        domain="lake",
-    )
+    config = agent_config(folder, "gpu", domain="lake")
     process = Process()
     made = AgentDriver(Line(), config, process, folder, trouble_with_share=judge)  # type: ignore[arg-type]
     return made, process

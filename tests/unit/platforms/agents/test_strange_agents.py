@@ -36,8 +36,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     process.wait()
 
 
-def words(first: int, *said: facts.AttemptFact) -> wire.Words:
-    return wire.Words(first, [encode_fact(word) for word in said])
+def words(first: int, *said: facts.AttemptFact) -> wire.AttemptMessages:
+    return wire.AttemptMessages(first, [encode_fact(word) for word in said])
 
 
 BAD = ["not json", "NaN", "[" * 60_000, '{"default": 1e999}', '"\\ud800"', "\x1b[2J", '{"x": 1}']
@@ -101,7 +101,7 @@ def takes(check: MessageCheck, word: facts.AttemptFact) -> bool:
 
 def test_a_frame_of_millions_of_words_is_refused_before_they_are_decoded() -> None:
     """Mutation: no bound; each of eight million bytes becomes an object."""
-    true = wire.frame(wire.AgentFrame(1, [wire.Words(1, [msgspec.Raw(b"\xc0")])]))
+    true = wire.frame(wire.AgentFrame(1, [wire.AttemptMessages(1, [msgspec.Raw(b"\xc0")])]))
     place = true.rindex(b"\x91\xc0")
     many = (1 << 20).to_bytes(4, "big")
     with pytest.raises(wire.WireError, match="length"):

@@ -20,6 +20,7 @@ from dispatcher.ssh import ConnectionLost, HostUnreachable
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
+from trial_runtime.retry import growing_pause
 
 CONFIG = AgentConfig(
     worker="h1",
@@ -37,7 +38,7 @@ class World:
     """The machine. ``logins`` holds what comes of each: an error, or None for a connection."""
 
     def __init__(self) -> None:
-        self.logins: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        self.logins: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self.did: list[str] = []
         self.pid = 0
         self.next_pid = 100
@@ -166,19 +167,25 @@ def test_those_that_end_soon_follow_one_another_at_growing_distance(
     scene.world.logins.put(None)
     scene.until(lambda: scene.process.pid == 101)
     pauses = []
+
+    def paused(*arguments: float) -> float:
+        pauses.append(growing_pause(*arguments))
+        return 0.0 if len(pauses) < 4 else pauses[-1]
+
+    monkeypatch.setattr(process, "growing_pause", paused)
     for _ in range(3):
         scene.world.pid = 0
         scene.process.look(60.0)
         told = len(scene.lost)
         scene.until(lambda told=told: len(scene.lost) > told)  # type: ignore[misc]
         assert scene.process.trouble.startswith("its process ended")
-        pauses.append(round(scene.process._not_before - process.time.monotonic(), -2))
         scene.process.give_up()
         scene.process.ensure(CONFIG)
-        scene.process._not_before = 0.0  # that time is over
         scene.until(lambda: scene.process.pid is not None)
-    assert pauses == [1000.0, 2000.0, 3600.0]
-    scene.process._not_before = process.time.monotonic() + 1000.0
+    scene.world.pid = 0
+    scene.process.look(60.0)
+    scene.until(lambda: len(pauses) == 4)
+    assert pauses == [1000.0, 2000.0, 3600.0, 3600.0]
     scene.process.end(process.time.monotonic() + 60.0)
     assert scene.world.did[-2:] == ["end", "left"], "nobody waits for that pause"
 
@@ -307,6 +314,23 @@ def test_what_trying_again_does_not_mend_is_said_at_once(scene: Scene) -> None:
     assert scene.process.trouble == "h1: has no numpy"
 
 
+def test_a_visit_that_would_end_its_program_does_not_end_its_thread(scene: Scene) -> None:
+    """A library calls ``sys.exit``. Mutation: nobody ever visits again, nor says why."""
+    scene.world.logins.put(SystemExit(2))
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.lost)
+    assert scene.lost == [Loss("SystemExit: 2", hopeless=True)]
+
+
+def test_a_reason_that_is_no_utf8_can_be_written_down(scene: Scene) -> None:
+    """Mutation: the journal cannot hold it, and the head ends."""
+    scene.world.logins.put(HostUnfit("caf\udce9"))
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.lost)
+    assert scene.lost == [Loss("caf\\udce9", hopeless=True)]
+    assert scene.process.trouble == "caf\\udce9"
+
+
 def test_at_the_end_it_is_tried_once_more_whatever_the_pause(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,7 +383,7 @@ def test_the_wait_for_a_machine_that_does_not_answer_is_bounded(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It hangs in its login when the experiment ends: nobody waits for that."""
-    monkeypatch.setattr(process, "_CLOSE_S", 0.05)
+    monkeypatch.setattr(process, "CLOSE_S", 0.05)
     scene.process.ensure(CONFIG)
     scene.until(lambda: scene.world.tried == 1)
     scene.process.end(process.time.monotonic())
@@ -378,4 +402,13 @@ def test_one_of_another_version_is_known_until_it_is_given_up(scene: Scene) -> N
     scene.process.ensure(CONFIG)
     scene.until(lambda: scene.process.pid == 101)
     assert scene.world.did == ["login", "take up", "end", "start"]
+    assert not scene.process.outdated
+
+
+def test_a_visit_of_another_package_need_not_tell_versions_apart(scene: Scene) -> None:
+    """Mutation: every visit is asked whether the agent is outdated."""
+    del scene.world.outdated
+    scene.world.logins.put(None)
+    scene.process.ensure(CONFIG)
+    scene.until(lambda: scene.process.pid == 101)
     assert not scene.process.outdated

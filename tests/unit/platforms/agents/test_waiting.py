@@ -9,14 +9,15 @@ import pytest
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
+from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Offer
 from dispatcher.platforms.agents.driver import START_S, AgentDriver
 from dispatcher.platforms.agents.process import Loss, Waiting
 from dispatcher.platforms.agents.self_report import WAITS_EVERY_S
+from tests.support.workers import agent_config
 from tests.unit.platforms.local.test_leases import Link
 from trial_runtime import wire
-from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.endpoint import Endpoint
+from trial_runtime.agent.config import AgentConfig
 
 Q = WorkerId("q")
 
@@ -61,16 +62,7 @@ class Scene:
         self.now = 100.0
         self.link = Link()
         self.process = Process()
-        config = AgentConfig(
-            worker="q",
-            slots=2,
-            head=Endpoint("ipc:///nowhere"),
-            epoch=1,
-            run_folder=str(folder),
-            experiment_folder=str(folder),
-            trial=TrialSpec(str(folder), command="true"),
-            weights_root=str(folder),
-        )
+        config = agent_config(folder, "q")
         self.driver = AgentDriver(
             self.link,
             config,
@@ -177,3 +169,43 @@ def test_the_same_process_may_join_anew_after_orders_were_lost(scene: Scene) -> 
     scene.hello()
     (joined,) = scene.hello(life="b")
     assert isinstance(joined, e.WorkerJoined)
+
+
+def beat(scene: Scene, life: str = "a", *, leaving: bool = True) -> list[e.Event]:
+    message = wire.Heartbeat(life, 1, 0, leaving=leaving)
+    return scene.driver.receive(wire.frame(wire.AgentFrame(1, [message])))
+
+
+def test_an_agent_that_is_asked_to_go_gets_nothing_more_and_is_not_blamed(scene: Scene) -> None:
+    """Its scheduler says *finished* of it, since it has left in time. Mutations: the core learns it
+    after the ends of attempts; the loss counts against the worker."""
+    scene.runs()
+    scene.process.ends_at = 5000.0
+    scene.hello()
+    assert beat(scene, leaving=False) == []
+    assert beat(scene) == [e.WorkerOffers(Q, Offer(cpus=4.0, ends_at=0.0))]
+    assert beat(scene) == []
+    scene.process.loss = Loss("its agent has left")
+    assert scene.wait(0.5) == [e.WorkerLost(Q, "its agent has left", planned=True)]
+    scene.runs(2)
+    assert scene.hello(start="s2", life="b") == [
+        e.WorkerJoined(Q, 2, (), Offer(cpus=4.0, ends_at=5000.0))
+    ]
+    scene.process.loss = Loss("its process ended")
+    assert scene.wait(0.5) == [e.WorkerLost(Q, "its process ended")]
+
+
+def test_who_is_no_agent_of_ours_takes_no_place_back(scene: Scene) -> None:
+    """The one before it, that is heard late. Mutation: any life counts."""
+    scene.runs()
+    scene.hello()
+    assert beat(scene, "an older one") == []
+    assert scene.wait(1.0) == []
+
+
+def test_what_ran_there_ended_as_the_scheduler_says(scene: Scene) -> None:
+    scene.runs()
+    scene.hello()
+    ends_as = EndReason.OUT_OF_MEMORY
+    scene.process.loss = Loss("oom", ends_as=ends_as)
+    assert scene.wait(0.5) == [e.WorkerLost(Q, "oom", ends_as=ends_as)]

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.platforms.files.here import LocalFiles
-from dispatcher.platforms.files.whereabouts import Whereabouts
-from dispatcher.remote_python.on_host import files as files_program
+from dispatcher.platforms.files import LocalFiles, Whereabouts
 from dispatcher.remote_python.on_host import shell as shell_program
+from trial_runtime import attempt_folder as files_program
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from dispatcher.core import actions as a
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
+from dispatcher.platforms.local.installed import installed_code
 from tests.support.local_backend import LocalBackend
+from tests.support.workers import agent_config
 from trial_runtime import facts, wire
-from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.processes.record import AgentRecord, record_of, write_record
-from trial_runtime.endpoint import Endpoint
 from trial_runtime.fact_wire import encode_fact
 
 LOCAL = WorkerId("local")
@@ -48,19 +48,10 @@ class Scene:
         self.leads = True
         self.link = Link()
         self.process = process
-        write_record(folder / "agent-local.json", record_of(process.pid))
+        write_record(folder / "agent-local.json", record_of(process.pid, code=installed_code()))
         self.backend = LocalBackend(
             self.link,
-            AgentConfig(
-                worker="local",
-                slots=2,
-                head=Endpoint("ipc:///nowhere"),
-                epoch=2,
-                run_folder=str(folder / "r"),
-                experiment_folder=str(folder),
-                trial=TrialSpec(code_directory=str(folder), command="true"),
-                weights_root=str(folder),
-            ),
+            agent_config(folder, epoch=2, run_folder=str(folder / "r")),
             suspect_s=5.0,
             lost_s=20.0,
             leads=lambda: self.leads,
@@ -118,20 +109,23 @@ def test_one_that_leaves_as_we_come_is_followed_and_nothing_is_lost_by_that(
 ) -> None:
     """Its successor has its spool: what it had finished counts, and is not run again. Mutation:
     whatever has ended is lost with all that the head believes to be there."""
-    with subprocess.Popen(["sleep", "600"]) as successor:
+    successor = subprocess.Popen(["sleep", "600"])
 
-        def start(folder: Path, worker: str) -> AgentRecord:
-            write_record(folder / f"agent-{worker}.json", record_of(successor.pid))
-            return record_of(successor.pid)
+    def start(folder: Path, worker: str, *, code: str) -> AgentRecord:
+        write_record(folder / f"agent-{worker}.json", record_of(successor.pid, code=code))
+        return record_of(successor.pid)
 
-        monkeypatch.setattr("dispatcher.platforms.local.process.start_agent", start)
-        monkeypatch.setattr("dispatcher.platforms.local.process.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("dispatcher.platforms.local.process.start_agent", start)
+    monkeypatch.setattr("dispatcher.platforms.local.process.FIRST_PAUSE_S", 0.0)
+    try:
         scene.process.kill()
         scene.process.wait()
         assert scene.wait(1.0) == []
         assert scene.backend.statistics().pid == successor.pid
         (joined,) = scene.hello("b", pid=successor.pid)
+    finally:  # a failure waits for nobody
         successor.kill()
+        successor.wait()
     assert isinstance(joined, e.WorkerJoined)
     assert joined.holds == ((TrialId(1), 1),)
 
@@ -203,7 +197,7 @@ def test_a_later_head(scene: Scene) -> None:
 
 def test_who_follows_the_head_before_is_welcomed_and_not_yet_believed(scene: Scene) -> None:
     word = encode_fact(facts.AttemptStarted(1, 1))
-    assert scene.hear(wire.Words(1, [word]), epoch=1) == []
+    assert scene.hear(wire.AttemptMessages(1, [word]), epoch=1) == []
     assert scene.link.said == [wire.Welcome()]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dispatcher.platforms.agents.process import Loss
-from dispatcher.platforms.local import process
+from dispatcher.platforms.local import installed, process
 from dispatcher.platforms.local.process import LocalProcess
 from tests.support.processes import wait_until
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -38,15 +38,15 @@ class Scene:
             trial=TrialSpec("/code", command="true"),
             weights_root="/w",
         )
-        monkeypatch.setattr(process, "start_agent", self._start)
+        monkeypatch.setattr(process, "start_agent", self.start)
         monkeypatch.setattr(process, "kill_sessions_below", self._sweep)
         self.process = LocalProcess(folder, "local", str(folder), clock=lambda: self.now)
 
-    def _start(self, folder: Path, worker: str) -> Any:
+    def start(self, folder: Path, worker: str, *, code: str) -> Any:
         one = subprocess.Popen(["sleep", "600"], start_new_session=True)
         one.returncode = 0  # reaped by its number, as the real one is
         self.started.append(one)
-        record = record_of(one.pid)
+        record = record_of(one.pid, code=code)
         write_record(record_path(folder, worker), record)
         return record
 
@@ -126,7 +126,7 @@ def test_one_that_is_given_up_is_gone_before_the_next_is_started(
     assert "has not ended yet" in scene.process.trouble
     assert scene.swept == 0, "it might still start something"
     monkeypatch.undo()
-    monkeypatch.setattr(process, "start_agent", scene._start)
+    monkeypatch.setattr(process, "start_agent", scene.start)
     monkeypatch.setattr(process, "kill_sessions_below", scene._sweep)
     assert runs is process.is_running
     wait_until(lambda: scene.process.look(0.0) or len(scene.started) == 2, "the next one")
@@ -134,3 +134,51 @@ def test_one_that_is_given_up_is_gone_before_the_next_is_started(
     assert scene.process.expects(scene.started[1].pid)
     scene.process.end(0.0)
     assert scene.process.pid is None
+
+
+@pytest.mark.parametrize("code, outdated", [("as installed", False), ("another", True), ("", True)])
+def test_one_of_other_code_than_is_installed_is_outdated(
+    scene: Scene, tmp_path: Path, code: str, outdated: bool
+) -> None:
+    """Also one of 0.1.0, whose record has no digest. Mutation: what was left is taken for ours."""
+    code = process.installed_code() if code == "as installed" else code
+    scene.start(tmp_path, "local", code=code)
+    scene.process.ensure(scene.config)
+    assert scene.process.outdated is outdated
+    scene.process.give_up(10.0)
+    scene.process.ensure(scene.config)
+    os.kill(scene.started[0].pid, 9)
+    wait_until(lambda: scene.process.look(0.0) or len(scene.started) == 2, "the next one")
+    assert scene.process.outdated is False
+
+
+def test_what_is_installed_is_known_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "trial_runtime"
+    (package / "agent").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "agent" / "one.py").write_text("A = 1")
+    monkeypatch.setattr(installed.trial_runtime, "__file__", str(package / "__init__.py"))
+    before = installed.installed_code()
+    os.utime(package / "agent" / "one.py", (1, 1))
+    (package / "agent" / "one.cpython-311.pyc").write_text("compiled")
+    assert installed.installed_code() == before
+    (package / "agent" / "one.py").rename(package / "agent" / "two.py")
+    assert installed.installed_code() not in (before, "")
+    (package / "gone.py").symlink_to("nowhere")
+    assert installed.installed_code() == "", "an installer is at work: it will be looked at again"
+
+
+def test_one_that_was_asked_to_leave_has_its_time(scene: Scene) -> None:
+    """What it has told is struck off its spool first. Mutations: it is killed at once; its pause
+    counts against the next one."""
+    scene.process.ensure(scene.config)
+    scene.process.give_up(10.0)
+    scene.process.ensure(scene.config)
+    scene.now += 9.9
+    scene.process.look(0.0)
+    assert os.waitpid(scene.started[0].pid, os.WNOHANG) == (0, 0)
+    assert len(scene.started) == 1
+    scene.now += 0.2
+    wait_until(lambda: scene.process.look(0.0) or len(scene.started) == 2, "the next one")

@@ -14,9 +14,10 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason
 from dispatcher.errors import PermanentBackendError, ProtocolError
 from dispatcher.platforms.services import threaded
-from dispatcher.platforms.services.scripted import Script, ScriptedBackend
 from dispatcher.platforms.services.threaded import ThreadedBackend
+from dispatcher.tuner_tools.scripted import Script, ScriptedBackend
 from tests.support.processes import wait_until
+from trial_runtime.facts import Weights
 
 LAKE = WorkerId("lake")
 
@@ -92,6 +93,17 @@ def test_an_attempt_from_order_to_end(scenes: Any) -> None:
     wait_until(lambda: inner.acknowledged == 4, "all is acknowledged")
 
 
+def test_a_reason_that_is_no_utf8_can_be_written_down(scenes: Any) -> None:
+    """Mutation: the journal cannot hold it, and the head ends."""
+
+    def make() -> Any:
+        raise PermanentBackendError("caf\udce9")
+
+    scene = scenes(make)
+    scene.launch()
+    assert scene.until(e.WorkerLost).reason == "caf\\udce9"
+
+
 def test_a_metric_that_is_none_is_left_out_and_nothing_else(scenes: Any) -> None:
     """Mutation: it is journalled, and what reads the journal stumbles over it."""
 
@@ -125,7 +137,7 @@ def test_what_is_left_out_is_acknowledged_all_the_same(scenes: Any) -> None:
         acknowledgements = 0
 
         def check(self) -> list[e.Event]:
-            if self.acknowledgements == 1 and self._running:
+            if self.acknowledgements == 1 and self.running:
                 return [e.FinalReported(TrialId(1), 1, 1, "NaN")]
             return super().check()
 
@@ -233,13 +245,66 @@ def test_what_it_may_not_say_sets_it_aside(scenes: Any, lie: Any) -> None:
     assert lie not in scene.events
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        e.AttemptEnded(TrialId(7), 1, EndReason.FINISHED, cpu_s="long"),  # type: ignore[arg-type]
+        e.AttemptEnded(TrialId(7), 1, EndReason.FINISHED, weights=2.0),  # type: ignore[arg-type]
+        e.AttemptEnded(TrialId(7), 1, "bored"),  # type: ignore[arg-type]
+        e.AttemptEnded(TrialId(7), 1, EndReason.FAILED, text=object()),  # type: ignore[arg-type]
+        e.AttemptEnded(TrialId(7), 1, EndReason.FAILED, 1 << 70),
+    ],
+    ids=["text for seconds", "seconds for weights", "reason", "object", "number"],
+)
+def test_values_that_no_journal_can_hold_set_it_aside(scenes: Any, end: e.AttemptEnded) -> None:
+    """Written down, such a row could not be read: no later head could lead the experiment."""
+    inner = Ticking(worker=LAKE)
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(7)
+    inner.say(end)
+    scene.until(e.WorkerLost)
+    assert end not in scene.events
+    assert "malformed AttemptEnded" in scene.events[-1].reason
+
+
+def test_what_it_reports_is_what_a_replay_reads(scenes: Any) -> None:
+    """A text where the type has an enumeration is that text in the journal, and read as the other.
+    What is applied must not differ from it."""
+    inner = Ticking(worker=LAKE, script=lambda order: Script(ticks=1 << 60))
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(7)
+    scene.until(e.AttemptStarted)
+    inner.say(e.AttemptEnded(TrialId(7), 1, "finished", cpu_s=1))  # type: ignore[arg-type]
+    end = scene.until(e.AttemptEnded)
+    assert type(end.reason) is EndReason
+    assert type(end.cpu_s) is float
+
+
+def test_the_end_of_an_attempt_takes_its_values_in_the_order_of_0_1_0(scenes: Any) -> None:
+    inner = Ticking(worker=LAKE, script=lambda order: Script(ticks=1 << 60))
+    scene = scenes(lambda: inner)
+    scene.launch()
+    scene.until(e.WorkerJoined)
+    scene.start(7)
+    scene.until(e.AttemptStarted)
+    weights = Weights("ab", "files", 9)
+    inner.say(e.AttemptEnded(TrialId(7), 1, EndReason.FINISHED, 0, None, "", weights, 1.5, 2.5))
+    end = scene.until(e.AttemptEnded)
+    assert (end.weights, end.cpu_s, end.wall_s) == (weights, 1.5, 2.5)
+
+
 def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: Any) -> None:
     now = [0.0]
-    let_go = threading.Event()
+    let_go, hangs = threading.Event(), threading.Event()
 
     class Hanging(Ticking):
         def perform(self, action: a.WorkerAction) -> None:
             if isinstance(action, a.StartAttempt):
+                hangs.set()
                 let_go.wait(120)
             super().perform(action)
 
@@ -249,9 +314,7 @@ def test_one_that_hangs_is_suspect_then_lost_and_keeps_nobody_waiting(scenes: An
         scene.launch()
         scene.until(e.WorkerJoined)
         scene.start(1)
-        life = scene.backend._incarnation
-        assert life is not None
-        wait_until(lambda: life.tasks.empty() and life.busy_since is not None, "it hangs")
+        assert hangs.wait(120)
         now[0] += 31.0
         scene.until(e.WorkerSuspect)
         now[0] += 100.0
@@ -283,13 +346,14 @@ def test_the_next_one_begins_as_if_it_were_the_first(
     Mutations: a batch of the one before counts as on its way for ever, and the next one is never
     heard; the next one is heard again before it has joined, since the one before was suspect."""
     now = [0.0]
-    let_go = threading.Event()
+    let_go, hangs = threading.Event(), threading.Event()
 
     class Ending(Ticking):
         def perform(self, action: a.WorkerAction) -> None:
             if isinstance(action, a.StopAttempt):
                 if end == "an error":
                     raise OSError("no water")
+                hangs.set()
                 let_go.wait(120)
             super().perform(action)
 
@@ -304,8 +368,6 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         scene.launch()
         scene.acknowledging = acknowledged
         scene.until(e.WorkerJoined)
-        life = scene.backend._incarnation
-        assert life is not None
         if not acknowledged and end in ("its own word", "a lie"):
             scene.acknowledging = True  # it says no more before that is on disk
             scene.backend.acknowledge()
@@ -317,7 +379,7 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         else:
             scene.backend.perform(a.StopAttempt(LAKE, TrialId(9), 1, EndReason.KILLED, 0.0))
         if end == "a hang":
-            wait_until(lambda: life.tasks.empty() and life.busy_since is not None, "it hangs")
+            assert hangs.wait(120)
             now[0] += 31.0
             scene.until(e.WorkerSuspect)
             now[0] += 100.0
@@ -326,9 +388,7 @@ def test_the_next_one_begins_as_if_it_were_the_first(
         scene.backend.acknowledge()  # the end of the one before is on disk: nobody is there for it
         before = len(scene.events)
         scene.launch()
-        following = scene.backend._incarnation
-        wait_until(lambda: following.batch, "it says something")
-        scene.turn()
+        scene.until(e.WorkerJoined, 2)
         assert [type(event) for event in scene.events[before:]] == [e.WorkerJoined]
         scene.start(1)
         scene.until(e.AttemptEnded)
@@ -357,8 +417,7 @@ def test_those_that_end_soon_follow_one_another_at_growing_distance(
     pauses: list[float] = []
     for count, lasts_s in enumerate((1.0, 1.0, 1.0, 1.0, 60.0, 1.0, 1.0), 1):
         scene.launch()
-        pauses.append(scene.backend._incarnation._pause_s)
-        wait_until(lambda: scene.backend._incarnation.batch, "it says something")
+        pauses.append(scene.backend.pause_s)
         scene.until(e.WorkerJoined, count)
         now[0] += lasts_s
         made[-1].lose()
@@ -379,10 +438,12 @@ def test_nobody_waits_at_the_end_for_one_that_is_not_made_yet(
     scene.launch()
     scene.until(e.WorkerLost)
     scene.launch()
-    life = scene.backend._incarnation
-    assert life is not None
     scene.backend.close(leave_running=False, deadline_s=60.0)
-    assert not life.thread.is_alive()
+
+    def are_gone() -> bool:
+        return f"backend {LAKE}" not in [thread.name for thread in threading.enumerate()]
+
+    wait_until(are_gone, "its threads end", 30.0)  # the first one has been lost, and logs why
 
 
 def test_it_has_no_wire(scenes: Any) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import BackendError
+from dispatcher.findings import Severity
 from dispatcher.platforms.archives import Archives, pack_all
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.platforms.ssh.provisioning import Fitted, fit
 from dispatcher.remote_python.errors import HostUnfit
-from dispatcher.remote_python.findings import HostNeeds, Severity, findings_of
+from dispatcher.remote_python.findings import HostNeeds, findings_of
 from dispatcher.remote_python.unpacking import unpack
 from dispatcher.ssh import SshTarget
 from dispatcher.wheelhouse import MODULES, HostPython, Wheel, WheelCache, wheels
@@ -153,7 +154,7 @@ def test_hosts_check_says_what_would_be_brought(index: Index, tmp_path: Path) ->
 
     def found() -> tuple[Severity, str, str]:
         (one,) = [x for x in findings_of(machine, "python3", needs) if x.topic == "modules"]
-        return one.verdict, one.text, one.hint
+        return one.severity, one.text, one.hint
 
     verdict, text, _ = found()
     assert verdict is Severity.OK

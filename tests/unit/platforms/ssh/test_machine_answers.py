@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import BackendError, PassingBackendError
+from dispatcher.findings import Severity
 from dispatcher.platforms.agents.attended import AttendedVisit, Called, Told
-from dispatcher.platforms.files.whereabouts import Whereabouts
-from dispatcher.platforms.ssh import machine
+from dispatcher.platforms.files import Whereabouts
+from dispatcher.platforms.logins import targets
 from dispatcher.platforms.ssh.files import FileServer, SshFiles
 from dispatcher.platforms.ssh.hosts import SshHost
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.errors import HostUnfit, TransferFailed
-from dispatcher.remote_python.findings import HostNeeds, Severity
+from dispatcher.remote_python.findings import HostNeeds
 from dispatcher.remote_python.leftovers import what_is_left
 from dispatcher.remote_python.probed import Probe, probe
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.running import Ran
-from trial_runtime.agent.config import AgentConfig, TrialSpec
-from trial_runtime.endpoint import Endpoint
+from tests.support.workers import agent_config
+from trial_runtime.agent.config import AgentConfig
 
 ODD = [
     b"[" * 100_000,
@@ -60,9 +61,7 @@ class Odd(AttendedVisit):
 
 @pytest.fixture
 def config(tmp_path: Path) -> AgentConfig:
-    return AgentConfig(
-        "far", 1, Endpoint("ipc://nowhere"), 1, str(tmp_path), str(tmp_path), TrialSpec("."), "w"
-    )
+    return agent_config(tmp_path, "far")
 
 
 @pytest.mark.parametrize("out", ODD)
@@ -110,8 +109,8 @@ def test_odd_answers_are_said_when_a_machine_is_looked_over(
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(machine, "connect", lambda *_, **__: Open())
+    monkeypatch.setattr(targets, "connect", lambda *_, **__: Open())
     login, python = SshHost(MACHINE, "far").check(HostNeeds())
-    assert (login.topic, login.verdict) == ("login", Severity.OK)
-    assert (python.topic, python.verdict) == ("python", Severity.PROBLEM)
+    assert (login.topic, login.severity) == ("login", Severity.OK)
+    assert (python.topic, python.severity) == ("python", Severity.PROBLEM)
     assert "answers what it should not" in python.text

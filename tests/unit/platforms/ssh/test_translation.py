@@ -6,16 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from dispatcher.platforms.ssh.machine import Machine
-from dispatcher.platforms.ssh.provisioning import Fitted
+from dispatcher.platforms.ssh.provisioning import Fitted, ModuleFolders
 from dispatcher.platforms.ssh.translation import translate
-from dispatcher.platforms.ssh.upload import ModuleFolders
-from dispatcher.platforms.ssh.visit import SshVisit
+from dispatcher.platforms.ssh.visit import way_back
 from dispatcher.ssh import SshTarget
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.agent.link.path_mapping import PathMapping
@@ -157,10 +157,7 @@ def test_the_way_back_is_a_tunnel_unless_an_address_is_named(named: str, found: 
         def reverse_forward_to_file(self, path: Path) -> int:
             pytest.fail("there is none")
 
-    there = machine(head_address=named)
-    visit = SshVisit(there, ("10.9.9.9", 5000), lambda: pytest.fail("no code"), lambda: "")
-    visit._connection = Connection()  # type: ignore[assignment]
-    assert visit._way_back() == found
+    assert way_back(cast("Any", Connection()), ("10.9.9.9", 5000), named) == found
 
 
 def test_a_tunnel_leads_to_a_socket_file_that_nobody_else_can_open() -> None:
@@ -169,6 +166,4 @@ def test_a_tunnel_leads_to_a_socket_file_that_nobody_else_can_open() -> None:
             assert path == Path("/run/far")
             return 7000
 
-    visit = SshVisit(machine(), Path("/run/far"), lambda: pytest.fail("no code"), lambda: "")
-    visit._connection = Connection()  # type: ignore[assignment]
-    assert visit._way_back() == "127.0.0.1:7000"
+    assert way_back(cast("Any", Connection()), Path("/run/far"), "") == "127.0.0.1:7000"

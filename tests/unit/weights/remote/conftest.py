@@ -69,6 +69,7 @@ class Lab:
     place: Place
     cache: WeightsCache
     folder: Path
+    opened: Callable[[RemoteRoot], tuple[Any, str]]
     faulty: list[Faulty] = field(default_factory=list)
 
     @property
@@ -139,7 +140,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
         return made[-1], base
 
     place = Place(root, persistence=Persistence(0.0), opened=opened)
-    return Lab(place, WeightsCache(str(tmp_path / "cache"), 1 << 30), tmp_path, made)
+    return Lab(place, WeightsCache(str(tmp_path / "cache"), 1 << 30), tmp_path, opened, made)
 
 
 def state(*changed: int, size: int = 500) -> State:

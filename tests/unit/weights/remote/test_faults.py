@@ -47,7 +47,7 @@ def test_an_object_that_arrived_cut_is_not_taken_for_whole(lab: Lab) -> None:
 def test_what_fails_is_tried_again_with_growing_pauses(lab: Lab) -> None:
     pauses: list[float] = []
     patient = Persistence(10.0, clock=lambda: sum(pauses), sleep=pauses.append)
-    place = Place(lab.place.root, persistence=patient, opened=lab.place._opened)
+    place = Place(lab.place.root, persistence=patient, opened=lab.opened)
     lab.fs.plan["pipe_file"] = [broken] * 4
     place.put_bytes(b"x", "name")
     assert place.read("name", 10) == b"x"
@@ -72,7 +72,7 @@ def test_reading_goes_on_where_the_connection_broke(lab: Lab) -> None:
     fs.plan["open"] = [lambda *_args, **_options: Breaks(data)]
     pauses: list[float] = []
     patient = Persistence(10.0, clock=lambda: 0.0, sleep=pauses.append)
-    place = Place(lab.place.root, persistence=patient, opened=lab.place._opened)
+    place = Place(lab.place.root, persistence=patient, opened=lab.opened)
     place.size("name")
     out = io.BytesIO()
     place.fetch("name", out)

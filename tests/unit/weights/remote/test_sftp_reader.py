@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trial_runtime.weights.remote.sftp_reader import PipelinedReader
+from trial_runtime.weights.remote.sftp import PipelinedReader
 
 pytest.importorskip("paramiko")
 

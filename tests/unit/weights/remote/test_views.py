@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.support.workers import LOCAL
+from tests.support.workers import LOCAL, agent_config
 from tests.unit.weights.remote.conftest import Lab, assert_same, state
 from trial_runtime import facts
-from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.remote_weights import RemoteWeights, view_of
-from trial_runtime.endpoint import Endpoint
 from trial_runtime.errors import WeightsError
 from trial_runtime.weights.loading.loading import load
 from trial_runtime.weights.remote.pulling import NotPublished
@@ -22,16 +21,8 @@ from trial_runtime.weights.saving.saving import save
 
 @pytest.fixture
 def config(lab: Lab, tmp_path: Path) -> AgentConfig:
-    return AgentConfig(
-        worker="local",
-        slots=1,
-        head=Endpoint("ipc://nowhere"),
-        epoch=1,
-        run_folder=str(tmp_path),
-        experiment_folder=str(tmp_path),
-        trial=TrialSpec(str(tmp_path), command="true"),
-        weights_root=str(tmp_path / "weights"),
-        remote=lab.place.root,
+    return agent_config(
+        tmp_path, slots=1, weights_root=str(tmp_path / "weights"), remote=lab.place.root
     )
 
 

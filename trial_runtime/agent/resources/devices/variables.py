@@ -6,7 +6,7 @@ import math
 
 from trial_runtime import facts
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.resources.devices.visible import VISIBLE
+from trial_runtime.agent.resources.devices.seen import VISIBLE
 
 #: Variables by which numerical libraries know how many threads they may use.
 THREAD_VARIABLES = (

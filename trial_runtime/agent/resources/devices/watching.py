@@ -11,15 +11,19 @@ from typing import Optional, Protocol
 import msgspec
 
 from trial_runtime import wire
-from trial_runtime.agent.base.looking import Looking
-from trial_runtime.agent.base.timers import Timers
-from trial_runtime.agent.base.watch import Watch
+from trial_runtime.agent.base.helper import Looking
+from trial_runtime.agent.base.loop import Timers, Watch
 from trial_runtime.agent.config import ResourcesConfig
 from trial_runtime.agent.processes.table import descends_from
 from trial_runtime.agent.resources.devices.judging import Judge
 from trial_runtime.agent.resources.devices.nvml import Nvml
-from trial_runtime.agent.resources.devices.seen import NoDevices, Seen
-from trial_runtime.agent.resources.devices.visible import VISIBLE, missing_indices, visible
+from trial_runtime.agent.resources.devices.seen import (
+    VISIBLE,
+    NoDevices,
+    Seen,
+    missing_indices,
+    visible,
+)
 
 #: Between two looks, in seconds: a look costs the driver some milliseconds a device.
 EVERY_S = 2.0

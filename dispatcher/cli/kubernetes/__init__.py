@@ -1,0 +1,1 @@
+"""``bequeath kubernetes``: what a cluster's administrators are asked for."""

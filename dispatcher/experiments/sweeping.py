@@ -1,0 +1,117 @@
+"""Schedulers asked for what an experiment without a head has left there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.plugged import word_of
+from dispatcher.experiment.service import ServiceConfig
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.status import is_led
+from dispatcher.platforms.allocations.allocation import allocation_name, service_label
+from dispatcher.platforms.allocations.incarnation import note_swept, read_incarnation
+from dispatcher.platforms.given import ServiceGiven
+from dispatcher.platforms.registry import platform_of
+
+#: The address of a head that does not listen: nothing is started that would look for it.
+_NOWHERE = ("127.0.0.1", 0)
+
+
+#: Names of allocations in one sentence.
+_NAMED = 10
+
+
+class ClearedAllocations(NamedTuple):
+    """The names of allocations that were cancelled, and why some schedulers could not be asked."""
+
+    names: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+
+def sweep(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocations:
+    """Cancel the allocations of an experiment that nobody leads; those of a copy of its folder are
+    the experiment's. Blocks.
+
+    Args:
+        place: the experiment's folder.
+        config: the experiment.
+    """
+    names: list[str] = []
+    troubles: list[str] = []
+    if _is_copy_of_one_that_is_led(place, config):
+        return ClearedAllocations()
+    for each, mine in _by_service(config):
+        try:
+            names += _sweep_of(place, each, mine)
+        except BequeathError as error:
+            troubles.append(f"{word_of(each)}: {error.message}{_to_look_for(place, mine)}")
+        except OSError as error:
+            text = f"{word_of(each)}: {error.filename}: {error.strerror}"
+            troubles.append(f"{text}{_to_look_for(place, mine)}")
+    return ClearedAllocations(tuple(names), tuple(troubles))
+
+
+def may_be_left(place: ExperimentFolder, config: ExperimentConfig) -> list[str]:
+    """The names of allocations that a head which died may have left, by its records alone: no
+    scheduler is asked.
+
+    Args:
+        place: the experiment's folder.
+        config: the experiment.
+    """
+    if _is_copy_of_one_that_is_led(place, config):
+        return []
+    return [name for _, mine in _by_service(config) for name in _recorded(place, mine)]
+
+
+def _is_copy_of_one_that_is_led(place: ExperimentFolder, config: ExperimentConfig) -> bool:
+    """Whether a folder is a copy, as in a backup, of one that is where its file says. Both have
+    the same id, and so the same names at schedulers."""
+    original = config.experiment_working_directory / place.id
+    try:
+        return not original.samefile(place.path) and is_led(original)
+    except OSError:
+        return False  # it has moved, or one of them is not there
+
+
+def _by_service(config: ExperimentConfig) -> list[tuple[ServiceConfig, list[str]]]:
+    workers: dict[int, list[str]] = {}
+    for service, worker in config.workers:
+        workers.setdefault(id(service), []).append(worker.name)
+    return [(each, workers[id(each)]) for each in config.services if id(each) in workers]
+
+
+def _recorded(place: ExperimentFolder, workers: list[str]) -> list[str]:
+    """The names of the newest allocations of these workers of a service that may be there."""
+    label = service_label(place.id, workers[0])
+    newest = [(each, read_incarnation(place.path / "agents" / each)) for each in workers]
+    return [
+        allocation_name(label, worker, last.number)
+        for worker, last in newest
+        if last is not None and last.stage not in ("gone", "swept")
+    ]
+
+
+def _to_look_for(place: ExperimentFolder, workers: list[str]) -> str:
+    """The names that are looked for by hand: nobody knows them when the folder is gone."""
+    names = _recorded(place, workers)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    last = f", the last ones {', '.join(names[:_NAMED])}{more}" if names else ""
+    return f"; their names begin with '{service_label(place.id, workers[0])}-'{last}"
+
+
+def _sweep_of(place: ExperimentFolder, service: ServiceConfig, workers: list[str]) -> list[str]:
+    label = service_label(place.id, workers[0])
+    given: ServiceGiven[Any] = ServiceGiven(
+        label, place.id, service, place.path, _NOWHERE, _nothing, _nothing, lambda: True
+    )
+    swept = platform_of(service).sweep(given)
+    for worker in workers if swept else ():
+        note_swept(place.path / "agents" / worker)
+    return swept
+
+
+def _nothing() -> NoReturn:
+    raise PermanentBackendError("nothing is brought anywhere: no head leads the experiment")

@@ -1,0 +1,211 @@
+"""One experiment that is on disk, to be looked at: all that needs no head, and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dispatcher import queries
+from dispatcher.errors import UserError
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.status import is_led
+
+if TYPE_CHECKING:
+    from dispatcher.control.snapshot import HeadSnapshot
+    from dispatcher.experiment import ExperimentConfig
+    from dispatcher.experiments.attempts import LocatedTrial
+    from dispatcher.experiments.standing import Standing
+    from dispatcher.experiments.why import Why
+    from dispatcher.queries import (
+        ExperimentReader,
+        ExperimentSummary,
+        Lineage,
+        TrialDetail,
+        TrialSummary,
+    )
+    from dispatcher.queries.front import Objectives
+
+
+class Leaders(NamedTuple):
+    """The best trials; of several objectives, which are then named, the front."""
+
+    trials: list[TrialSummary]
+    objectives: Objectives
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentView:
+    """A look at one experiment, running or not, ours or by its path somebody else's.
+
+    Any thread, one call at a time; cheap to make. Each call reads what is there now.
+    """
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The experiment's id, which is its folder's name."""
+        return self.folder.name
+
+    @property
+    def name(self) -> str:
+        """The experiment's name, from its store."""
+        with self.reading() as reader:
+            return reader.name
+
+    @property
+    def mode(self) -> str:
+        """Whether the best value is the highest or the lowest: ``maximize`` or ``minimize``."""
+        with self.reading() as reader:
+            return reader.mode.value
+
+    @property
+    def inherits(self) -> bool:
+        """Whether any of its trials has a parent."""
+        with self.reading() as reader:
+            return reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
+
+    @property
+    def place(self) -> ExperimentFolder:
+        """The names within its folder."""
+        return ExperimentFolder(self.folder)
+
+    @property
+    def running(self) -> bool:
+        """Whether a head leads it now."""
+        return is_led(self.folder)
+
+    def config(self) -> ExperimentConfig:
+        """Read its settings, as they are now."""
+        from dispatcher.experiment.snapshot import from_json
+
+        return from_json(self.place.read_config(), str(self.place.config))
+
+    def settings(self) -> dict[str, Any]:
+        """Read its settings for a person's eyes: secrets are masked."""
+        from dispatcher.experiment.snapshot import read_shown
+
+        return read_shown(self.place.read_config(), str(self.place.config))
+
+    def reading(self) -> contextlib.AbstractContextManager[ExperimentReader]:
+        """Open its store for reading; close it at the end."""
+        return queries.ExperimentReader.open(self.folder)
+
+    def status(self) -> ExperimentSummary:
+        """How it stands: status, counts, the best, rate, time left."""
+        with self.reading() as reader:
+            return queries.experiment_summary(reader)
+
+    def standing(self) -> Standing:
+        """The whole of it: :meth:`status`, and its head's snapshot if one answers."""
+        from dispatcher.experiments.standing import standing
+
+        return standing(self.folder)
+
+    def snapshot(self) -> HeadSnapshot | None:
+        """Ask its head how it stands; None if none answers, or it is somebody else's."""
+        from dispatcher.experiments.why import asked
+
+        return asked(self.folder)
+
+    def why(self) -> Why:
+        """The reason why nothing, or not more, is running."""
+        from dispatcher.experiments.why import explain
+
+        return explain(self.folder)
+
+    def trials(
+        self,
+        wanted: queries.TrialFilter | None = None,
+        *,
+        sort: queries.TrialSort = queries.TrialSort.ID,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[TrialSummary]:
+        """The trials that a filter lets through, or all.
+
+        Args:
+            wanted: the filter.
+            sort: their order; by value, the best come first.
+            reverse: the other way round.
+            limit: at most so many; None: all.
+        """
+        with self.reading() as reader:
+            down = sort is queries.TrialSort.VALUE and reader.mode is queries.OptimizeMode.MAXIMIZE
+            return queries.list_trials(
+                reader,
+                wanted or queries.TrialFilter(),
+                sort=sort,
+                descending=down is not reverse,
+                limit=limit,
+            )
+
+    def trial(self, number: int) -> TrialDetail:
+        """All about one trial. Raises ``TrialNotFound``."""
+        with self.reading() as reader:
+            return queries.trial(reader, number)
+
+    def attempts(self, trial: int) -> LocatedTrial:
+        """One trial with its attempts, for their files and outputs; close it at the end.
+
+        Raises ``TrialNotFound``.
+        """
+        from dispatcher.experiments.attempts import LocatedTrial
+
+        return LocatedTrial(self, trial)
+
+    def leaders(self, limit: int | None, few: int = 5) -> Leaders:
+        """The best trials, the best first; of several objectives the front.
+
+        Args:
+            limit: how many at most; None: the whole front.
+            few: in place of None where there is one objective.
+        """
+        with self.reading() as reader:
+            objectives = queries.objectives(reader)
+            if objectives:
+                return Leaders(queries.front(reader)[:limit], objectives)
+            return Leaders(queries.best(reader, limit or few), objectives)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat dict a trial: parameters and metrics in columns of their own."""
+        with self.reading() as reader:
+            return queries.export_rows(reader)
+
+    def csv(self) -> str:
+        """The text of :meth:`rows` as CSV."""
+        with self.reading() as reader:
+            return queries.export_csv(reader)
+
+    def lineage(self, root: int | None = None) -> Lineage:
+        """The inheritance tree, of a trial and its descendants only if ``root`` names one."""
+        with self.reading() as reader:
+            return queries.lineage(reader, root=root)
+
+    def draw(self, kind: str, target: Path, *, root: int | None = None) -> None:
+        """Draw it into a PNG file.
+
+        Args:
+            kind: ``progress``, ``parallel`` or ``lineage``.
+            target: the file.
+            root: of the lineage: this trial and its descendants only.
+
+        Raises:
+            UserError: there is no such kind, matplotlib is missing, there is nothing to draw, or
+                the file cannot be written.
+        """
+        from dispatcher.queries import pictures
+
+        painters: dict[str, Callable[[ExperimentReader, Path], None]] = {
+            "progress": pictures.draw_progress,
+            "parallel": pictures.draw_parallel,
+            "lineage": functools.partial(pictures.draw_lineage, root=root),
+        }
+        if kind not in painters:
+            raise UserError(f"there is no plot {kind!r}", hint=f"one of {', '.join(painters)}")
+        with self.reading() as reader:
+            painters[kind](reader, target)

@@ -1,0 +1,159 @@
+"""Arguments of operations, with their bounds: the same for command line, Python and routes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from dispatcher.control.messages import MAX_GRACE_S
+from dispatcher.operations.operation import Arguments
+
+#: A text that is kept on record.
+_Text = Annotated[str, Meta(max_length=2_000)]
+_Number = Annotated[int, Meta(ge=0)]
+_Count = Annotated[int, Meta(ge=1)]
+
+
+class ListExperiments(Arguments, frozen=True):
+    """Choice of experiments."""
+
+    everywhere: Annotated[bool, Meta(description="Those outside of BEQUEATH_HOME, too.")] = False
+
+
+class ListBest(Arguments, frozen=True):
+    """Choice of the best trials."""
+
+    limit: Annotated[
+        _Count | None, Meta(description="At most so many; 5, or the whole front, if not given.")
+    ] = None
+
+
+class ChooseRoot(Arguments, frozen=True):
+    """Choice of a part of the inheritance tree."""
+
+    root: Annotated[_Number | None, Meta(description="Only this trial and its descendants.")] = None
+
+
+class DrawPicture(ChooseRoot, frozen=True):
+    """Choice of a picture."""
+
+    kind: Annotated[
+        Literal["progress", "parallel", "lineage"], Meta(description="The kind of picture.")
+    ] = "progress"
+
+
+class ListTrials(Arguments, frozen=True):
+    """Choice of trials, and their order."""
+
+    state: Annotated[
+        tuple[str, ...], Meta(description="States or outcomes; all if empty.", max_length=20)
+    ] = ()
+    failed: Annotated[bool, Meta(description="Only trials that failed.")] = False
+    live: Annotated[bool, Meta(description="Only trials that are not over.")] = False
+    parent: Annotated[_Number | None, Meta(description="Only children of this trial.")] = None
+    where: Annotated[
+        str, Meta(description="Only trials for which this condition holds: lr<0.01 and depth=3.")
+    ] = ""
+    sort: Annotated[str, Meta(description="id, value, state, started, ended or duration.")] = "id"
+    reverse: Annotated[bool, Meta(description="The other way round.")] = False
+    limit: Annotated[_Count | None, Meta(description="At most so many.")] = None
+
+
+class ListFiles(Arguments, frozen=True):
+    """Choice of an attempt's files."""
+
+    attempt: Annotated[_Count | None, Meta(description="The newest if not given.")] = None
+    links: Annotated[bool, Meta(description="Links, too.")] = False
+
+
+class StopExperiment(Arguments, frozen=True):
+    """How an experiment is stopped."""
+
+    drain: Annotated[bool, Meta(description="Let running trials finish.")] = False
+    grace_s: Annotated[
+        Annotated[float, Meta(ge=0, le=MAX_GRACE_S)] | None,
+        Meta(description="Seconds between asking trials to stop and ending them."),
+    ] = None
+    wait: Annotated[bool, Meta(description="Answer when it has stopped.")] = False
+    reason: Annotated[_Text, Meta(description="For the record.")] = ""
+
+
+class UpdateExperiment(Arguments, frozen=True):
+    """A change of a limit or of the search space."""
+
+    key: Annotated[
+        str,
+        Meta(
+            description="trialConcurrency, maxTrialNumber, maxExperimentDuration, lookahead or "
+            "searchSpace.",
+            max_length=100,
+        ),
+    ]
+    value: Annotated[Any, Meta(description="As in the experiment file.")]
+
+
+class ImportResults(Arguments, frozen=True):
+    """Results of another experiment."""
+
+    rows: Annotated[list[dict[str, Any]], Meta(description="Objects with `parameter` and `value`.")]
+
+
+class VerifyStore(Arguments, frozen=True):
+    """How a store is checked."""
+
+    rebuild: Annotated[bool, Meta(description="Make the tables again first.")] = False
+
+
+class BackUp(Arguments, frozen=True):
+    """The target of a backup."""
+
+    destination: Annotated[str, Meta(description="A folder of this machine.")]
+    weights: Annotated[bool, Meta(description="Take the committed weights along.")] = False
+
+
+class KillTrials(Arguments, frozen=True):
+    """Trials that shall end."""
+
+    trials: Annotated[list[_Number], Meta(description="Their numbers.", max_length=10_000)]
+
+
+class SubmitTrial(Arguments, frozen=True):
+    """A trial by hand."""
+
+    parameters: Annotated[dict[str, Any], Meta(description="All that the trial gets.")]
+
+
+class SweepWeights(Arguments, frozen=True):
+    """A policy by which weights are removed."""
+
+    keep: Annotated[
+        str,
+        Meta(
+            description="all, best:N, last-generations:N or ancestors-of-live; the file's if "
+            "empty.",
+            max_length=100,
+        ),
+    ] = ""
+    keep_versions: Annotated[
+        _Number, Meta(description="The newest versions of each store stay; 0: the file's number.")
+    ] = 0
+
+
+class ListVersions(Arguments, frozen=True):
+    """Choice of shared stores."""
+
+    store: Annotated[str | None, Meta(description="Only this one.")] = None
+
+
+class PinWeights(Arguments, frozen=True):
+    """Why weights are kept."""
+
+    note: Annotated[_Text, Meta(description="The reason, kept with the pin.")] = ""
+
+
+class ExportWeights(Arguments, frozen=True):
+    """The target of an export."""
+
+    file: Annotated[str, Meta(description="A file of this machine, replaced if it exists.")]
+    key: Annotated[str, Meta(description="Only this part of the saved state.")] = ""

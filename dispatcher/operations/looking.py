@@ -1,0 +1,77 @@
+"""Operations that look at one experiment, and change nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from dispatcher.experiments.find import all_experiments, experiments_of_others
+from dispatcher.experiments.standing import Standing
+from dispatcher.operations import answers
+from dispatcher.operations import arguments as given
+from dispatcher.operations.operation import Call, NoChoice
+
+
+def experiments(call: Call, wanted: given.ListExperiments) -> answers.ExperimentList:
+    """List experiments; those of others are counted."""
+    base, everywhere = call.context.base, wanted.everywhere
+    listed = all_experiments(base, everywhere=everywhere)
+    return answers.ExperimentList(listed, experiments_of_others(base, everywhere=everywhere))
+
+
+def status(call: Call, wanted: NoChoice) -> Standing:
+    """Look at store and head."""
+    return call.handle.standing()
+
+
+def head(call: Call, wanted: NoChoice) -> answers.HeadNow:
+    """Ask its head how it stands."""
+    return answers.HeadNow(call.handle.id, call.handle.snapshot())
+
+
+def why(call: Call, wanted: NoChoice) -> answers.Reason:
+    """Explain why nothing, or not more, is running."""
+    cause, text = call.handle.why()
+    return answers.Reason(call.handle.id, cause, text)
+
+
+def best(call: Call, wanted: given.ListBest) -> answers.BestTrials:
+    """List the best trials, or the front."""
+    handle = call.handle
+    leaders, objectives = handle.leaders(wanted.limit)
+    with handle.reading() as reader:
+        mode = reader.mode
+    return answers.BestTrials(handle.id, mode, objectives, leaders)
+
+
+def lineage(call: Call, wanted: given.ChooseRoot) -> answers.InheritanceTree:
+    """Build the inheritance tree."""
+    tree = call.handle.lineage(wanted.root)
+    return answers.InheritanceTree(
+        call.handle.id, tree.mode, tree.nodes, tree.roots, tree.best, tree.best_path
+    )
+
+
+def settings(call: Call, wanted: NoChoice) -> answers.ResolvedSettings:
+    """Read settings for a person's eyes."""
+    handle = call.handle
+    return answers.ResolvedSettings(handle.id, str(handle.folder), handle.settings())
+
+
+def rows(call: Call, wanted: NoChoice) -> list[dict[str, Any]]:
+    """List one flat object a trial."""
+    return call.handle.rows()
+
+
+def table(call: Call, wanted: NoChoice) -> str:
+    """Write the same as CSV."""
+    return call.handle.csv()
+
+
+def picture(call: Call, wanted: given.DrawPicture) -> bytes:
+    """Draw a PNG."""
+    with tempfile.TemporaryDirectory(prefix="bequeath-") as folder:
+        file = Path(folder) / f"{wanted.kind}.png"
+        call.handle.draw(wanted.kind, file, root=wanted.root)
+        return file.read_bytes()

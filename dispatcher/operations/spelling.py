@@ -1,0 +1,122 @@
+"""The command that stands for an operation, as one would type it: for a page beside its buttons."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from dispatcher.operations.arguments import DrawPicture, ImportResults
+from dispatcher.operations.operation import A, Operation, R, Subject
+
+
+class Spelling(NamedTuple):
+    """A command, and how arguments are written behind it.
+
+    ``bare`` are written as they are, in this order; ``options`` each behind its option. Of a flag
+    that is on by itself the option is the one that turns it off. Others have no place in a command.
+    """
+
+    command: str
+    bare: tuple[str, ...] = ()
+    options: Mapping[str, str] = MappingProxyType({})
+    about: str = ""  # the option behind which the experiment is named; empty: it is written bare
+
+
+_OF: Final = "-e"
+
+#: By operation. Only what is on beside the command: those without arguments need no entry.
+_SPELLINGS: Final = {
+    "experiment list": Spelling("experiment list", options={"everywhere": "--all"}),
+    "top": Spelling("top --json"),
+    "best": Spelling("best", options={"limit": "-n"}),
+    "lineage": Spelling("lineage", options={"root": "--trial"}),
+    "experiment csv": Spelling("experiment export --format csv"),
+    "resume": Spelling("resume --background"),
+    "take over": Spelling("resume --take-over --background"),
+    "stop": Spelling(
+        "stop", options={"drain": "--drain", "grace_s": "--grace", "wait": "--no-wait"}
+    ),
+    "experiment update": Spelling("experiment update", ("key", "value"), about=_OF),
+    "experiment verify": Spelling("experiment verify", options={"rebuild": "--rebuild"}),
+    "trial ls": Spelling(
+        "trial ls",
+        options={
+            "state": "--state",
+            "failed": "--failed",
+            "live": "--live",
+            "parent": "--parent",
+            "where": "--where",
+            "sort": "--sort",
+            "reverse": "--reverse",
+            "limit": "-n",
+        },
+    ),
+    "trial files": Spelling(
+        "trial files", options={"attempt": "--attempt", "links": "--links"}, about=_OF
+    ),
+    "trial show": Spelling("trial show", about=_OF),
+    "trial kill": Spelling("trial kill", ("trials",), about=_OF),
+    "trial submit": Spelling("trial submit", ("parameters",), about=_OF),
+    "weights plan": Spelling(
+        "weights gc --dry-run", options={"keep": "--keep", "keep_versions": "--keep-versions"}
+    ),
+    "weights gc": Spelling(
+        "weights gc", options={"keep": "--keep", "keep_versions": "--keep-versions"}
+    ),
+    "weights versions": Spelling("weights versions", options={"store": "--store"}),
+    "weights pin": Spelling("weights pin", options={"note": "--note"}, about=_OF),
+    "weights unpin": Spelling("weights unpin", about=_OF),
+    "weights export": Spelling("weights export", options={"file": "-o", "key": "--key"}, about=_OF),
+    "experiment backup": Spelling("experiment backup", ("destination",), {"weights": "--weights"}),
+}
+
+
+def command_line(
+    operation: Operation[A, R],
+    arguments: A | None = None,
+    *,
+    experiment: str = "",
+    trial: int | None = None,
+) -> str:
+    """Return the command that does the same, quoted for a shell; empty if there is none.
+
+    Args:
+        operation: a row of the table.
+        arguments: of the operation's own type; None: the usual ones.
+        experiment: its id.
+        trial: its number, where it is about one.
+    """
+    given = operation.arguments() if arguments is None else arguments
+    if isinstance(given, ImportResults):
+        return ""  # a file holds them
+    spelling = _SPELLINGS.get(operation.name, Spelling(operation.verbs[0]))
+    if isinstance(given, DrawPicture):
+        spelling = Spelling(f"plot {given.kind}")
+        if given.root is not None:
+            spelling = Spelling(f"lineage --png {experiment}.png", options={"root": "--trial"})
+    words = ["bequeath", *spelling.command.split()]
+    if operation.subject is Subject.TRIAL:
+        words.append(str(trial))
+    after = [text for name in spelling.bare for text in _texts(getattr(given, name))]
+    named = [] if operation.subject is Subject.MACHINE else [experiment]
+    words += [*after, spelling.about, *named] if spelling.about else [*named, *after]
+    for name, option in spelling.options.items():
+        words += _option(option, getattr(given, name))
+    return shlex.join(words)
+
+
+def _option(option: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [option] if value is not option.startswith("--no-") else []
+    if value is None or value in ("", ()):
+        return []
+    return [word for text in _texts(value) for word in (option, text)]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [str(one) for one in value]
+    return [value if isinstance(value, str) else json.dumps(value)]

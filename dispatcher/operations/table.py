@@ -1,0 +1,263 @@
+"""All operations. Nothing else holds a list of what can be asked of experiments, or done to them.
+
+What has no row here does not answer with a document: `create`, `run`, `lead` take a file of this
+machine, `trial log` is a stream, `trial shell` a terminal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dispatcher.errors import UserError
+from dispatcher.experiments.find import Purpose
+from dispatcher.experiments.standing import Standing
+from dispatcher.operations import answers
+from dispatcher.operations import arguments as given
+from dispatcher.operations.operation import NoChoice, Operation, Scope, Subject
+
+_PATH: Final = "it takes a path of this machine, which no route does"
+_ONE: Final = "/experiments/{experiment}"
+_TRIAL: Final = "/experiments/{experiment}/trials/{trial}"
+
+EXPERIMENT_LIST: Final = Operation(
+    "experiment list", "List all experiments that are kept, the newest first.",
+    Subject.MACHINE, Scope.READ, Purpose.READ, given.ListExperiments, answers.ExperimentList,
+    "looking:experiments", ("experiment list",),
+    route="GET /experiments", repeatable=True,
+)  # fmt: skip
+
+STATUS: Final = Operation(
+    "status", "Show how an experiment stands, by its store and by its head.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, Standing,
+    "looking:status", ("status",), "Experiment.status",
+    route=f"GET {_ONE}", repeatable=True,
+)  # fmt: skip
+
+TOP: Final = Operation(
+    "top", "Show the snapshot of a running head.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.USE, NoChoice, answers.HeadNow,
+    "looking:head", ("top",),
+    route=f"GET {_ONE}/head", repeatable=True,
+)  # fmt: skip
+
+WHY: Final = Operation(
+    "why", "Explain in one sentence why nothing, or not more, is running.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, answers.Reason,
+    "looking:why", ("why",), "Experiment.why",
+    route=f"GET {_ONE}/why", repeatable=True,
+)  # fmt: skip
+
+BEST: Final = Operation(
+    "best", "List the best trials; of several objectives the front.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ListBest, answers.BestTrials,
+    "looking:best", ("best",), "Experiment.leaders",
+    route=f"GET {_ONE}/best", repeatable=True,
+)  # fmt: skip
+
+LINEAGE: Final = Operation(
+    "lineage", "Show the inheritance tree.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseRoot, answers.InheritanceTree,
+    "looking:lineage", ("lineage",), "Experiment.lineage",
+    route=f"GET {_ONE}/lineage", repeatable=True,
+)  # fmt: skip
+
+PLOT: Final[Operation[given.DrawPicture, bytes]] = Operation(
+    "plot", "Draw progress, parameters or lineage as PNG.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.DrawPicture, bytes,
+    "looking:picture", ("plot progress", "plot parallel", "plot lineage"), "Experiment.plot",
+    route=f"GET {_ONE}/pictures/{{kind}}", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_SHOW: Final = Operation(
+    "experiment show", "Show the settings of an experiment as they are now.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, answers.ResolvedSettings,
+    "looking:settings", ("experiment show",),
+    route=f"GET {_ONE}/settings", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_EXPORT: Final[Operation[NoChoice, list[dict[str, Any]]]] = Operation(
+    "experiment export", "List all trials as flat objects.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, list[dict[str, Any]],
+    "looking:rows", ("experiment export",), "Experiment.rows",
+    route=f"GET {_ONE}/export.json", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_CSV: Final[Operation[NoChoice, str]] = Operation(
+    "experiment csv", "Write all trials as CSV.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, str,
+    "looking:table", ("experiment export",),
+    route=f"GET {_ONE}/export.csv", repeatable=True,
+)  # fmt: skip
+
+RESUME: Final = Operation(
+    "resume", "Take up an experiment that does not run, in the background.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.RESUME, NoChoice, answers.StartedHead,
+    "changing:resume", ("resume",), "Experiment.start",
+    route=f"POST {_ONE}/resume",
+)  # fmt: skip
+
+TAKE_OVER: Final = Operation(
+    "take over", "Lead an experiment with a new head, even if one leads it already.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, NoChoice, answers.StartedHead,
+    "changing:take_over", ("resume",), "Experiment.start",
+    route=f"POST {_ONE}/take-over",
+)  # fmt: skip
+
+STOP: Final = Operation(
+    "stop", "Stop an experiment; it can be resumed.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.RUNNING, given.StopExperiment, answers.Stopped,
+    "changing:stop", ("stop",), "Experiment.stop",
+    route=f"POST {_ONE}/stop", repeatable=True,
+)  # fmt: skip
+
+KILL: Final = Operation(
+    "kill", "End an experiment's processes at once; it can be resumed.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, NoChoice, answers.Killed,
+    "changing:kill", ("kill",), "Experiment.kill",
+    route=f"POST {_ONE}/kill", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_UPDATE: Final = Operation(
+    "experiment update", "Change a limit or the search space.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, given.UpdateExperiment, answers.Changed,
+    "changing:update", ("experiment update",), "Experiment.update",
+    route=f"PATCH {_ONE}", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_IMPORT: Final = Operation(
+    "experiment import", "Give the tuner the results of another experiment.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.RUNNING, given.ImportResults, answers.Imported,
+    "changing:import_results", ("experiment import",),
+    route=f"POST {_ONE}/imports",
+)  # fmt: skip
+
+EXPERIMENT_FETCH: Final = Operation(
+    "experiment fetch", "Fetch the files of trials on other machines.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.USE, NoChoice, answers.FetchedFiles,
+    "changing:fetch", ("experiment fetch",),
+    route=f"POST {_ONE}/fetch", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_DELETE: Final = Operation(
+    "experiment delete", "Delete an experiment with logs and weights.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.DAMAGED, NoChoice, answers.Deleted,
+    "changing:delete", ("experiment delete",),
+    route=f"DELETE {_ONE}", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_VERIFY: Final = Operation(
+    "experiment verify", "Check the store against its own journal.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.DAMAGED, given.VerifyStore, answers.Verified,
+    "changing:verify", ("experiment verify",),
+    route=f"POST {_ONE}/verify", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_COMPACT: Final = Operation(
+    "experiment compact", "Make an experiment's journal shorter.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.DAMAGED, NoChoice, answers.CompactedStore,
+    "changing:compact", ("experiment compact",),
+    route=f"POST {_ONE}/compact", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_BACKUP: Final = Operation(
+    "experiment backup", "Copy an experiment, also while it runs.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.DAMAGED, given.BackUp, answers.BackupMade,
+    "changing:back_up", ("experiment backup",), why_not=_PATH,
+)  # fmt: skip
+
+TRIAL_LIST: Final = Operation(
+    "trial ls", "List trials.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ListTrials, answers.TrialList,
+    "trials:ls", ("trial ls",), "Experiment.trials",
+    route=f"GET {_ONE}/trials", repeatable=True,
+)  # fmt: skip
+
+TRIAL_SHOW: Final = Operation(
+    "trial show", "Show everything about one trial.",
+    Subject.TRIAL, Scope.READ, Purpose.READ, NoChoice, answers.OneTrial,
+    "trials:show", ("trial show",), "Experiment.trial",
+    route=f"GET {_TRIAL}", repeatable=True,
+)  # fmt: skip
+
+TRIAL_FILES: Final = Operation(
+    "trial files", "List the files that a trial has left, wherever it ran.",
+    Subject.TRIAL, Scope.LOGS, Purpose.READ, given.ListFiles, answers.TrialFiles,
+    "trials:files", ("trial files",),
+    route=f"GET {_TRIAL}/files", repeatable=True,
+)  # fmt: skip
+
+TRIAL_KILL: Final = Operation(
+    "trial kill", "End running or waiting trials.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.RUNNING, given.KillTrials, answers.KilledTrials,
+    "trials:kill", ("trial kill",), "Experiment.stop_trial",
+    route=f"POST {_ONE}/trials/kill", repeatable=True,
+)  # fmt: skip
+
+TRIAL_SUBMIT: Final = Operation(
+    "trial submit", "Run a trial with parameters of your own.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.RUNNING, given.SubmitTrial, answers.SubmittedTrial,
+    "trials:submit", ("trial submit",), "Experiment.submit",
+    route=f"POST {_ONE}/trials",
+)  # fmt: skip
+
+WEIGHTS_DU: Final = Operation(
+    "weights du", "Show what the weights take on disk, trial by trial.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.USE, NoChoice, answers.MeasuredWeights,
+    "weights:use", ("weights du",),
+    route=f"GET {_ONE}/weights", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_PLAN: Final = Operation(
+    "weights plan", "Show which weights a clean-up would remove.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.USE, given.SweepWeights, answers.WeightsSwept,
+    "weights:plan", ("weights gc",),
+    route=f"GET {_ONE}/weights/plan", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_GC: Final = Operation(
+    "weights gc", "Remove weights that nothing needs.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, given.SweepWeights, answers.WeightsSwept,
+    "weights:sweep", ("weights gc",),
+    route=f"POST {_ONE}/weights/gc", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_VERSIONS: Final = Operation(
+    "weights versions", "List the versions of shared stores that are there.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.USE, given.ListVersions, answers.SharedStores,
+    "weights:versions", ("weights versions",),
+    route=f"GET {_ONE}/weights/versions", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_PIN: Final = Operation(
+    "weights pin", "Keep a trial's weights whatever retention says.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.PinWeights, answers.Pinned,
+    "weights:pin", ("weights pin",),
+    route=f"PUT {_TRIAL}/pin", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_UNPIN: Final = Operation(
+    "weights unpin", "Let retention decide on a trial's weights again.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, NoChoice, answers.Pinned,
+    "weights:unpin", ("weights unpin",),
+    route=f"DELETE {_TRIAL}/pin", repeatable=True,
+)  # fmt: skip
+
+WEIGHTS_EXPORT: Final = Operation(
+    "weights export", "Write a trial's weights into one file.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.ExportWeights, answers.ExportedWeights,
+    "weights:export", ("weights export",), why_not=_PATH,
+)  # fmt: skip
+
+#: By name, in the order in which they are described.
+OPERATIONS: Final[dict[str, Operation[Any, Any]]] = {
+    each.name: each for each in list(globals().values()) if isinstance(each, Operation)
+}
+
+
+def operation(name: str) -> Operation[Any, Any]:
+    """Return the operation of a name. Raises ``UserError``."""
+    try:
+        return OPERATIONS[name]
+    except KeyError:
+        text = f"there is no operation {name!r}"
+        raise UserError(text, hint=f"one of {', '.join(OPERATIONS)}") from None

@@ -1,0 +1,98 @@
+"""Operations on the trials of one experiment."""
+
+from __future__ import annotations
+
+import difflib
+
+from dispatcher import queries
+from dispatcher.core.model import Outcome, TrialState
+from dispatcher.errors import UserError
+from dispatcher.operations import answers
+from dispatcher.operations import arguments as given
+from dispatcher.operations.operation import Call, NoChoice
+
+_FAILURES = (Outcome.FAILED.value, Outcome.TIMED_OUT.value, Outcome.LOST.value)
+
+_STATES = tuple(one.value for kind in (TrialState, Outcome) for one in kind)
+
+
+def ls(call: Call, wanted: given.ListTrials) -> answers.TrialList:
+    """List trials."""
+    chosen = queries.TrialFilter(
+        shown=tuple(map(state_of, wanted.state)),
+        outcomes=_FAILURES if wanted.failed else (),
+        parent=wanted.parent,
+        live=True if wanted.live else None,
+        condition=wanted.where,
+    )
+    by = queries.TrialSort.of(wanted.sort)
+    trials = call.handle.trials(chosen, sort=by, reverse=wanted.reverse, limit=wanted.limit)
+    if wanted.where:
+        _note_unknown(call, wanted.where)
+    return answers.TrialList(call.handle.id, trials)
+
+
+def _note_unknown(call: Call, text: str) -> None:
+    """Note what no trial has: it is no error, since one may come that has it."""
+    with call.handle.reading() as reader:
+        unknown = queries.unknown_parameters(reader, queries.parse_condition(text))
+    for name, near in unknown.items():
+        call.context.note(
+            f"no trial has a parameter {name!r}" + (f"; did you mean {near}?" if near else "")
+        )
+
+
+def state_of(typed: str) -> str:
+    """Return the state or outcome that a word means. Raises ``UserError``."""
+    word = typed.lower().replace("-", " ").replace("_", " ")
+    if word not in _STATES:
+        near = difflib.get_close_matches(word, _STATES, n=1)
+        raise UserError(
+            f"{word!r} is no state; there are {', '.join(_STATES)}",
+            hint=f"did you mean {near[0]!r}?" if near else "",
+        )
+    return word
+
+
+def show(call: Call, wanted: NoChoice) -> answers.OneTrial:
+    """Read all about one trial."""
+    one = call.handle.trial(call.trial)
+    return answers.OneTrial(call.handle.id, one.trial, one.attempts, one.metrics, one.children)
+
+
+def files(call: Call, wanted: given.ListFiles) -> answers.TrialFiles:
+    """List the files of an attempt: of its machine, else those that were fetched before."""
+    from dispatcher.attempt_files.fetching import kind_of
+
+    with call.handle.attempts(call.trial) as located:
+        one = located.attempt(wanted.attempt)
+        shown = located.show_files(one)
+        place, listed = shown.files.place, shown.listed
+        shown.files.close()
+    if shown.away is not None:
+        call.context.note(f"{shown.away.where or one.worker}: {shown.away.message}")
+        call.context.note("what was fetched before:")
+    return answers.TrialFiles(
+        attempt=one.name,
+        place=place,
+        files=[
+            answers.TrialFile(each.path, kind_of(each.path), each.size, each.changed_at, each.link)
+            for each in listed.entries
+            if wanted.links or not each.link
+        ],
+        cut=listed.cut,
+    )
+
+
+def kill(call: Call, wanted: given.KillTrials) -> answers.KilledTrials:
+    """End trials, one after another; those before one that does not exist are ended."""
+    ended = []
+    for one in call.handle.stop_trials(wanted.trials):
+        ended.append(answers.KilledTrial(one.trial, one.state, one.before, one.outcome))
+        call.context.part(ended[-1])
+    return answers.KilledTrials(call.handle.id, {one.trial: one.state for one in ended}, ended)
+
+
+def submit(call: Call, wanted: given.SubmitTrial) -> answers.SubmittedTrial:
+    """Run a trial with parameters of the caller's own."""
+    return answers.SubmittedTrial(call.handle.id, call.handle.submit(wanted.parameters))

@@ -1,0 +1,96 @@
+"""Operations on the weights of one experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from dispatcher.errors import UserError
+from dispatcher.operations import answers
+from dispatcher.operations import arguments as given
+from dispatcher.operations.operation import Call, NoChoice
+from dispatcher.weight_keeper import Policy
+
+if TYPE_CHECKING:
+    from dispatcher.experiments.weights import WeightsRemoval
+    from dispatcher.weight_keeper import GcPlan
+
+
+_Answer = TypeVar("_Answer", bound=answers.OperationAnswer)
+
+
+def use(call: Call, wanted: NoChoice) -> answers.MeasuredWeights:
+    """Measure what weights and shared stores take on disk."""
+    weights = call.handle.weights
+    measured, stores = weights.use()
+    beside = {"stores": stores, "unseen": weights.unseen()}
+    return _answer(answers.MeasuredWeights, call, measured.to_json() | beside)
+
+
+def plan(call: Call, wanted: given.SweepWeights) -> answers.WeightsSwept:
+    """Say what a sweep would remove."""
+    return _swept(call, call.handle.weights.plan(_policy(wanted), wanted.keep_versions))
+
+
+def sweep(call: Call, wanted: given.SweepWeights) -> answers.WeightsSwept:
+    """Remove weights that nothing needs."""
+
+    def confirm(plan: GcPlan) -> None:
+        many = f"{len(plan.doomed)} trial{'' if len(plan.doomed) == 1 else 's'}"
+        call.context.confirm(f"Remove the weights of {many}, {plan.nbytes / (1 << 20):,.1f} MiB?")
+
+    weights = call.handle.weights
+    return _swept(call, weights.remove(confirm, _policy(wanted), wanted.keep_versions))
+
+
+def _swept(call: Call, removal: WeightsRemoval) -> answers.WeightsSwept:
+    beside = {"stores": removal.stores, "unseen": call.handle.weights.unseen()}
+    return _answer(answers.WeightsSwept, call, removal.plan.to_json() | beside)
+
+
+def _answer(kind: type[_Answer], call: Call, values: dict[str, Any]) -> _Answer:
+    return msgspec.convert({"experiment": call.handle.id, **values}, kind, str_keys=True)
+
+
+def _policy(wanted: given.SweepWeights) -> Policy | None:
+    if not wanted.keep:
+        return None
+    word, _, count = wanted.keep.partition(":")
+    if count and not count.isdecimal():
+        raise UserError(f"{wanted.keep!r} is not POLICY:NUMBER", hint="write it as in best:3")
+    return Policy.of(word, int(count) if count else None)
+
+
+def versions(call: Call, wanted: given.ListVersions) -> answers.SharedStores:
+    """List the versions of shared stores that are there."""
+    stores = {
+        each.name: {
+            "published": each.published,
+            "versions": [version.to_json() for version in each.versions],
+        }
+        for each in call.handle.weights.stores()
+        if wanted.store in (None, each.name)
+    }
+    return _answer(answers.SharedStores, call, {"stores": stores})
+
+
+def pin(call: Call, wanted: given.PinWeights) -> answers.Pinned:
+    """Keep a trial's weights whatever retention says."""
+    call.handle.weights.pin(call.trial, wanted.note)
+    return answers.Pinned(call.handle.id, call.trial, pinned=True)
+
+
+def unpin(call: Call, wanted: NoChoice) -> answers.Pinned:
+    """Let retention decide on a trial's weights again."""
+    call.handle.weights.unpin(call.trial)
+    return answers.Pinned(call.handle.id, call.trial, pinned=False)
+
+
+def export(call: Call, wanted: given.ExportWeights) -> answers.ExportedWeights:
+    """Write a trial's weights into one file."""
+    written = call.handle.weights.export(call.trial, Path(wanted.file), key=wanted.key)
+    return answers.ExportedWeights(
+        call.handle.id, call.trial, written.path, written.tensors, written.nbytes
+    )

@@ -1,0 +1,278 @@
+"""The probe of a service: one allocation in which a program looks for what agents will need there,
+before any trial is placed. What it says is judged as the answer of a machine over SSH is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace as changed
+
+from dispatcher.codec import UNREADABLE
+from dispatcher.findings import Finding, Severity
+from dispatcher.platforms.allocations.allocation import (
+    TAKEN_BACK,
+    Allocation,
+    AllocationOrder,
+    AllocationState,
+    Gone,
+)
+from dispatcher.platforms.allocations.order import order_of
+from dispatcher.remote_python.bundle import our_programs
+from dispatcher.remote_python.findings import HostNeeds, clock_finding, findings_of
+from dispatcher.remote_python.probed import Probed
+from dispatcher.remote_python.runner import too_old
+from trial_runtime.agent.config import AgentConfig, ProbeQuestions
+from trial_runtime.agent.processes.record import write_private
+
+#: Bytes of an answer that are read.
+MOST_BYTES = 64 << 10
+
+#: An answer may be seen late, and so may an allocation in its scheduler's list (seconds); that of
+#: one that has failed was hardly ever given.
+LATE_S, SOON_S = 60.0, 1.0
+
+#: So many probes are asked for whose places were taken back.
+MOST_TRIES = 3
+
+#: The keys of the file that say what a finding is about, by its topic.
+KEYS = {
+    "head": "headAddress, channel",
+    "weights": "weightsRoot",
+    "code": "bringCode, trialCodeDirectory",
+    "disk": "workFolder, sharedFolder",
+    "python": "python",
+    "modules": "python, image, bringCode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeNeeds:
+    """The needs for which places of a service are looked over.
+
+    Attributes:
+        host: the needs of trials, as of a machine.
+        python: how its Python is called.
+        brings_code: whether our runtime and the trials' code are brought.
+        brings_modules: whether modules that it lacks are.
+        too_large: those that are not, all the same.
+        record: a file for the answer of a place that will do; None: nobody wants it.
+    """
+
+    host: HostNeeds = field(default_factory=HostNeeds)
+    python: str = "python3"
+    brings_code: bool = False
+    brings_modules: bool = False
+    too_large: tuple[str, ...] = ()
+    record: Path | None = None
+
+
+class PlaceProbe:
+    """One probe under way.
+
+    Args:
+        label: the beginning of the names of all allocations of the service.
+        config: of an agent of the service, as on this machine.
+        home: the folder that this agent would keep to.
+        needs: those of trials there.
+    """
+
+    def __init__(self, label: str, config: AgentConfig, home: Path, needs: ProbeNeeds) -> None:
+        self.name = f"{label}-probe-{secrets.token_hex(2)}"
+        self.waits = ""  # why there is no answer yet
+        self._needs = needs
+        self._marker = self._lay_marker(config)
+        self._answer = home / f"{self.name}.answer"
+        host = needs.host
+        questions = ProbeQuestions(
+            answer=self._answer.name,
+            modules=tuple(dict.fromkeys((*host.probe.modules, *_more(config, needs)))),
+            packages=tuple(host.probe.packages),
+            marker="" if self._marker is None else self._marker.name,
+            code=not needs.brings_code,
+        )
+        ticket = secrets.token_hex(16)
+        order = order_of(self.name, changed(config, probe=questions, ticket=ticket, nodes=1), home)
+        program = our_programs().arguments_with_code("allocation", alone=False)
+        self.order = replace(order, arguments=tuple(program))
+        self._not_before = self._looked_at = time.time()  # that it can have looked at its clock
+        self._ended_at: float | None = None
+        self._head = config.head.address
+
+    def lay(self) -> None:
+        """Make what it needs before it is ordered. Raises ``OSError``."""
+        self._answer.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(self._answer, b"")
+
+    def _lay_marker(self, config: AgentConfig) -> Path | None:
+        """A file in the weights root by which it is known there; None where none can be made."""
+        root = Path(config.weights_root)
+        if config.remote is not None or not root.is_dir():
+            return None
+        marker = root / f".bequeath-seen-{secrets.token_hex(8)}"
+        try:
+            marker.touch()
+        except OSError:
+            return None
+        return marker
+
+    def close(self) -> None:
+        """Remove what it has needed here."""
+        for path in (self._marker, self._answer):
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def look(
+        self, allocation: Allocation | None, answer: str, now: float
+    ) -> tuple[Finding, ...] | None:
+        """Take in what is seen of it; returns what was found, once it is over. Empty: its place
+        was taken back before it could answer.
+
+        Args:
+            allocation: as its scheduler lists it; None: it does not.
+            answer: what it has said so far.
+            now: monotonic seconds.
+        """
+        state = AllocationState.UNKNOWN if allocation is None else allocation.state
+        if probed := _decoded(answer):
+            return tuple(self._judged(probed))
+        if allocation is not None and state is not AllocationState.ENDED:
+            self.waits, self._ended_at = allocation.reason or str(state), None
+            if state in (AllocationState.WAITING, AllocationState.STARTING):
+                self._not_before = self._looked_at  # it may have begun since it was listed
+            self._looked_at = time.time()
+            return None
+        if allocation is not None and allocation.gone in TAKEN_BACK:
+            return ()
+        self._ended_at = now if self._ended_at is None else self._ended_at
+        fails = allocation is not None and allocation.gone not in (None, Gone.FINISHED)
+        if now - self._ended_at < (SOON_S if fails else LATE_S):
+            return None
+        return (self._silent(allocation, answer),)
+
+    def _judged(self, probed: Probed) -> Iterator[Finding]:
+        marked = self._marker is not None
+        found = list(findings_of_place(probed, self._needs, self._head, marked=marked))
+        yield from map(_with_keys, found)
+        yield clock_finding(probed.time, self._not_before, time.time())
+
+    def _silent(self, allocation: Allocation | None, printed: str) -> Finding:
+        """The finding of one that has ended without an answer."""
+        last = next((x.strip() for x in reversed(printed.splitlines()) if x.strip()), "")
+        if old := too_old(last.encode(), self._needs.python, ""):
+            return _with_keys(Finding("python", Severity.PROBLEM, old.message))
+        how = "it is not listed any more" if allocation is None else allocation.reason
+        why = ": ".join(dict.fromkeys(text for text in (how, last[:300]) if text))
+        text = "its probe job has ended without an answer" + (f": {why}" if why else "")
+        hint = "do its nodes see the folder of the experiment (sharedFolder), and is 'python' there"
+        return Finding("probe", Severity.PROBLEM, text, f"{hint}?")
+
+
+def findings_of_place(
+    probed: Probed, needs: ProbeNeeds, head: str, *, marked: bool
+) -> Iterator[Finding]:
+    """Judge the answer of a probe.
+
+    Args:
+        probed: the answer.
+        needs: those of trials there.
+        head: the address that agents on this machine would use.
+        marked: whether a file of ours is in the weights root.
+    """
+    if probed.head:
+        text = f"an agent there does not reach the head: {probed.head}"
+        yield Finding("head", Severity.PROBLEM, text, "is it the address that nodes see?")
+    elif head:
+        yield Finding("head", Severity.OK, f"an agent there reaches the head: {probed.way}")
+    if probed.lacks_code:
+        text = f"the trials' code is not there: {probed.lacks_code}"
+        yield Finding("code", Severity.PROBLEM, text, "'bringCode: true' has it sent")
+    folders = probed.folders
+    host = replace(
+        needs.host,
+        folders={"weights": "marked" * marked} if "weights" in folders else {},
+        read_folders=[name for name in folders if name.startswith("read ")],
+    )
+    own = _lacking(probed, needs)
+    for finding in findings_of(probed, needs.python, host):
+        if own is None or finding.topic != "modules":
+            yield finding
+    if own is not None:
+        yield own
+
+
+def _lacking(probed: Probed, needs: ProbeNeeds) -> Finding | None:
+    """The finding about its modules, where none are brought; None where they are."""
+    if needs.brings_modules:
+        large = [name for name in needs.too_large if probed.missing.get(name)]
+        if not large:
+            return None
+        text = f"{probed.executable} has no {', '.join(large)}, too large to be brought"
+        return Finding("modules", Severity.PROBLEM, text, "install it there")
+    useful = needs.host.useful
+    lacking = [name for name, why in probed.missing.items() if why and name not in useful]
+    if not lacking:
+        there = [f"{name} {version}".strip() for name, version in probed.versions.items()]
+        return Finding("modules", Severity.OK, ", ".join(there) or "all that are needed")
+    why = f"{probed.executable} has no {', '.join(lacking)} ({probed.missing[lacking[0]]})"
+    return Finding("modules", Severity.PROBLEM, why, "install them there, or have them brought")
+
+
+def _more(config: AgentConfig, needs: ProbeNeeds) -> Iterator[str]:
+    """Modules that are asked for beside those of all agents."""
+    if not needs.brings_code:
+        yield "trial_runtime"
+    if config.trial.reuse != "none":
+        yield from config.trial.preload
+
+
+def _with_keys(finding: Finding) -> Finding:
+    keys = KEYS.get(finding.topic)
+    if finding.severity is not Severity.PROBLEM or keys is None:
+        return finding
+    hint = f"{finding.hint}; " if finding.hint else ""
+    return replace(finding, hint=f"{hint}see {keys}")
+
+
+def _decoded(answer: str) -> Probed | None:
+    for line in reversed(answer.splitlines()):
+        with contextlib.suppress(*UNREADABLE):
+            return msgspec.json.decode(line, type=Probed)
+    return None
+
+
+def sentence(findings: Sequence[Finding]) -> str:
+    """The problems among findings, as one text for people; empty if there is none."""
+    problems = [each for each in findings if each.severity is Severity.PROBLEM]
+    texts = [f"{x.text} ({x.hint})" if x.hint else x.text for x in problems]
+    return "; ".join(texts)
+
+
+def recorded(record: Path | None) -> Probed | None:
+    """The answer that is in a record; None if there is none."""
+    return None if record is None else _decoded(_tail(record))
+
+
+def text_of(order: AllocationOrder) -> str:
+    """The text of a probe in the folder that it shares with this machine: its answer, or the end of
+    its log."""
+    home = Path(order.config.experiment_folder)
+    answer = "" if order.config.probe is None else _tail(home / order.config.probe.answer)
+    return answer or (_tail(Path(order.log)) if order.log else "")
+
+
+def _tail(path: Path) -> str:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - MOST_BYTES))
+            return file.read(MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

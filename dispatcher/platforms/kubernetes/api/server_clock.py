@@ -1,0 +1,49 @@
+"""The time as an API server has it: its clock and ours may differ by hours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+
+class ServerClock:
+    """Seconds since the epoch by the server's clock, as its answers give it. Threads: any.
+
+    Args:
+        clock: monotonic seconds.
+        wall: seconds since the epoch of this machine, for as long as no answer came.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self._ahead_s = wall() - clock()
+
+    def note(self, date: str) -> None:
+        """Take in the date of an answer that came just now; anything else is passed over."""
+        try:
+            moment = parsedate_to_datetime(date)
+        except ValueError:
+            return
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        self._ahead_s = moment.timestamp() - self._clock()
+
+    def now(self) -> float:
+        """The time at the server (seconds since the epoch)."""
+        return self._ahead_s + self._clock()
+
+    def since(self, timestamp: object) -> float | None:
+        """The age of a time stamp of an object (seconds, never negative); None: it is none."""
+        try:
+            moment = datetime.fromisoformat(str(timestamp))
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            return None
+        return max(0.0, self.now() - moment.timestamp())

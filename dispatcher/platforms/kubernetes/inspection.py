@@ -1,0 +1,125 @@
+"""A cluster looked over before anything is ordered: whether it answers, what we may do there, and
+whether it would take our Job. Nothing is changed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from dispatcher.errors import BackendError, PassingBackendError
+from dispatcher.findings import Finding, Severity
+from dispatcher.platforms.allocations.allocation import AllocationOrder
+from dispatcher.platforms.clusters.inspection import inspect_ways
+from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
+from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
+from dispatcher.platforms.kubernetes.api.server import CLAIMS, JOBS, PODS, ApiServer
+from dispatcher.platforms.kubernetes.bodies import job_of
+from dispatcher.platforms.kubernetes.rights import missing_rights
+from dispatcher.platforms.kubernetes.section import KubernetesSection
+from trial_runtime.agent.config import AgentConfig, TrialSpec
+from trial_runtime.endpoint import Endpoint
+
+#: The oldest version that this was tried with.
+OLDEST = (1, 20)
+
+#: The name of the Job that is tried. No object of that name is ever kept.
+TRIED = "bequeath-dry-run"
+
+
+def inspect_cluster(section: KubernetesSection) -> Iterator[Finding]:
+    """Yield what is found of a section's cluster, as far as it can be asked.
+
+    Args:
+        section: of the service.
+
+    Raises:
+        BackendError: it cannot be reached, or does not know us.
+    """
+    access = find_access(section.kubeconfig, section.context or "")
+    server = ApiServer(access, section.namespace or "")
+    try:
+        yield _version(server)
+        for look in (_rights, _takes, _claims, _ways):
+            yield from look(server, section)
+    finally:
+        server.close()
+
+
+def _version(server: ApiServer) -> Finding:
+    version = server.version()
+    text = f"Kubernetes {version.text} at {server.where}, namespace {server.namespace!r}"
+    if (version.major, version.minor) < OLDEST:
+        hint = f"nobody has tried one before {OLDEST[0]}.{OLDEST[1]}"
+        return Finding("cluster", Severity.NOTE, text, hint)
+    return Finding("cluster", Severity.OK, text)
+
+
+def _rights(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+    missing = missing_rights(server)
+    needed = [f"{each.verb} {each.kind.plural}" for each in missing if each.needed]
+    more = [f"{each.verb} {each.kind.plural}" for each in missing if not each.needed]
+    hint = "`bequeath kubernetes rights USER` prints the Role for its administrators"
+    if needed:
+        yield Finding("rights", Severity.PROBLEM, f"you may not {', '.join(needed)}", hint)
+    if more:
+        text = f"you may not {', '.join(more)}: reasons may be missing"
+        yield Finding("rights", Severity.NOTE, text, hint)
+    if not missing:
+        yield Finding("rights", Severity.OK, "all that is needed is allowed")
+
+
+def _takes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+    """Have a Job of this section checked by all that would have a say, and kept by nobody."""
+    try:
+        answer = server.create(JOBS, job_of(_order(), section, TRIED), dry_run=True)
+    except PassingBackendError as error:  # a quota without room: it would wait
+        yield Finding("job", Severity.NOTE, error.message, error.hint)
+    except BackendError as error:
+        yield Finding("job", Severity.PROBLEM, error.message, error.hint)
+    else:
+        for warning in answer.warnings:
+            yield Finding("job", Severity.NOTE, f"the server warns: {warning}")
+        if not answer.warnings:
+            yield Finding("job", Severity.OK, f"it takes a Job with the image {section.image!r}")
+
+
+def _order() -> AllocationOrder:
+    """An order of nothing that could run."""
+    config = AgentConfig(
+        worker="dry-run",
+        slots=1,
+        head=Endpoint("tcp://127.0.0.1:1", "dry-run"),
+        epoch=1,
+        run_folder="",
+        experiment_folder="/",
+        trial=TrialSpec("/"),
+        weights_root="/",
+    )
+    return AllocationOrder(TRIED, config, ("-m", "trial_runtime.agent"), {})
+
+
+def _ways(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+    """Nodes are known by the pods that run in the namespace: few may list nodes."""
+    hosts: list[str] = []
+    with contextlib.suppress(BackendError):  # findings about rights say so
+        for pod in server.list(PODS, "").objects:
+            hosts.append(pod.get("status", {}).get("hostIP") or "")
+    yield from inspect_ways(section, filter(None, hosts))
+
+
+def _claims(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+    for name in dict.fromkeys(each.claim for each in section.volumes if each.claim is not None):
+        try:
+            claim = server.get(CLAIMS, name)
+        except NotAllowed:
+            continue  # a note says that already
+        except NotThere:
+            text = f"there is no PersistentVolumeClaim {name!r} in {server.namespace!r}"
+            yield Finding("volumes", Severity.PROBLEM, text, "pods that name it wait for ever")
+            continue
+        modes = claim.get("spec", {}).get("accessModes", [])
+        phase = claim.get("status", {}).get("phase", "of no phase")
+        text = f"the claim {name!r} is {phase}, {', '.join(map(str, modes))}"
+        alone = section.allocations.max > 1 and "ReadWriteMany" not in modes
+        hint = "several pods may have it on one node only" if alone else ""
+        yield Finding("volumes", Severity.NOTE if alone else Severity.OK, text, hint)

@@ -1,0 +1,41 @@
+"""A look at a cluster before anything starts there: is it there, and has it what is asked for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dispatcher.findings import Finding, Severity
+from dispatcher.platforms.clusters.inspection import inspect_ways
+from dispatcher.platforms.ray.conversation import Conversation
+from dispatcher.platforms.ray.section import RayServiceConfig
+from dispatcher.platforms.ray.waiting import fits, listed
+
+
+def inspect_cluster(section: RayServiceConfig, conversation: Conversation) -> Iterator[Finding]:
+    """Ask the cluster what it has: nothing is asked for.
+
+    Args:
+        section: the service's part of the experiment file.
+        conversation: with a driver, which is ended.
+
+    Raises:
+        BackendError: there is no Ray here, or no cluster there.
+    """
+    try:
+        answer = conversation.ask("describe")
+    finally:
+        conversation.close()
+    if section.starts:
+        text = f"Ray {answer['version']}; a cluster of this machine alone is started for it"
+        yield Finding("cluster", Severity.OK, text)
+        return
+    nodes = answer["nodes"]
+    having = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+    yield Finding("cluster", Severity.OK, f"Ray {answer['version']} at {section.address}, {having}")
+    yield from inspect_ways(section, answer["addresses"])
+    asked = listed(section.demand)
+    if any(fits(section.demand, node) for node in nodes):
+        yield Finding("actor", Severity.OK, f"a node has {asked}")
+    else:
+        text = f"no node has {asked}: an actor waits until one comes"
+        yield Finding("actor", Severity.NOTE, text, "an autoscaler may bring one")

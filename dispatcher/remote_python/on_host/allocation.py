@@ -1,0 +1,149 @@
+"""The verb ``allocation``: what the place has in which an agent is to run. It reads the
+configuration of that agent, and looks for what the agent would need.
+
+Its answer goes into a file beside the agent's that the head has made, and overwrites it: whoever
+shares the folder opens it again and again. Where there is no such file it is the last line of what
+the program prints, short enough for the few bytes that a scheduler keeps of that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+from typing import Any
+
+from .probe import facts_of_place, look_at_folder
+
+#: Exit code of one whose answer is in what it printed.
+PRINTED = 3
+
+#: Bytes of an answer, and of a text in it: Kubernetes keeps 2,048 bytes of a container's output.
+MOST_BYTES, MOST_TEXT = 1900, 200
+
+#: So long the head is called (seconds): a network may need a moment, and so may a head that begins.
+REACH_S, CALL_S = 15.0, 5.0
+
+
+def main() -> int:
+    """Look, and answer."""
+    with open(sys.argv[2], "rb") as file:
+        config = json.loads(file.read().decode())
+    line = short(look(config, config["probe"]))
+    try:
+        path = os.path.join(config["experiment_folder"], config["probe"]["answer"])
+        with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC), "w") as out:
+            out.write(line)
+    except OSError:
+        sys.stdout.write(line + "\n")
+        return PRINTED
+    return 0
+
+
+def look(config: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """Look.
+
+    Args:
+        config: of the agent, as it is to be there.
+        asked: names of ``modules`` and ``packages``, and of the file ``marker`` that the head has
+            made in its weights root; empty for none.
+    """
+    brought, trial = config.get("brought"), config["trial"]
+    folder = brought["work"] if brought else config["experiment_folder"]
+    code = trial["code_directory"]
+    return {
+        **facts_of_place(folder, cannot_be_used(folder), asked),
+        "code": [],
+        "runtime": [],
+        "folders": dict(folders_of(config, asked["marker"])),
+        "lacks_code": code if asked.get("code", True) and not os.path.isdir(code) else "",
+        **head_of(config),
+    }
+
+
+def cannot_be_used(folder: str) -> str:
+    """Why nothing can be put into a folder; empty if it can."""
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"bequeath")
+    except OSError as error:
+        return f"{error.filename or folder}: {error.strerror}"
+    return ""
+
+
+def folders_of(config: dict[str, Any], marker: str) -> Any:
+    """Yield the folders of weights, by names that do not depend on where they are mounted."""
+    if config.get("remote") is None and config.get("save_key", "save_path"):
+        yield "weights", look_at_folder(config["weights_root"], marker)
+    for number, path in enumerate(config.get("read_roots", ())):
+        yield f"read {number}", look_at_folder(path, None)
+
+
+def head_of(config: dict[str, Any]) -> dict[str, str]:
+    """By which of its ways an agent would reach the head, the first one that leads there; or why by
+    none."""
+    troubles = []
+    for each in [config["head"], *config.get("ways", ())]:
+        trouble, word = unreachable(each), each.get("way") or "directly"
+        if not trouble:
+            return {"head": "", "way": word}
+        troubles.append(f"{word}: {trouble}")
+    return {"head": "; ".join(troubles), "way": ""}
+
+
+def unreachable(way: dict[str, Any]) -> str:
+    """Why the head, or the machine from which it is dialed, does not answer; empty if it does, or
+    none is called."""
+    kind, _, place = way["address"].partition("://")
+    jump = way.get("jump")
+    if kind == "folder":
+        there = os.path.isfile(os.path.join(place, "down.bell"))
+        return "" if there else f"no head has begun its line in {place}"
+    if kind != "tcp":
+        return ""
+    begins = (b"SSH-", "an SSH server") if jump else (b"\xff", "a head")
+    place = f"{jump['host']}:{jump['port']}" if jump else place
+    until = time.monotonic() + REACH_S
+    while True:
+        trouble = silent(place, *begins)
+        if not trouble or time.monotonic() >= until:
+            return trouble
+        time.sleep(0.5)
+
+
+def silent(place: str, begins: bytes = b"\xff", what: str = "a head") -> str:
+    """Why nobody answers at HOST:PORT with words that begin so; empty if somebody does.
+
+    Args:
+        place: where.
+        begins: the beginning; that of ZeroMQ's greeting, if not given.
+        what: it is that answers so, for people.
+    """
+    host, _, port = place.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), CALL_S) as line:
+            line.settimeout(CALL_S)
+            greeting = line.recv(16)
+    except OSError as error:  # names that nobody knows, and times that ran out, too
+        return error.strerror or str(error)
+    if not greeting.startswith(begins):
+        return f"something else than {what} listens there"
+    return ""
+
+
+def short(answer: dict[str, Any]) -> str:
+    """The answer in one line of few bytes."""
+    for name, why in answer["missing"].items():
+        answer["missing"][name] = why[:MOST_TEXT]
+    answer["head"] = answer["head"][:MOST_TEXT]
+    answer["folder_trouble"] = answer["folder_trouble"][:MOST_TEXT]
+    line = json.dumps(answer, separators=(",", ":"))
+    if len(line) > MOST_BYTES:
+        answer["versions"] = {}
+        answer["missing"] = {name: why[:40] for name, why in answer["missing"].items()}
+        line = json.dumps(answer, separators=(",", ":"))
+    return line

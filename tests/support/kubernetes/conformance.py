@@ -1,0 +1,95 @@
+"""bequeath's conformance tests over a server of our own, of the version ``PLAYED_VERSION``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.conformance.allocations import *  # noqa: F403
+from dispatcher.conformance.test_conformance import *  # noqa: F403
+from tests.support.kubernetes.cluster import Cluster, cluster
+
+VERSION = os.environ.get("PLAYED_VERSION", "1.36")
+
+#: More than any test has pods.
+MANY = 20
+
+
+def service_on(there: Cluster, folder: Path) -> dict[str, Any]:
+    """What stands below ``trainingService``."""
+    return {
+        "platform": "kubernetes",
+        "kubeconfig": str(there.api.kubeconfig(folder)),
+        "image": "our/own:1",
+        "python": sys.executable,
+        "workFolder": str(folder / "work"),
+        "allocations": 2,
+        "headAddress": "127.0.0.1",
+        "probe": False,
+    }
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
+    """A cluster that has places for all."""
+    folder = tmp_path_factory.mktemp("many")
+    with cluster(folder, VERSION, places=MANY) as made:
+        yield made, folder
+
+
+@pytest.fixture(scope="session")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
+    """Another one, whose places are fought for."""
+    folder = tmp_path_factory.mktemp("few")
+    with cluster(folder, VERSION, places=2) as made:
+        yield made, folder
+
+
+@pytest.fixture(scope="session")
+def service(many: tuple[Cluster, Path]) -> dict[str, Any]:
+    return service_on(*many)
+
+
+@pytest.fixture(scope="session")
+def scarce_service(few: tuple[Cluster, Path]) -> dict[str, Any]:
+    return service_on(*few)
+
+
+@pytest.fixture
+def busy_queue(
+    few: tuple[Cluster, Path],
+) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """No node has room."""
+    there, _ = few
+
+    @contextlib.contextmanager
+    def busy() -> Iterator[None]:
+        there.places = 0
+        try:
+            yield
+        finally:
+            there.places = 2
+
+    return busy
+
+
+@pytest.fixture
+def take_away(few: tuple[Cluster, Path]) -> Callable[[], None]:
+    """One node is drained."""
+    there, _ = few
+
+    def drain() -> None:
+        there.evict(there.pods()[0]["metadata"]["name"])
+
+    return drain
+
+
+@pytest.fixture(scope="session")
+def short_wall(scarce_service: dict[str, Any]) -> dict[str, Any]:
+    return {**scarce_service, "wallTime": "12s"}

@@ -1,0 +1,61 @@
+"""What people get to know of schedulers that cannot be asked."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.sweeping import ClearedAllocations, may_be_left, sweep
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import LOCK_NAME
+from dispatcher.platforms.allocations.allocation import service_label
+from dispatcher.platforms.allocations.incarnation import Incarnation, write_incarnation
+
+
+def config_of(folder: Path, **more: Any) -> ExperimentConfig:
+    return build_experiment(
+        {
+            "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+            "tuner": {"name": "Random"},
+            "trialCommand": "true",
+            "trialCodeDirectory": str(folder),
+            "trialConcurrency": 1,
+            "trainingService": {"platform": "slurm", "headAddress": "127.0.0.1"},
+        }
+        | more
+    )
+
+
+def test_who_has_to_look_alone_knows_for_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be deleted in the next moment. Mutation: the names go with it."""
+    config = config_of(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    place = ExperimentFolder(tmp_path / "abc234")
+    (trouble,) = sweep(place, config).troubles
+    assert trouble.startswith("slurm: ")
+    assert f"'{service_label('abc234', 'slurm')}-'" in trouble
+
+
+def test_a_copy_of_one_that_is_led_leaves_its_allocations_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: `bequeath stop`, or `experiment delete`, of a backup cancels what runs."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = config_of(tmp_path, experimentWorkingDirectory=str(tmp_path / "there"))
+    original, copy = (ExperimentFolder(tmp_path / at / "abc234") for at in ("there", "backup"))
+    for each in (original, copy):
+        write_incarnation(each.path / "agents/slurm", Incarnation(1, "t", "ordered"))
+    name = f"{service_label('abc234', 'slurm')}-slurm-1"
+    with open(original.path / LOCK_NAME, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert may_be_left(copy, config) == []
+        assert sweep(copy, config) == ClearedAllocations()
+    assert may_be_left(copy, config) == may_be_left(original, config) == [name]
+    assert sweep(copy, config).troubles, "Slurm is asked, which is not there"

@@ -1,0 +1,406 @@
+"""A place is looked over before the first order, by the real program in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dispatcher.findings import Severity
+from dispatcher.platforms.agents.process import Loss
+from dispatcher.platforms.allocations import probe as probe_module
+from dispatcher.platforms.allocations.allocation import AllocationOrder, Bounds, Gone
+from dispatcher.platforms.allocations.pool import AllocationPool
+from dispatcher.platforms.allocations.probe import (
+    ProbeNeeds,
+    findings_of_place,
+    recorded,
+    text_of,
+)
+from dispatcher.platforms.allocations.probing import probe_once
+from dispatcher.platforms.allocations.process import AllocationProcess, Load
+from dispatcher.remote_python.findings import HostNeeds
+from dispatcher.remote_python.on_host import allocation as program
+from dispatcher.remote_python.probed import FolderFacts, Probed, PythonFacts
+from dispatcher.wheelhouse import HostPython, Wheel, WheelCache
+from dispatcher.wheelhouse.pip import PipFailed
+from tests.support.processes import wait_until
+from tests.unit.platforms.allocations.test_pool import CONFIG, S, Scheduler
+from trial_runtime.agent.config import AgentConfig, encode_config
+
+NEEDS = ProbeNeeds(brings_code=True)
+
+
+class Machines(Scheduler):
+    """A scheduler whose allocations for probes are processes here; others never begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = True
+        self.printed: dict[str, str] = {}
+
+    def submit(self, order: AllocationOrder) -> None:
+        super().submit(order)
+        if self.runs and order.config.probe is not None:
+            threading.Thread(target=self.run, args=(order,), daemon=True).start()
+
+    def run(self, order: AllocationOrder) -> None:
+        path = Path(order.config.experiment_folder, "config")
+        path.write_bytes(encode_config(order.config))
+        command = [sys.executable, *order.arguments, str(path)]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        self.printed[order.name] = ran.stdout
+        gone = Gone.FAILED if ran.returncode else Gone.FINISHED
+        self.says(order.name, S.ENDED, gone=gone, reason=ran.stderr[-300:])
+
+    def answer(self, order: AllocationOrder) -> str:
+        return text_of(order) or self.printed.get(order.name, "")
+
+    @property
+    def probes(self) -> list[AllocationOrder]:
+        return [order for order in self.orders if order.config.probe is not None]
+
+
+@pytest.fixture
+def door() -> Iterator[int]:
+    """A port at which somebody greets as ZeroMQ does."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            try:
+                while True:
+                    with listening.accept()[0] as line:
+                        line.sendall(b"\xff\0\0\0\0\0\0\0\x01\x7f")
+            except OSError:
+                return
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def agent(door: int, tmp_path: Path) -> AgentConfig:
+    head = replace(CONFIG.head, address=f"tcp://127.0.0.1:{door}")
+    (tmp_path / "weights").mkdir()
+    return replace(CONFIG, head=head, weights_root=str(tmp_path / "weights"))
+
+
+@pytest.fixture
+def new_pool(tmp_path: Path) -> Iterator[Callable[..., list[AllocationProcess]]]:
+    made: list[AllocationProcess] = []
+
+    def make(
+        scheduler: Machines, config: AgentConfig, limit_s: float = math.inf
+    ) -> list[AllocationProcess]:
+        bounds = Bounds(2, 2, limit_s=limit_s)
+        pool = AllocationPool(lambda: scheduler, "lab", bounds, probes=NEEDS)
+        homes = [(f"q-{n}", tmp_path / f"q-{n}") for n in (1, 2)]
+        processes = [pool.process(*each, load=lambda: Load(1, True)) for each in homes]
+        for each in processes:
+            each.ensure(replace(config, worker=each.place))
+        made.extend(processes)
+        return processes
+
+    yield make
+    for process in made:
+        process.end(time.monotonic())
+
+
+def test_nothing_is_ordered_before_a_place_is_known_to_do(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig, tmp_path: Path
+) -> None:
+    """Mutations: orders beside the probe; something that stays of it; a probe by each head."""
+    scheduler = Machines()
+    scheduler.runs = False
+    processes = new_pool(scheduler, agent)
+    wait_until(lambda: scheduler.probes, "a probe is ordered")
+    scheduler.says(scheduler.probes[0].name, S.WAITING, reason="Priority")
+    wait_until(lambda: "Priority" in _reason(processes[0]), "its wait is explained")
+    assert "looked over before the first trial" in _reason(processes[0])
+    assert scheduler.orders == scheduler.probes
+    scheduler.run(scheduler.probes[0])
+    wait_until(lambda: len(scheduler.orders) == 3, "both workers have an order")
+    assert len(scheduler.probes) == 1
+    assert not list((tmp_path / "weights").iterdir())
+    assert not list(tmp_path.glob("q-*/*.answer"))
+    for each in processes:
+        each.leave()
+    again = Machines()
+    again.listed = dict(scheduler.listed)
+    new_pool(again, agent)
+    wait_until(lambda: again.looks > 5, "the next head looks")
+    assert not again.probes
+
+
+def test_what_is_wrong_ends_the_start(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig, tmp_path: Path
+) -> None:
+    """Mutation: orders all the same."""
+    scheduler = Machines()
+    processes = new_pool(scheduler, replace(agent, weights_root=str(tmp_path / "nowhere")))
+    losses: list[Loss] = []
+
+    def lost() -> bool:
+        losses.extend(loss for each in processes if (loss := each.look(0.0)))
+        return len(losses) == 2
+
+    wait_until(lost, "both workers are lost")
+    assert all(loss.hopeless for loss in losses)
+    assert f"{tmp_path}/nowhere is not there" in losses[0].reason
+    assert "see weightsRoot" in losses[0].reason
+    assert scheduler.orders == scheduler.probes
+
+
+def test_a_probe_whose_place_was_taken_back_is_ordered_anew(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig
+) -> None:
+    scheduler = Machines()
+    scheduler.runs = False
+    new_pool(scheduler, agent)
+    wait_until(lambda: scheduler.probes, "a probe is ordered")
+    scheduler.runs = True
+    scheduler.says(scheduler.probes[0].name, S.ENDED, gone=Gone.PREEMPTED)
+    wait_until(lambda: len(scheduler.orders) == 4, "both workers have an order")
+    assert len(scheduler.probes) == 2
+
+
+def test_where_each_place_is_taken_back_trials_get_theirs_nevertheless(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig
+) -> None:
+    """Mutation: a queue that preempts three probes ends the experiment, though its trials would
+    be run again without blame."""
+    scheduler = Machines()
+    scheduler.runs = False
+    process, _ = new_pool(scheduler, agent)
+    for number in range(probe_module.MOST_TRIES):
+        wait_until(lambda: len(scheduler.probes) > number, "a probe is ordered")  # noqa: B023
+        scheduler.says(scheduler.probes[number].name, S.ENDED, gone=Gone.PREEMPTED)
+    wait_until(lambda: len(scheduler.orders) == number + 3, "both workers have an order")
+    assert len(scheduler.probes) == probe_module.MOST_TRIES
+    assert process.trouble == ""
+
+
+def test_a_probe_that_waits_for_longer_than_any_may_is_given_up(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig
+) -> None:
+    """Mutation: what `allocations.limit` says counts for workers alone."""
+    scheduler = Machines()
+    scheduler.runs = False
+    process, _ = new_pool(scheduler, agent, limit_s=0.1)
+    losses: list[Loss] = []
+
+    def lost() -> bool:
+        losses.extend(loss for loss in [process.look(0.0)] if loss is not None)
+        return bool(losses)
+
+    wait_until(lost, "it is lost")
+    assert losses[0].hopeless
+    assert "it has waited for its place for 0 s" in losses[0].reason
+    assert [name for name, _ in scheduler.cancelled] == [scheduler.probes[0].name]
+
+
+def test_a_probe_that_waits_when_the_head_ends_is_cancelled(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig
+) -> None:
+    scheduler = Machines()
+    scheduler.runs = False
+    processes = new_pool(scheduler, agent)
+    wait_until(lambda: scheduler.probes, "a probe is ordered")
+    for each in processes:
+        each.end(time.monotonic())
+    assert scheduler.probes[0].name in [name for name, _ in scheduler.cancelled]
+
+
+def _reason(process: AllocationProcess) -> str:
+    waiting = process.waiting()
+    return "" if waiting is None else waiting.reason
+
+
+# -- one, while somebody waits -----------------------------------------------------------------
+
+
+def test_one_is_asked_for_while_somebody_waits(agent: AgentConfig, tmp_path: Path) -> None:
+    scheduler = Machines()
+    scheduler.first = S.RUNNING
+    record = tmp_path / "not/yet/there"
+    needs = with_fields(NEEDS, record=record)
+    found = probe_once(scheduler, "lab", agent, tmp_path / "home", needs, 60.0)
+    known = recorded(record)
+    assert known is not None
+    assert known.executable == sys.executable
+    problems = [each for each in found if each.severity is Severity.PROBLEM]
+    assert problems == []
+    topics = {each.topic: each.text for each in found}
+    assert topics["head"] == "an agent there reaches the head: directly"
+    assert topics["weights"].endswith("can be written, the same folder as here")
+    assert topics["clock"].startswith("as ours")
+    assert (scheduler.cleared, scheduler.closed) == (1, 1)
+    assert not list((tmp_path / "weights").iterdir())
+
+
+def test_a_queue_that_takes_longer_is_no_problem(agent: AgentConfig, tmp_path: Path) -> None:
+    scheduler = Machines()
+    scheduler.runs = False
+    (finding,) = probe_once(scheduler, "lab", agent, tmp_path / "home", NEEDS, 0.05)
+    assert finding.severity is Severity.NOTE
+    assert "no answer within" in finding.text
+    assert scheduler.cancelled, "nothing is left"
+
+
+@pytest.mark.parametrize(
+    "said, text",
+    [
+        ("", "has ended without an answer: NonZeroExitCode"),
+        (
+            "bash: python9: not found",
+            "without an answer: NonZeroExitCode: bash: python9: not found",
+        ),
+        ('{"too_old":[3,6,8],"executable":"/bin/p"}', "is Python 3.6.8 (/bin/p), and trials need"),
+    ],
+)
+def test_an_end_without_an_answer_says_what_is_known(
+    agent: AgentConfig, tmp_path: Path, said: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe_module, "SOON_S", 0.0)
+    scheduler = Machines()
+    scheduler.runs = False
+    scheduler.answer = lambda order: said  # type: ignore[method-assign]
+    usual = scheduler.submit
+
+    def submit(order: AllocationOrder) -> None:
+        usual(order)
+        scheduler.says(order.name, S.ENDED, gone=Gone.FAILED, reason="NonZeroExitCode")
+
+    scheduler.submit = submit  # type: ignore[method-assign]
+    (finding,) = probe_once(scheduler, "lab", agent, tmp_path / "home", NEEDS, 30.0)
+    assert finding.severity is Severity.PROBLEM
+    assert text in finding.text
+
+
+# -- what is found -----------------------------------------------------------------------------
+
+FINE = Probed(
+    version=(3, 11, 2),
+    executable="/usr/bin/python3",
+    folder="/work",
+    folder_trouble="",
+    missing={"msgspec": "", "zmq": "", "trial_runtime": ""},
+    code=[],
+    runtime=[],
+    python=PythonFacts("cpython", "cpython-311", "x86_64", "glibc", (2, 36)),
+    folders={"weights": FolderFacts("/mnt/w", there=True, writable=True, same=True)},
+    free=1 << 40,
+    cores=4,
+)
+OTHER = FolderFacts("/mnt/w", there=True, writable=True, same=False)
+
+
+@pytest.mark.parametrize(
+    "change, topic, text",
+    [
+        ({"head": "timed out"}, "head", "does not reach the head: timed out"),
+        ({"lacks_code": "/code"}, "code", "the trials' code is not there: /code"),
+        ({"folders": {"weights": FolderFacts("/mnt/w", there=False)}}, "weights", "is not there"),
+        ({"folders": {"weights": OTHER}}, "weights", "is another folder"),
+        ({"folder_trouble": "/work: Read-only file system"}, "disk", "Read-only file system"),
+        ({"free": 1000}, "disk", "no room"),
+        ({"version": (3, 8, 1)}, "python", "is Python 3.8.1"),
+        ({"missing": {"zmq": "ModuleNotFoundError: No module named 'zmq'"}}, "modules", "no zmq"),
+        ({"missing": {"trial_runtime": "gone"}}, "modules", "no trial_runtime"),
+    ],
+)
+def test_each_trouble_is_one_sentence_with_its_key(
+    change: dict[str, Any], topic: str, text: str
+) -> None:
+    needs = ProbeNeeds()
+    fine = list(findings_of_place(FINE, needs, "tcp://head:1", marked=True))
+    assert not [each for each in fine if each.severity is Severity.PROBLEM]
+    found = list(findings_of_place(replace(FINE, **change), needs, "tcp://head:1", marked=True))
+    (problem,) = [each for each in found if each.severity is Severity.PROBLEM]
+    assert (problem.topic, text in problem.text) == (topic, True), problem
+    assert probe_module.KEYS[topic]
+
+
+def test_what_is_too_large_to_be_brought_must_be_there(tmp_path: Path) -> None:
+    """Mutation: it is taken for one that will be."""
+
+    def fetch(wheels: Sequence[Wheel], host: HostPython, folder: Path) -> None:
+        raise PipFailed("no way out")
+
+    absent = {"numpy": "ModuleNotFoundError: No module named 'numpy'"}
+    host = HostNeeds(wheels=WheelCache(tmp_path, fetch=fetch))
+    needs = ProbeNeeds(host, brings_code=True, brings_modules=True, too_large=("numpy",))
+    found = findings_of_place(replace(FINE, missing=absent), needs, "", marked=True)
+    (problem,) = [each for each in found if each.severity is Severity.PROBLEM]
+    assert "has no numpy, too large to be brought" in problem.text
+
+
+# -- the program -------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_printed_fits_what_a_scheduler_keeps(
+    agent: AgentConfig, tmp_path: Path
+) -> None:
+    """Kubernetes keeps the last 2,048 bytes. Mutation: texts of any length."""
+    scheduler = Machines()
+    modules = tuple(f"module_that_is_nowhere_{number}" for number in range(12))
+    needs = with_fields(NEEDS, host=HostNeeds(modules=modules))
+    probe = probe_module.PlaceProbe("lab", agent, tmp_path, needs)
+    assert probe.order.config.probe is not None
+    scheduler.run(probe.order)  # nobody has made the file for its answer
+    assert scheduler.listed[probe.name].gone is Gone.FAILED
+    line = scheduler.printed[probe.name]
+    assert len(line) < 2048
+    found = probe.look(scheduler.listed[probe.name], line, 0.0)
+    assert found is not None
+    assert "an agent there reaches the head: directly" in [each.text for each in found]
+    assert json.loads(line)["missing"][modules[0]]
+    probe.close()
+
+
+def test_why_the_head_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "REACH_S", 0.0)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        assert program.unreachable({"address": address}) == "Connection refused"
+    assert "not known" in program.unreachable({"address": "tcp://no.such.host.invalid:1"})
+
+
+def test_somebody_else_at_the_heads_address_is_told_apart(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+
+        def speak() -> None:
+            with listening.accept()[0] as line:
+                line.sendall(b"SSH-2.0-other\r\n")
+
+        speaking = threading.Thread(target=speak)
+        speaking.start()
+        assert program.silent(f"127.0.0.1:{port}") == "something else than a head listens there"
+        speaking.join()
+    assert "has begun its line" in program.unreachable({"address": f"folder://{tmp_path}"})
+    (tmp_path / "down.bell").touch()
+    assert program.unreachable({"address": f"folder://{tmp_path}"}) == ""
+
+
+@pytest.mark.parametrize("line", ["[" * 9000, '{"x":' + "[" * 9000, '{"x":' * 9000, "9" * 9000])
+def test_what_its_log_ends_with_may_be_anything(tmp_path: Path, line: str) -> None:
+    """Mutation: the service's thread dies of what is nested too deep, at each of its turns."""
+    config = replace(CONFIG, weights_root=str(tmp_path))
+    probe = probe_module.PlaceProbe("l", config, tmp_path, NEEDS)
+    assert probe.look(None, line, 0.0) is None
+    (finding,) = probe.look(None, line, probe_module.LATE_S) or ()
+    assert "has ended without an answer" in finding.text

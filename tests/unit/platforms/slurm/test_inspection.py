@@ -1,0 +1,109 @@
+"""What is said of a cluster before anything starts there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dispatcher.errors import PassingBackendError
+from dispatcher.findings import Severity
+from dispatcher.platforms.slurm.commands import CommandEnd
+from dispatcher.platforms.slurm.inspection import inspect_cluster, settings_in
+from dispatcher.platforms.slurm.section import SlurmServiceConfig
+from tests.unit.platforms.slurm.recorded import VERSIONS, exchanges
+
+CONFIG = """\
+Configuration data as of 2026-11-23T09:11:12
+AccountingStorageType   = accounting_storage/{accounts}
+BOOT_TIME               = 2026-11-23T09:10:52
+ClusterName             = rig
+KillWait                = 5 sec
+SLURM_VERSION           = {version}
+
+Slurmctld(primary) at ctld is UP
+"""
+
+
+class Cluster:
+    """Answers as a controller does."""
+
+    def __init__(self, *, accounts: str = "none", version: str = "22.05.8") -> None:
+        self.config = CommandEnd(0, CONFIG.format(accounts=accounts, version=version).encode(), b"")
+        self.refusal = b""
+        self.commands: list[list[str]] = []
+
+    def run(self, command: Sequence[str], *, stdin: bytes = b"") -> CommandEnd:
+        self.commands.append(list(command))
+        if command[0] == "scontrol":
+            return self.config
+        if command[0] == "sinfo":
+            return CommandEnd(0, b"203.0.113.7\n127.0.0.1\n203.0.113.7\n", b"")
+        return CommandEnd(int(bool(self.refusal)), b"", self.refusal)
+
+    def findings(self, **keys: Any) -> list[tuple[str, Severity, str, str]]:
+        section = SlurmServiceConfig.model_validate({"platform": "slurm", **keys})
+        found = inspect_cluster(section, self)
+        return [(each.topic, each.severity, each.text, each.hint) for each in found]
+
+
+def test_a_cluster_that_would_take_the_job() -> None:
+    """Mutation: the look submits it."""
+    cluster = Cluster()
+    assert [x[:2] for x in cluster.findings(partition="gpu", gres="gpu:2")] == [
+        ("cluster", Severity.OK),
+        ("job", Severity.OK),
+    ]
+    tried = cluster.commands[-1]
+    assert "--test-only" in tried
+    assert {"--partition=gpu", "--gres=gpu:2"} <= set(tried), "what the file asks for"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_job_that_would_be_refused_is_a_problem_with_a_hint(version: str) -> None:
+    cluster = Cluster()
+    asked = ["sbatch", "--test-only", "-p", "nosuch", "--wrap", "true"]
+    (cluster.refusal,) = [each.text for each in exchanges(version) if each.command == asked]
+    topic, severity, text, hint = cluster.findings()[-1]
+    assert (topic, severity) == ("job", Severity.PROBLEM)
+    assert "Invalid partition name specified" in text
+    assert "sinfo" in hint
+
+
+def test_keys_that_are_ignored_are_named() -> None:
+    """Slurm takes them without a word where it keeps no accounts."""
+    (_, note, _) = Cluster().findings(account="vision", qos="high")
+    assert note[1:3] == (
+        Severity.NOTE,
+        "the cluster keeps no accounts, and ignores 'account' and 'qos'",
+    )
+    assert len(Cluster(accounts="slurmdbd").findings(account="vision")) == 2
+
+
+@pytest.mark.parametrize("version, severity", [("19.05.5", "note"), ("", "note"), ("24.11", "ok")])
+def test_versions(version: str, severity: str) -> None:
+    assert Cluster(version=version).findings()[0][1].value == severity
+
+
+def test_a_controller_that_is_away_is_an_error() -> None:
+    cluster = Cluster()
+    cluster.config = CommandEnd(
+        1, b"", b"slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)"
+    )
+    with pytest.raises(PassingBackendError, match="Unable to contact"):
+        cluster.findings()
+
+
+def test_what_is_no_setting_is_passed_over() -> None:
+    assert settings_in(b"\xff\nA = b c \nno setting\n= x\n") == {"A": "b c"}
+
+
+def test_a_loopback_that_is_another_one_on_nodes() -> None:
+    """Mutation: nobody hears from agents, since each looks for the head on its own node."""
+    found = Cluster().findings(headAddress="127.0.0.1:7070")
+    (ways,) = (each for each in found if each[0] == "ways")
+    assert ways[1:3] == (
+        Severity.PROBLEM,
+        "'headAddress' is 127.0.0.1:7070: on 203.0.113.7 that is the node itself",
+    )

@@ -1,0 +1,179 @@
+"""Which of several ways to its head an agent takes: the first that gets an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+from msgspec.structs import replace
+
+from dispatcher.channel import CurveKeys, FolderDoor, Router
+from tests.support.ports import free_port
+from tests.support.workers import agent_config
+from trial_runtime import wire
+from trial_runtime.agent.link import ways as module
+from trial_runtime.agent.link.head_link import HeadLink
+from trial_runtime.agent.link.outbox import Outbox
+from trial_runtime.agent.link.ways import STAY_S, TRY_S, TRY_SLOW_S, Ways
+from trial_runtime.endpoint import FOLDER, Endpoint, JumpHost
+
+DIRECT = Endpoint("tcp://10.0.0.9:1", way="direct")
+TUNNEL = Endpoint("tcp://127.0.0.1:1", way="tunnel", jump=JumpHost("g", 22, "me", ("k",), ("f",)))
+SHARED = Endpoint(f"{FOLDER}/shared/line", way="folder")
+ALL = (DIRECT, TUNNEL, SHARED)
+SECRET = "agent:w:0123456789abcdef"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def tries(ways: Ways, clock: Clock, seconds: float, *, stands: bool = False) -> list[str]:
+    """The ways that are taken one after another while nothing is heard for so long."""
+    taken = [ways.taken.way]
+    begun = clock.now
+    while clock.now < begun + seconds:
+        clock.now += 0.5
+        chosen = ways.choose(ALL, stands=stands, silent_s=clock.now - begun)
+        assert chosen == ways.taken
+        if chosen.way != taken[-1]:
+            taken.append(chosen.way)
+    return taken
+
+
+def test_each_is_tried_for_a_while_and_again_from_the_first(clock: Clock) -> None:
+    """Mutations: the first is tried for ever; a login gets no longer than a connection."""
+    ways = Ways(ALL, clock)
+    assert tries(ways, clock, TRY_S - 1) == ["direct"]
+    assert tries(ways, clock, 2) == ["direct", "tunnel"]
+    assert tries(ways, clock, TRY_SLOW_S - 2) == ["tunnel"]
+    assert tries(ways, clock, 2) == ["tunnel", "folder"]
+    assert tries(ways, clock, TRY_SLOW_S + 2) == ["folder", "direct"]
+
+
+def test_the_one_that_got_an_answer_is_kept(clock: Clock) -> None:
+    """A head that died comes back where it was. Mutation: agents leave a way after some seconds
+    of silence, and are all at the slowest one when the head is back."""
+    ways = Ways(ALL, clock)
+    assert tries(ways, clock, TRY_S - 1, stands=True) == ["direct"]
+    assert tries(ways, clock, STAY_S, stands=False) == ["direct"]
+    assert tries(ways, clock, STAY_S + 2, stands=False) == ["direct", "tunnel"]
+
+
+def test_silence_of_another_way_is_not_counted(clock: Clock) -> None:
+    """Mutation: one that stands is left at once, since the head was silent elsewhere."""
+    ways = Ways(ALL, clock)
+    clock.now += 10 * STAY_S
+    assert ways.choose(ALL, stands=False, silent_s=10 * STAY_S).way == "tunnel"
+    clock.now += TRY_SLOW_S - 1
+    assert ways.choose(ALL, stands=True, silent_s=20 * STAY_S).way == "tunnel"
+
+
+def test_a_single_way_is_kept(clock: Clock) -> None:
+    ways = Ways((DIRECT,), clock)
+    clock.now += 10 * STAY_S
+    assert ways.choose((DIRECT,), stands=False, silent_s=10 * STAY_S) == DIRECT
+
+
+def test_a_head_at_another_address_is_looked_for_by_the_same_way(clock: Clock) -> None:
+    """Mutation: it is looked for from the first way on."""
+    ways = Ways(ALL, clock)
+    clock.now += TRY_S + 1
+    ways.choose(ALL, stands=False, silent_s=TRY_S + 1)
+    moved = replace(TUNNEL, address="tcp://127.0.0.1:2")
+    known = (replace(DIRECT, address="tcp://10.0.0.9:2"), moved, SHARED)
+    clock.now += TRY_SLOW_S - 1
+    assert ways.choose(known, stands=False, silent_s=90.0) == moved
+    clock.now += TRY_SLOW_S - 1
+    assert ways.choose(known, stands=False, silent_s=120.0) == moved, "it was not tried long"
+    assert ways.choose((SHARED,), stands=False, silent_s=1.0) == SHARED, "the way has gone"
+
+
+@pytest.fixture
+def router() -> Iterator[Router]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    made = Router(context)
+    yield made
+    made.close()
+    context.destroy(linger=0)
+
+
+Agent = Callable[..., HeadLink]
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    """An agent's side of the connection by some ways."""
+    monkeypatch.setattr(module, "TRY_S", 0.3)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    links: list[HeadLink] = []
+
+    def make(*ways: Endpoint) -> HeadLink:
+        head, *others = (replace(each, routing_id=SECRET) for each in ways)
+        config = replace(agent_config(tmp_path), worker="w", head=head, ways=tuple(others))
+        links.append(HeadLink(context, config, Outbox(config.spool_path), list))
+        return links[-1]
+
+    yield make
+    for link in links:
+        link.close()
+    context.destroy(linger=0)
+
+
+def hello_of(router: Router, link: HeadLink) -> wire.AgentHello:
+    """The first hello, as the agent's loop brings it about."""
+    for _ in range(1200):
+        link.reconnect()
+        link.heartbeat(0, {})
+        for heard in router.poll(0.1):
+            for message in wire.from_agent(heard.payload).messages:
+                if isinstance(message, wire.AgentHello):
+                    return message
+    raise AssertionError(router.refusals())
+
+
+def test_where_no_port_is_reached_the_folder_is_taken(
+    router: Router, agent: Agent, tmp_path: Path
+) -> None:
+    """Both ends are real. Mutations: the second way is never tried; the head is not told which one
+    was taken."""
+    router.admit("w", SECRET)
+    door = FolderDoor(router)
+    door.add(tmp_path / "line", SECRET)
+    door.open()
+    try:
+        keys = CurveKeys.fresh()
+        closed = Endpoint(
+            f"tcp://127.0.0.1:{free_port()}",
+            server_key=keys.public,
+            public_key=keys.public,
+            secret_key=keys.secret,
+            way="direct",
+        )
+        link = agent(closed, Endpoint(f"{FOLDER}{tmp_path / 'line'}", way="folder"))
+        assert hello_of(router, link).way == "folder"
+    finally:
+        door.close()
+
+
+def test_a_port_that_answers_is_taken_and_kept(router: Router, agent: Agent) -> None:
+    """Mutation: a head that has not answered the hello yet counts as one that is not there."""
+    server, own = CurveKeys.fresh(), CurveKeys.fresh()
+    router.admit("w", SECRET)
+    address = router.bind_tcp("127.0.0.1", 0, server, [own.public])
+    there = Endpoint(address, "", server.public, own.public, own.secret, way="direct")
+    link = agent(there, Endpoint(f"{FOLDER}/nowhere", way="folder"))
+    assert hello_of(router, link).way == "direct"
+    for _ in range(10):
+        router.poll(0.1)
+        assert not link.reconnect()

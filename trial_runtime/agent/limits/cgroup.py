@@ -1,0 +1,3 @@
+"""A name of 0.1.0, for processes of it that go on while this is installed; goes with 0.3."""
+
+from trial_runtime.agent.resources.cgroup import join as join

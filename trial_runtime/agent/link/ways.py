@@ -1,0 +1,71 @@
+"""The way to the head that an agent takes, of several that its configuration names."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from trial_runtime.endpoint import Endpoint
+
+#: A way by which nobody answers is tried for so long (seconds) before the next one: a host that
+#: drops what comes to it says nothing. Logins and folders are slower than a connection.
+TRY_S, TRY_SLOW_S = 10.0, 30.0
+
+#: A way by which the head has answered is kept for so long without a word (seconds): a head that
+#: has died comes back where it was.
+STAY_S = 60.0
+
+_log = logging.getLogger("bequeath.agent")
+
+
+class Ways:
+    """Takes the first way by which the head answers, and looks for another one when it is silent.
+
+    Args:
+        known: in the order in which they are tried.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, known: Sequence[Endpoint], clock: Callable[[], float] = time.monotonic):
+        self._known = tuple(known)
+        self._clock = clock
+        self._at = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._begun = self._clock()
+        self._answered = False
+
+    @property
+    def taken(self) -> Endpoint:
+        """The one that is taken, or tried."""
+        return self._known[self._at]
+
+    def choose(self, known: Sequence[Endpoint], *, stands: bool, silent_s: float) -> Endpoint:
+        """Return the one to take now; called now and then while the head is quiet.
+
+        Args:
+            known: as the configuration has them by now: a head may have come to another address.
+            stands: whether the head is at the other end of the one that is taken.
+            silent_s: since its last word.
+        """
+        before = self.taken
+        if tuple(known) != self._known:
+            self._known = tuple(known)
+            self._at = next((n for n, each in enumerate(known) if each.way == before.way), 0)
+            if self.taken != before:
+                self._begin()
+                return self.taken
+        self._answered = self._answered or stands
+        tried_s = self._clock() - self._begun
+        if self._answered:
+            goes_on = min(silent_s, tried_s) <= STAY_S
+        else:
+            direct = before.jump is None and before.address.startswith("tcp://")
+            goes_on = tried_s <= (TRY_S if direct else TRY_SLOW_S)
+        if not goes_on and len(self._known) > 1:
+            self._at = (self._at + 1) % len(self._known)
+            self._begin()
+            _log.warning("no answer of the head (%s); trying: %s", before.way, self.taken.way)
+        return self.taken

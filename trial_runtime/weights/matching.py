@@ -1,0 +1,6 @@
+"""A name of 0.1.0, for processes of it that go on while this is installed; goes with 0.3."""
+
+import trial_runtime.weights.former  # noqa: F401 - before all else
+from trial_runtime.weights.loading.matching import Form as Form
+from trial_runtime.weights.loading.matching import MatchReport as MatchReport
+from trial_runtime.weights.loading.matching import Reshaped as Reshaped

@@ -1,1 +1,0 @@
-"""The files that belong to weights, so that others may go."""

@@ -1,0 +1,246 @@
+"""Reading a search space from NNI's JSON, with every mistake named at its place."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from tuners.plain_json import JsonPath, kind_of, unjson
+from tuners.space.model import (
+    BELLS,
+    RANGES,
+    TYPES,
+    Bell,
+    Branch,
+    Choice,
+    Dimension,
+    RandInt,
+    Range,
+    Space,
+    SpaceError,
+)
+
+_LIKELY_MISSPELT = 0.75
+_LARGEST = sys.float_info.max
+_EXAMPLE = "write e.g. 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
+_FORMS = {"choice": "[option, option, …]", "randint": "[low, high]"} | {
+    name: ("[mu, sigma" if name in BELLS else "[low, high")
+    + (", q]" if name.startswith("q") else "]")
+    for name in (*RANGES, *BELLS)
+}
+
+_List: TypeAlias = "list[Any] | tuple[Any, ...]"
+
+
+def parse(search_space: Any) -> Space:
+    """Reads NNI's search-space JSON; a parsed Space passes through.
+
+    An empty object and NNI's empty string are the empty space. An option that is named twice is
+    drawn as often; a range whose bounds are one number is that number.
+
+    Raises:
+        SpaceError: for the first mistake, with the keys that lead to it.
+    """
+    if isinstance(search_space, Space):
+        return search_space
+    if search_space in ("", None):
+        return Space(())
+    reader = _Reader(foreign=False, strict=False, repeats=True)
+    space = reader.space(search_space, ())
+    if reader.problems:
+        raise reader.problems[0]
+    return space
+
+
+def problems(
+    search_space: Any, *, strict: bool = True, repeats: bool = False
+) -> tuple[SpaceError, ...]:
+    """Returns every mistake in a search space, in its order; nothing if it holds.
+
+    Args:
+        search_space: the plain JSON object.
+        strict: whether every entry must be of NNI's types and there must be one, as built-in
+            tuners need it. A tuner of one's own may bring entries of its own kind; those of NNI's
+            types are checked all the same.
+        repeats: whether a choice may name an option twice, as with NNI: it is drawn as often; and
+            whether both bounds of a range may be one number.
+    """
+    reader = _Reader(foreign=not strict, strict=strict, repeats=repeats)
+    reader.space(search_space, ())
+    return tuple(reader.problems)
+
+
+class _Reader:
+    """Reads on after a mistake, so that one run names them all; what is wrong is left out.
+
+    Attributes:
+        foreign: whether entries that are not of NNI's types are passed over.
+        strict: whether an empty space is refused, and a parameter that no tuner would draw.
+        repeats: whether an option may be named twice, and a range be one number.
+    """
+
+    def __init__(self, *, foreign: bool, strict: bool, repeats: bool) -> None:
+        self.foreign = foreign
+        self.strict = strict
+        self.repeats = repeats
+        self.problems: list[SpaceError] = []
+
+    def refuse(self, path: JsonPath, text: str, hint: str = "") -> None:
+        self.problems.append(SpaceError(path, text, hint))
+
+    def space(self, value: object, path: JsonPath) -> Space:
+        if not isinstance(value, Mapping):
+            self.refuse(path, f"must be a mapping of names to parameters, not {kind_of(value)}")
+            return Space(())
+        if not value and self.strict and not path:
+            self.refuse(path, "is empty: a built-in tuner has nothing to choose from", _EXAMPLE)
+        dimensions: list[tuple[str, Dimension]] = []
+        for name, entry in value.items():
+            if name == "_name" and (path or not (self.strict or self.foreign)):
+                continue  # that of the branch which these parameters are below
+            dimension = self._dimension(entry, (*path, name))
+            if dimension is not None:
+                dimensions.append((str(name), dimension))
+        return Space(tuple(dimensions))
+
+    def _dimension(self, entry: object, path: JsonPath) -> Dimension | None:
+        if not self._is_of_a_known_type(entry, path) or not isinstance(entry, Mapping):
+            self._refuse_unjson(entry, path)
+            return None
+        kind, value = entry["_type"], entry.get("_value")
+        for key in entry:
+            if key not in ("_type", "_value"):
+                self.refuse((*path, key), "is neither '_type' nor '_value'")
+        at = (*path, "_value")
+        if "_value" not in entry:
+            self.refuse(path, "has a '_type' but no '_value'", f"{kind}: {_FORMS[kind]}")
+        elif not isinstance(value, list | tuple):
+            self.refuse(at, f"must be a list, not {kind_of(value)}", f"{kind}: {_FORMS[kind]}")
+        elif kind == "choice":
+            return self._choice(value, at)
+        else:
+            return self._numbers(kind, value, at)
+        return None
+
+    def _is_of_a_known_type(self, entry: object, path: JsonPath) -> bool:
+        """Whether the entry is of one of NNI's types; a misspelt one is refused as such."""
+        if not isinstance(entry, Mapping) or "_type" not in entry:
+            if not self.foreign:
+                self.refuse(path, "must be a mapping with '_type' and '_value'", _EXAMPLE)
+            return False
+        kind = entry["_type"]
+        if isinstance(kind, str) and kind in TYPES:
+            return True
+        near = difflib.get_close_matches(str(kind), TYPES, 1, _LIKELY_MISSPELT)
+        if near or not self.foreign:
+            guess = f"; did you mean '{near[0]}'?" if near else ""
+            self.refuse(
+                (*path, "_type"), f"is unknown: {kind!r}{guess}", f"types are {', '.join(TYPES)}"
+            )
+        return False
+
+    def _choice(self, options: _List, path: JsonPath) -> Choice:
+        if not options:
+            self.refuse(path, "is empty: a choice needs at least one option")
+        named = any(isinstance(option, Mapping) and "_name" in option for option in options)
+        read: list[Any] = []
+        seen: set[str] = set()
+        for index, option in enumerate(options):
+            at = (*path, index)
+            if named and isinstance(option, Mapping):
+                branch = self._branch(option, at)
+                if branch is None:
+                    continue
+                if any(isinstance(one, Branch) and one.name == branch.name for one in read):
+                    self.refuse((*at, "_name"), f"repeats the name {branch.name!r}")
+                read.append(branch)
+                continue
+            self._refuse_unjson(option, at)
+            self._refuse_parameters(option, at)
+            if not named and not self.repeats:
+                # By their text, as JSON compares: 1, 1.0 and true are three options.
+                if repr(option) in seen:
+                    self.refuse(at, f"repeats the option {option!r}")
+                seen.add(repr(option))
+            read.append(option)
+        return Choice(tuple(read))
+
+    def _branch(self, option: Mapping[Any, Any], path: JsonPath) -> Branch | None:
+        if "_name" not in option:
+            self.refuse(
+                path,
+                "has no '_name' while others of this choice have one",
+                "give each option a '_name', or none of them",
+            )
+            return None
+        name = option["_name"]
+        if not isinstance(name, str) or not name:
+            self.refuse((*path, "_name"), f"must be text, not {kind_of(name)}")
+        return Branch(str(name), self.space(option, path))
+
+    def _refuse_parameters(self, option: object, path: JsonPath) -> None:
+        """Refuse a parameter within an option, which is taken literally and so would not be drawn.
+
+        Some releases of NNI before v0.6 drew those in lists.
+        """
+        if not self.strict:
+            return
+        if isinstance(option, Mapping) and "_type" in option and "_value" in option:
+            self.refuse(
+                path,
+                "is a parameter within an option, which is taken as it stands",
+                "an option with parameters of its own needs a name: "
+                "{_name: conv, size: {_type: choice, _value: [3, 5]}}",
+            )
+        elif isinstance(option, Mapping | list | tuple):
+            inner = option.items() if isinstance(option, Mapping) else enumerate(option)
+            for key, each in inner:
+                self._refuse_parameters(each, (*path, key))
+
+    def _numbers(self, kind: Any, value: _List, path: JsonPath) -> Dimension | None:
+        before = len(self.problems)
+        wanted = 3 if kind.startswith("q") else 2
+        if len(value) != wanted:
+            form = f"{kind}: {_FORMS[kind]}"
+            self.refuse(path, f"has {len(value)} values, {kind} needs {wanted}", form)
+        for index, number in enumerate(value):
+            whole = isinstance(number, int) and not isinstance(number, bool)
+            if kind == "randint" and not whole:
+                self.refuse((*path, index), f"must be a whole number, not {kind_of(number)}")
+            elif not whole and not isinstance(number, float):
+                self.refuse((*path, index), f"must be a number, not {kind_of(number)}")
+            elif not -_LARGEST <= number <= _LARGEST:  # NaN, too
+                self.refuse((*path, index), f"must be finite, not {number}")
+        if len(self.problems) == before:
+            self._contradictions(kind, value, path)
+        if len(self.problems) > before:
+            return None
+        first, second, q = (*value, None)[:3]
+        if kind == "randint":
+            return RandInt(first, second)
+        if kind in BELLS:
+            return Bell(kind, first, second, q)
+        return Choice((float(first),)) if first == second else Range(kind, first, second, q)
+
+    def _contradictions(self, kind: str, value: _List, path: JsonPath) -> None:
+        first, second = value[0], value[1]
+        if kind in BELLS:
+            if second <= 0:
+                self.refuse((*path, 1), f"is the sigma of {kind} and must be above 0, not {second}")
+        elif second < first or (second == first and not (self.repeats and kind in RANGES)):
+            self.refuse(
+                path,
+                f"is contradictory: {first} to {second} holds nothing",
+                "write the lower bound first"
+                + (", and an upper bound that is never reached" if kind == "randint" else ""),
+            )
+        elif "log" in kind and first <= 0:
+            self.refuse((*path, 0), f"must be above 0 for {kind}, not {first}")
+        if len(value) == 3 and value[2] <= 0:
+            self.refuse((*path, 2), f"is the step of {kind} and must be above 0, not {value[2]}")
+
+    def _refuse_unjson(self, value: object, path: JsonPath) -> None:
+        for where, text in unjson(value, path):
+            self.refuse(where, text)
