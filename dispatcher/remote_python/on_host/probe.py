@@ -57,8 +57,10 @@ def answer(arguments: dict[str, Any]) -> dict[str, Any]:
 def facts_of_place(folder: str, trouble: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Facts of this Python, its modules and the disk below a folder.
 
-    Arguments: ``folder``; ``trouble``, why it cannot be used; names of ``modules`` and
-    ``packages`` in ``asked``.
+    Args:
+        folder: the folder, absolute.
+        trouble: why it cannot be used; empty if it can.
+        asked: names of ``modules`` and ``packages``.
     """
     now = time.time()
     looked = {name: look_at_module(name) for name in asked["modules"]}
