@@ -20,6 +20,7 @@ from tests.unit.platforms.kubernetes.test_server import job
 from trial_runtime.retry import growing_pause
 
 Served = api_server.ApiServer
+PATIENCE_S = 120.0
 
 
 @pytest.fixture
@@ -53,16 +54,16 @@ def mirror(
 
 
 def names(mirror: Mirror) -> list[str]:
-    return sorted(each["metadata"]["name"] for each in mirror.objects(20))
+    return sorted(each["metadata"]["name"] for each in mirror.objects(PATIENCE_S))
 
 
 def until(condition: Callable[[], object]) -> None:
-    wait_until(condition, "it comes to that", 20)
+    wait_until(condition, "it comes to that", PATIENCE_S)
 
 
 def fails(mirror: Mirror, kind: type[BackendError]) -> bool:
     try:
-        mirror.objects(20)
+        mirror.objects(PATIENCE_S)
     except kind:
         return True
     return False
@@ -78,7 +79,7 @@ def test_it_follows_what_changes_and_asks_nothing_more(
     client.create(JOBS, job("b"))
     until(lambda: names(mirror) == ["a", "b"])
     there.objects.change("jobs", "trials", "b", lambda x: x.update(status={"active": 1}))
-    until(lambda: any(each.get("status") for each in mirror.objects(1)))
+    until(lambda: any(each.get("status") for each in mirror.objects(PATIENCE_S)))
     there.objects.remove("jobs", "trials", "a")
     until(lambda: names(mirror) == ["b"])
     assert [each["metadata"]["name"] for each in mirror.gone()] == ["a"]
@@ -162,7 +163,7 @@ def test_a_server_that_never_answered(
 ) -> None:
     there.fail("GET", None, times=1000)
     with pytest.raises(Unreachable, match="cannot list jobs"):
-        mirror.objects(20)
+        mirror.objects(PATIENCE_S)
 
 
 def test_a_list_that_takes_long_is_waited_for_no_longer_than_wanted(
@@ -189,7 +190,7 @@ def test_what_nobody_has_thought_of_is_a_reason_and_no_silence(
 
     monkeypatch.setattr(client, "list", broken)
     with pytest.raises(Unreachable, match="RuntimeError: a fault of ours"):
-        mirror.objects(20)
+        mirror.objects(PATIENCE_S)
     monkeypatch.undo()
     until(lambda: not fails(mirror, BackendError))
 
