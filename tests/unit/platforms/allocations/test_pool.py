@@ -659,11 +659,12 @@ def test_what_is_left_behind_keeps_nobody_from_tidying_up(
     head.until(lambda: len(scheduler.orders) == 2)
     for process in head.processes:
         process.end(time.monotonic())
+    ours = {"lab-q-1-1", "lab-q-2-1"}
+    wait_until(lambda: {name for name, _ in scheduler.cancelled} == ours, "both are cancelled")
     assert scheduler.closed == 0
     head.pool.close()
     wait_until(lambda: scheduler.closed == 1, "its allocator is closed")
     assert scheduler.cleared == 0, "one is there that may need it"
-    assert {name for name, _ in scheduler.cancelled} == {"lab-q-1-1", "lab-q-2-1"}
 
 
 def test_the_end_asks_often_where_a_scheduler_has_not_answered_for_long(
