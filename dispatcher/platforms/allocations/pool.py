@@ -54,6 +54,7 @@ class AllocationPool:
         self._processes: list[AllocationProcess] = []
         self._news = False
         self._stopped = False  # the thread, or it will never start
+        self._closed = False
         self._thread = threading.Thread(target=self._work, name=f"allocations {label}", daemon=True)
         self._turns = Turns(
             make,
@@ -99,7 +100,13 @@ class AllocationPool:
         return made
 
     def close(self) -> None:
-        """Nothing is left to close: its thread has ended with the last of its workers."""
+        """End the thread, if it has not with the last of its workers: what nobody waits for any
+        more does not keep it from removing what has ended. Blocks a few seconds at most."""
+        with self.lock:
+            self._closed = self._news = True
+            self.lock.notify_all()
+        if self._thread.is_alive() and not self.hangs():
+            self._thread.join(CLOSE_S)
 
     # -- for the processes, in the engine's thread ---------------------------------------------
 
@@ -160,7 +167,7 @@ class AllocationPool:
     def _goes_on(self) -> bool:
         with self.lock:
             over = self._is_over
-        return not over and self._leads()
+        return not (over or self._closed) and self._leads()
 
     @property
     def _is_over(self) -> bool:

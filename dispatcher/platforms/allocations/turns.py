@@ -35,8 +35,9 @@ HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S = 60.0, 300.0
 #: Bounds on the seconds between two looks, whatever a platform says.
 SHORTEST_LOOK_S, LONGEST_LOOK_S = 0.1, 3600.0
 
-#: While somebody waits for an end, the scheduler is asked at least this often (seconds).
-END_LOOK_S = 1.0
+#: While somebody waits for an end, the scheduler is asked at least this often (seconds), and after
+#: a question without an answer at least this often.
+END_LOOK_S, END_PAUSE_S = 1.0, 2.0
 
 #: After so many failures a turn asks no further: each may have taken a timeout.
 MOST_FAILURES = 3
@@ -214,6 +215,7 @@ class Turns:
         first, longest = FIRST_PAUSE_S, LONGEST_PAUSE_S
         if hopeless and not self._ending:
             first, longest = HOPELESS_PAUSE_S, LONGEST_HOPELESS_PAUSE_S
+        longest = min(longest, END_PAUSE_S) if self._ending else longest
         self._next_look = self._clock() + growing_pause(self._silences, first, longest)
         with self._lock:
             seats = [process.seat() for process in self._processes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -21,6 +22,15 @@ def main(p):
         step += 1
         hold.pace(0.005)
 """
+
+
+def connections_of(pid: int) -> int:
+    """How many sockets a process has."""
+    count = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(descriptor).startswith("socket:")
+    return count
 
 
 def test_without_a_head_nothing_is_left_after_the_grace(head_with):
@@ -135,8 +145,7 @@ def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
     head.script(COUNTING)
     head.start(1)
     head.until(lambda: len(head.metrics(1)) > 20)
-    descriptors = Path(f"/proc/{head.process.pid}/fd")
-    before, hung = None, []
+    before, hung = connections_of(head.process.pid), []
     for _ in range(4):
         hung.append(head.socket)
         head.socket = None
@@ -144,8 +153,8 @@ def test_a_head_that_hangs_is_left_for_the_one_at_its_place(head_with):
         head.live_again()
         seen = len(head.metrics(1))
         head.until(lambda seen=seen: len(head.metrics(1)) > seen + 20)
-        before = before or len(list(descriptors.iterdir()))
-    assert len(list(descriptors.iterdir())) <= before + 1
+    # ZeroMQ closes what was left in a thread of its own, when the machine finds the time.
+    head.until(lambda: connections_of(head.process.pid) <= before, "one connection is kept")
     for socket in hung:
         socket.close(linger=0)
     head.send(facts.StopAttempt(LOCAL, 1, 1, EndReason.KILLED, 20.0))

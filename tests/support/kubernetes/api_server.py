@@ -55,8 +55,7 @@ class ApiServer:
         self.bookmark_s = 60.0
         self.skew_s = 0.0
         self.logs: dict[str, str] = {}
-        self.torn = b""  # what a watch sends before it is cut
-        self.cuts = 0  # watches that began before are cut
+        self.cuts: list[bytes] = []  # each ends the watches asked before; what they send last
         server = _Server(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -92,10 +91,10 @@ class ApiServer:
         self.faults += [(what, status, done)] * times
 
     def cut_watches(self, torn: bytes = b"") -> None:
-        """Cut the watches that there are, after some bytes perhaps."""
+        """Cut the watches that were asked for, after some bytes perhaps. They send nothing of what
+        happens from now on."""
         with self.objects.lock:
-            self.torn = torn
-            self.cuts += 1
+            self.cuts.append(torn)
             self.objects.lock.notify_all()
 
     def close(self) -> None:
@@ -152,10 +151,14 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             query = {key: values[-1] for key, values in parse_qs(split.query).items()}
             verb = "WATCH" if query.get("watch") else self.command
             what = f"{verb} {split.path}"
-            api.asked.append(what)
-            fault = next((each for each in api.faults if what.startswith(each[0])), None)
+            with api.objects.lock:  # a watch that is counted is one that is cut
+                api.asked.append(what)
+                self.began = len(api.cuts)
+                fault = next((each for each in api.faults if what.startswith(each[0])), None)
+                if fault is not None:
+                    with contextlib.suppress(ValueError):  # the test has just cleared them
+                        api.faults.remove(fault)
             if fault is not None:
-                api.faults.remove(fault)
                 if fault[2]:
                     with contextlib.suppress(Refusal):
                         self.perform(verb, split.path, query, body)
@@ -291,7 +294,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             assert match is not None
             plural, namespace = match["plural"], unquote(match["namespace"])
             labels = query.get("labelSelector", "")
-            version, cut = int(query["resourceVersion"]), api.cuts
+            version = int(query["resourceVersion"])
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Transfer-Encoding", "chunked")
@@ -300,7 +303,11 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             marked = time.monotonic()
             while time.monotonic() < end:
                 try:
-                    events = list(api.objects.after(version, plural, namespace, labels))
+                    with api.objects.lock:
+                        if len(api.cuts) > self.began:
+                            break
+                        newest = api.objects.version
+                        events = list(api.objects.after(version, plural, namespace, labels))
                 except Refusal as refusal:
                     self.chunk({"type": "ERROR", "object": refusal.status})
                     break
@@ -310,18 +317,18 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
                 marks = query.get("allowWatchBookmarks") == "true"
                 if marks and time.monotonic() - marked >= api.bookmark_s:
                     marked = time.monotonic()
-                    version = api.objects.version
+                    version = newest  # what has happened since then is sent in the next round
                     _, api_version, kind = KINDS[plural]
                     about = {"resourceVersion": str(version)}
                     mark = {"kind": kind, "apiVersion": api_version, "metadata": about}
                     self.chunk({"type": "BOOKMARK", "object": mark})
                 with api.objects.lock:
-                    if cut != api.cuts:
-                        break
-                    if api.objects.version == version or not events:
+                    quiet = api.objects.version == version or not events
+                    if quiet and len(api.cuts) == self.began:
                         api.objects.lock.wait(min(0.05, api.bookmark_s))
-            if cut != api.cuts:
-                self.wfile.write(b"%x\r\n%s" % (len(api.torn) + 9, api.torn))
+            if len(api.cuts) > self.began:
+                torn = api.cuts[self.began]
+                self.wfile.write(b"%x\r\n%s" % (len(torn) + 9, torn))
                 self.close_connection = True
                 return
             self.wfile.write(b"0\r\n\r\n")

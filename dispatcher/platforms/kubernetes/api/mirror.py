@@ -120,17 +120,17 @@ class Mirror:
 
     def _work(self) -> None:
         while not self._closed:
-            began = self._clock()
+            began, known = self._clock(), self._version
             try:
                 self._follow()
-            except TooOld as error:
-                self._version = ""
-                self._fail(error, soon=self._failures == 0)
             except BackendError as error:
                 if self._clock() - began >= SHORT_S:
                     self._failures = 0
                 # A watch is cut at any time: it goes on from where it was, if the next one stands.
-                self._fail(error, soon=self._failures == 0 and self._watched is not None)
+                soon = self._failures == 0 and self._watched is not None
+                if isinstance(error, TooOld):  # all is listed anew, at once, if not done just now
+                    self._version, soon = "", known != ""
+                self._fail(error, soon=soon)
             except Exception as error:  # noqa: BLE001 - the top of a thread: else it ends in silence
                 _log.exception("%s", self._thread.name)
                 text = f"cannot read {self._kind.plural}: {type(error).__name__}: {error}"
@@ -139,6 +139,8 @@ class Mirror:
             else:
                 if self._clock() - began < SHORT_S:
                     self._pause(FIRST_PAUSE_S)
+                else:
+                    self._failures = 0
             self._watched = None
 
     def _follow(self) -> None:
@@ -165,7 +167,6 @@ class Mirror:
             self._gone.extend(each for name, each in before.items() if name not in now)
             self._objects = now
             self._version = listed.version
-            self._failures = 0
             self._state.notify_all()
 
     def _note(self, change: Change) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.platforms.agents.process import Loss, Waiting
 from dispatcher.platforms.allocations import cancelling, held, turns
+from dispatcher.platforms.allocations import pool as pool_module
 from dispatcher.platforms.allocations import process as process_module
 from dispatcher.platforms.allocations.allocation import (
     Allocation,
@@ -645,6 +646,46 @@ def test_what_is_listed_late_does_not_outlive_its_experiment(
     ended.join(60)
     assert not ended.is_alive()
     assert scheduler.listed["lab-q-1-1"].gone is Gone.CANCELLED
+
+
+def test_what_is_left_behind_keeps_nobody_from_tidying_up(
+    scheduler: Scheduler, new_head: Callable[..., Head], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list has one for ever: its end is not waited for, and the allocator is closed, which
+    removes what has ended. Mutation: the pool's thread goes on until its program ends."""
+    monkeypatch.setattr(pool_module, "CLOSE_S", 0.1)
+    scheduler.lingers = True
+    head = new_head(2).begin()
+    head.until(lambda: len(scheduler.orders) == 2)
+    for process in head.processes:
+        process.end(time.monotonic())
+    ours = {"lab-q-1-1", "lab-q-2-1"}
+    wait_until(lambda: {name for name, _ in scheduler.cancelled} == ours, "both are cancelled")
+    assert scheduler.closed == 0
+    head.pool.close()
+    wait_until(lambda: scheduler.closed == 1, "its allocator is closed")
+    assert scheduler.cleared == 0, "one is there that may need it"
+
+
+def test_the_end_asks_often_where_a_scheduler_has_not_answered_for_long(
+    scheduler: Scheduler, new_head: Callable[..., Head], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the pause goes on growing while somebody waits."""
+    monkeypatch.setattr(turns, "END_PAUSE_S", 0.02)
+    head = new_head().begin()
+    head.until(lambda: scheduler.orders)
+    monkeypatch.setattr(turns, "LONGEST_PAUSE_S", 1000.0)
+    scheduler.fault = PassingBackendError("it does not answer")
+    looks = scheduler.looks
+    head.until(lambda: scheduler.looks > looks + 3)
+    (process,) = head.processes
+    ended = threading.Thread(target=lambda: process.end(time.monotonic() + 1000.0))
+    ended.start()
+    looks = scheduler.looks
+    wait_until(lambda: scheduler.looks > looks + 20, "it is asked again and again")
+    scheduler.fault = None
+    ended.join(60)
+    assert not ended.is_alive()
 
 
 def test_a_program_that_is_missing_is_named(

@@ -54,7 +54,7 @@ def until(condition: Callable[[], Any]) -> Any:
         last[0] = condition()
         return bool(last[0])
 
-    wait_until(holds, "it comes to that", 20)
+    wait_until(holds, "it comes to that")
     return last[0]
 
 

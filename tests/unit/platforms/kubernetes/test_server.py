@@ -190,7 +190,7 @@ def test_an_end_from_another_thread_does_not_wait_for_the_next_line(
         threading.Timer(0.2, watched.end).start()
         started = time.monotonic()
         assert list(watched.changes()) == []
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 100
         watched.end()  # again: nothing
 
 
