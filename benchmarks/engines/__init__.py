@@ -31,6 +31,6 @@ def rows_of(part: str, *, quick: bool = False) -> list[Row]:
             python_of("ray")
         except EnvironmentFailed as error:
             return [row("trials on Ray", "", "not measured", None, str(error))]
-    words = [part, *(["--quick"] if quick else [])]
+    words = ["--quick"] if quick else []
     network = part not in OFF_THE_NETWORK
     return rows_in_spaces(part, words, limit_s=PARTS[part], network=network)

@@ -138,6 +138,7 @@ def questions(cluster: RealCluster, shared: Path, seconds: float) -> list[Row]:
         wait_until(lambda: len(cluster.all("pods")) == WAITING, "all wait", 300)
         time.sleep(SETTLE_S)  # until nothing is expected to change
         before = len(asked.read_text().splitlines())
+        assert before >= WAITING, "requests are counted"
         time.sleep(seconds)
         lines = asked.read_text().splitlines()[before:]
         assert process.poll() is None, "its head runs"

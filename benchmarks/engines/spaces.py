@@ -31,9 +31,7 @@ _PREFIX = "bqe-"
 IN_MEMORY = "BEQUEATH_BENCH_IN_MEMORY"
 
 
-def rows_in_spaces(
-    part: str, words: list[str], *, limit_s: float, network: bool, program: str = "part"
-) -> list[Row]:
+def rows_in_spaces(part: str, words: list[str], *, limit_s: float, network: bool) -> list[Row]:
     """Run a part, and return its rows; those that it had where it fails or is ended, and one more.
 
     Args:
@@ -41,13 +39,12 @@ def rows_in_spaces(
         words: its arguments.
         limit_s: it is ended after so long (seconds).
         network: whether it has this machine's network, not one with the loopback alone.
-        program: the module of this folder that is run; prints a row as JSON on each line.
     """
     rows: list[Row] = []
     late = threading.Event()
     with _folders() as (folder, in_memory):
         process = subprocess.Popen(
-            [*_spaces(network), sys.executable, "-m", f"{__package__}.{program}", *words],
+            [*_spaces(network), sys.executable, *_command(part, words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -58,17 +55,24 @@ def rows_in_spaces(
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError):  # said by the way
                     rows.append(json.loads(line))
         finally:
             clock.cancel()
             process.kill()
             code = process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
     if late.is_set():
         rows.append(_failed(part, f"not done within {limit_s / 60:.0f} minutes"))
     elif code:
         rows.append(_failed(part, f"its process has ended with {code}"))
     return rows
+
+
+def _command(part: str, words: list[str]) -> list[str]:
+    """The arguments of the Python that prints a part's rows, one as JSON on each line."""
+    return ["-m", f"{__package__}.part", part, *words]
 
 
 def _failed(part: str, why: str) -> Row:
