@@ -44,7 +44,7 @@ def rows_in_spaces(part: str, words: list[str], *, limit_s: float, network: bool
     late = threading.Event()
     with _folders() as (folder, in_memory):
         process = subprocess.Popen(
-            [*_spaces(network), sys.executable, *_command(part, words)],
+            [*_spaces(network), sys.executable, *command_of(part, words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -70,7 +70,7 @@ def rows_in_spaces(part: str, words: list[str], *, limit_s: float, network: bool
     return rows
 
 
-def _command(part: str, words: list[str]) -> list[str]:
+def command_of(part: str, words: list[str]) -> list[str]:
     """The arguments of the Python that prints a part's rows, one as JSON on each line."""
     return ["-m", f"{__package__}.part", part, *words]
 

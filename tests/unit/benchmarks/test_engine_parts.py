@@ -14,14 +14,14 @@ from tests.support.processes import wait_until
 
 #: Prints a row, starts a process that outlives it, and goes on for as long as it is let.
 _PART = """
-import json, os, subprocess, sys, time
+import json, subprocess, sys
 row = {"what": "first", "target": "", "measured": "1", "ok": None, "detail": ""}
 print(json.dumps(row), flush=True)
 subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True)
 print("said by the way", flush=True)
 if sys.argv[2] == "fails":
     sys.exit(3)
-time.sleep(float(sys.argv[2]))
+subprocess.run(["sleep", sys.argv[2]])
 """
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for process numbers of its own")
@@ -32,7 +32,7 @@ def _elsewhere(monkeypatch, tmp_path):
     monkeypatch.setattr(spaces, "BASES", (tmp_path, tmp_path))
     program = tmp_path / "program.py"
     program.write_text(_PART)
-    monkeypatch.setattr(spaces, "_command", lambda part, words: [str(program), *words])
+    monkeypatch.setattr(spaces, "command_of", lambda part, words: [str(program), *words])
 
 
 def sleepers(seconds):
@@ -79,7 +79,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_the_next_removes_its_files(t
     code = (
         "import sys; from pathlib import Path; from benchmarks.engines import spaces\n"
         "base = Path(sys.argv[1]); spaces.BASES = (base, base)\n"
-        "spaces._command = lambda part, words: [str(base / 'program.py'), *words]\n"
+        "spaces.command_of = lambda part, words: [str(base / 'program.py'), *words]\n"
         "spaces.rows_in_spaces('p', ['9873', '600'], limit_s=600, network=True)\n"
     )
     run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
