@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import traceback
-from importlib import import_module
-
+from benchmarks.engines.spaces import rows_in_spaces
+from benchmarks.environments import EnvironmentFailed, python_of
 from benchmarks.rows import Row, row
 
-#: Modules of this folder: one about a head of many workers, the others each about one scheduler.
-PARTS = ("scale", "slurm", "ray", "kubernetes")
+#: Modules of this folder, one about a head of many workers, the others each about one scheduler;
+#: and the seconds after which one is ended. Its rows until then are kept.
+PARTS = {"scale": 1_500.0, "slurm": 600.0, "ray": 720.0, "kubernetes": 720.0}
+
+#: Parts in a network of their own, which is the loopback alone.
+OFF_THE_NETWORK = frozenset({"ray"})
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -17,16 +20,17 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def rows_of(part: str, *, quick: bool = False) -> list[Row]:
-    """The rows of a part; one that says so where it fails, and the others go on.
+    """The rows of a part, which runs in process numbers of its own and leaves nothing behind.
 
     Args:
         part: one of :data:`PARTS`.
         quick: few repetitions.
     """
-    try:
-        rows: list[Row] = import_module(f"{__name__}.{part}").run(quick=quick)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other parts go on
-        traceback.print_exc()
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return [row(f"engines: {part}", "", "failed", None, text)]
-    return rows
+    if part == "ray":  # its peer is installed here, since there is no network where it runs
+        try:
+            python_of("ray")
+        except EnvironmentFailed as error:
+            return [row("trials on Ray", "", "not measured", None, str(error))]
+    words = ["--quick"] if quick else []
+    network = part not in OFF_THE_NETWORK
+    return rows_in_spaces(part, words, limit_s=PARTS[part], network=network)

@@ -8,15 +8,18 @@ side.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.lives import Engine, led_again, node_dies
+from benchmarks.engines.lives import Engine, led_again_step, node_dies_step
+from benchmarks.engines.spaces import IN_MEMORY
+from benchmarks.engines.steps import MANY_TARGET, REQUESTS_TARGET, WARM_TARGET, Step, taken
 from benchmarks.engines.warm import beside_ssh, experiment, head
 from benchmarks.rows import Row, row
 from tests.support.kubernetes.real import RealCluster, real_cluster, why_not
@@ -25,6 +28,7 @@ from tests.support.processes import wait_until
 SLOTS, TRIALS, WARM_TRIALS = 2, 200, 2_000
 WAITING, WATCHED_S = 100, 60.0
 AGAIN, LIVES = 50, 24
+SETTLE_S = 40.0
 NODES = ("n1", "n2")
 
 #: A trial with a Job of its own: it writes its result as ours do at the least.
@@ -36,29 +40,40 @@ os.rename(sys.argv[2] + ".new", sys.argv[2])
 """
 
 
-def run(*, quick: bool = False) -> list[Row]:
+def run(*, quick: bool = False) -> Iterator[Row]:
     """The rows; blocks for ten minutes. Needs root and ``make enable``."""
     if reason := why_not():
-        return [row("trials on Kubernetes", "", "not measured", None, reason)]
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="kube-") as made:
+        yield row("trials on Kubernetes", "", "not measured", None, reason)
+        return
+    again, seconds = AGAIN // 10 if quick else AGAIN, WATCHED_S / 4 if quick else WATCHED_S
+    memory = os.environ.get(IN_MEMORY, "/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory, prefix="kube-") as made:
         folder, shared = Path(made), Path(made, "shared")
         shared.mkdir()
         with real_cluster(folder / "c", nodes=NODES, cpus=1) as cluster:
             one = service(cluster, shared, allocations=1)
-            rows = [
-                *beside_a_job_each(cluster, shared, quick),
-                *beside_ssh("Job of Kubernetes", one, folder, quick, base=shared),
-                *questions(cluster, shared, seconds=WATCHED_S / 4 if quick else WATCHED_S),
-            ]
-            cluster.delete_all()
+            ssh = partial(beside_ssh, "Job of Kubernetes", one, folder, quick, base=shared)
             little = service(cluster, shared, requests={"cpu": "10m"})
-            again = AGAIN // 10 if quick else AGAIN
-            rows += led_again(Engine("Kubernetes", little, shared), again)
-            cluster.delete_all()
             crash = partial(_crash, cluster)
             dies = Engine("Kubernetes", service(cluster, shared), shared, crash=crash)
-            rows += node_dies(dies, LIVES)
-        return rows
+            steps = [
+                Step(
+                    "Kubernetes, against one Job a trial",
+                    MANY_TARGET,
+                    partial(beside_a_job_each, cluster, shared, quick),
+                ),
+                Step("Kubernetes, warm, against SSH", WARM_TARGET, ssh),
+                Step(
+                    "Kubernetes, requests",
+                    REQUESTS_TARGET,
+                    partial(questions, cluster, shared, seconds),
+                ),
+                led_again_step(Engine("Kubernetes", little, shared), again),
+                node_dies_step(dies, LIVES),
+            ]
+            for step in steps:
+                yield from taken([step])
+                cluster.delete_all()
 
 
 def beside_a_job_each(cluster: RealCluster, shared: Path, quick: bool) -> list[Row]:
@@ -75,7 +90,7 @@ def beside_a_job_each(cluster: RealCluster, shared: Path, quick: bool) -> list[R
     return [
         row(
             f"empty trials in {SLOTS} warm Jobs of Kubernetes, against one Job a trial",
-            "≥ 20 ×",
+            MANY_TARGET,
             f"{ratio:.3g} × ({rates})",
             ratio >= 20,
             f"{SLOTS} slots each; ours once the Jobs run, {trials} of theirs from the first order "
@@ -121,8 +136,9 @@ def questions(cluster: RealCluster, shared: Path, seconds: float) -> list[Row]:
     options = {"trials": 1, "concurrency": WAITING, "service": many, "asked": str(asked)}
     with head(options, base=shared) as process:
         wait_until(lambda: len(cluster.all("pods")) == WAITING, "all wait", 300)
-        time.sleep(60.0)  # until nothing is expected to change
+        time.sleep(SETTLE_S)  # until nothing is expected to change
         before = len(asked.read_text().splitlines())
+        assert before >= WAITING, "requests are counted"
         time.sleep(seconds)
         lines = asked.read_text().splitlines()[before:]
         assert process.poll() is None, "its head runs"
@@ -132,7 +148,7 @@ def questions(cluster: RealCluster, shared: Path, seconds: float) -> list[Row]:
     return [
         row(
             f"requests to the API server while {WAITING} Jobs wait, steady",
-            "≤ 1 a second",
+            REQUESTS_TARGET,
             f"{rate:.2f} a second",
             rate <= 1,
             f"that our client sends, over {seconds:.0f} s, beside two watches: {kinds}",

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from benchmarks.engines.steps import Step
 from benchmarks.rows import Row, row
 from benchmarks.run_experiment import TRIALS
 from dispatcher.core import events as e
@@ -25,6 +26,8 @@ from tests.support.processes import end_processes_of, wait_until
 LED_AGAIN_S, BEYOND_LEASE_S = 5.0, 5.0
 LEASE_S = 10.0
 LIMIT_S = 300.0
+LED_AGAIN_TARGET = "≤ 5 s, 0 trials restarted"
+NODE_TARGET = f"≤ lease + 5 s (here {LEASE_S + BEYOND_LEASE_S:.0f} s), 0 results lost or doubled"
 
 
 class Engine(NamedTuple):
@@ -128,6 +131,18 @@ def led(engine: Engine, function: str, trials: int, allocations: int, **keys: An
         end_processes_of(one.folder)
 
 
+def led_again_step(engine: Engine, allocations: int) -> Step:
+    """See :func:`led_again`."""
+    what = f"{engine.name}: head killed with {allocations} allocations, led again"
+    return Step(what, LED_AGAIN_TARGET, lambda: led_again(engine, allocations))
+
+
+def node_dies_step(engine: Engine, trials: int) -> Step:
+    """See :func:`node_dies`."""
+    what = f"{engine.name}: a node dies, until its trials run on another one"
+    return Step(what, NODE_TARGET, lambda: node_dies(engine, trials))
+
+
 def led_again(engine: Engine, allocations: int) -> list[Row]:
     """From the start of the next head until it has all agents again."""
     with led(engine, "until_told", allocations, allocations, headGrace="300s") as one:
@@ -145,7 +160,7 @@ def led_again(engine: Engine, allocations: int) -> list[Row]:
     return [
         row(
             f"{engine.name}: head killed with {allocations} allocations, led again",
-            "≤ 5 s, 0 trials restarted",
+            LED_AGAIN_TARGET,
             f"{took_s:.1f} s, {anew} restarted",
             took_s <= LED_AGAIN_S and anew == 0 and ended == 0 and not wrong,
             "from the start of the next head's process until the last of its agents is heard; "
@@ -176,7 +191,7 @@ def node_dies(engine: Engine, trials: int) -> list[Row]:
     return [
         row(
             f"{engine.name}: a node dies, until its trials run on another one",
-            f"≤ lease + 5 s (here {allowed:.0f} s), 0 results lost or doubled",
+            NODE_TARGET,
             f"{told}, {lost} lost, {twice} doubled",
             bool(again) and max(again) <= allowed and lost == twice == 0 and not wrong
             if again

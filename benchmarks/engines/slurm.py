@@ -12,10 +12,13 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.lives import Engine, led_again, node_dies
+from benchmarks.engines.lives import Engine, led_again_step, node_dies_step
+from benchmarks.engines.steps import MANY_TARGET, REQUESTS_TARGET, WARM_TARGET, Step, taken
 from benchmarks.engines.warm import beside_ssh, experiment, head
 from benchmarks.rows import Row, row
 from tests.support import sshd
@@ -41,26 +44,36 @@ os.rename(sys.argv[2] + ".new", sys.argv[2])' '{{"x": {number}}}' {result}
 """
 
 
-def run(*, quick: bool = False) -> list[Row]:
-    """The rows; blocks for eight minutes. Needs root and ``make enable``."""
+def run(*, quick: bool = False) -> Iterator[Row]:
+    """The rows; blocks for six minutes. Needs root and ``make enable``."""
     if reason := why_not() or sshd.why_not():
-        return [row("trials on Slurm", "", "not measured", None, reason)]
+        yield row("trials on Slurm", "", "not measured", None, reason)
+        return
+    again, seconds = AGAIN // 10 if quick else AGAIN, WATCHED_S / 4 if quick else WATCHED_S
     with tempfile.TemporaryDirectory(prefix="slurm-") as made:
         folder = Path(made)
         folder.chmod(0o755)
         with SlurmCluster(folder / "c", nodes=SLOTS, cpus=1) as cluster:
             given, one = cluster.environment, service(allocations=1)
-            rows = [
-                *beside_a_job_each(cluster, folder, quick),
-                *beside_ssh("job of Slurm", one, folder, quick, given),
-                *questions(cluster, seconds=WATCHED_S / 4 if quick else WATCHED_S),
-            ]
-        again = AGAIN // 10 if quick else AGAIN
+            yield from taken(
+                [
+                    Step(
+                        "Slurm, against one sbatch a trial",
+                        MANY_TARGET,
+                        partial(beside_a_job_each, cluster, folder, quick),
+                    ),
+                    Step(
+                        "Slurm, warm, against SSH",
+                        WARM_TARGET,
+                        partial(beside_ssh, "job of Slurm", one, folder, quick, given),
+                    ),
+                    Step("Slurm, requests", REQUESTS_TARGET, partial(questions, cluster, seconds)),
+                ]
+            )
         with SlurmCluster(folder / "d", nodes=2, cpus=again) as cluster:
-            rows += led_again(engine(cluster, folder), again)
+            yield from taken([led_again_step(engine(cluster, folder), again)])
         with SlurmCluster(folder / "e", nodes=2, cpus=1) as cluster:
-            rows += node_dies(engine(cluster, folder), LIVES)
-        return rows
+            yield from taken([node_dies_step(engine(cluster, folder), LIVES)])
 
 
 def engine(cluster: SlurmCluster, folder: Path) -> Engine:
@@ -90,7 +103,7 @@ def beside_a_job_each(cluster: SlurmCluster, folder: Path, quick: bool) -> list[
     return [
         row(
             f"empty trials in {SLOTS} warm jobs of Slurm, against one sbatch a trial",
-            "≥ 20 ×",
+            MANY_TARGET,
             f"{ratio:.3g} × ({rates})",
             ratio >= 20,
             f"{SLOTS} slots each; ours once the jobs run, {trials} of theirs from the first order "
@@ -133,7 +146,7 @@ def questions(cluster: SlurmCluster, seconds: float) -> list[Row]:
     return [
         row(
             f"requests to Slurm's controller while {WAITING} jobs wait, steady",
-            "≤ 1 a second",
+            REQUESTS_TARGET,
             f"{rate:.2f} a second",
             rate <= 1,
             f"counted by sdiag over {seconds:.0f} s: {asked}",

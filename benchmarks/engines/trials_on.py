@@ -22,9 +22,10 @@ from dispatcher.experiments.creating import create
 from dispatcher.head.collector import walk_less
 from dispatcher.head.head import Head
 
-#: Trials before the first mark, of more than four times as many: by then all places are there, and
-#: warm, and the head has started.
-FIRST = 50
+#: Trials before the first mark, of more than four times as many. The first in each place is one of
+#: them, and waits until all places have one, and so long (seconds): an engine that has lent a place
+#: makes the next one ready, and a head starts, too.
+FIRST, SETTLE_S = 50, 2.0
 
 _LOOK_S = 0.002
 
@@ -39,8 +40,9 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
             "codeDirectory": str(TRIALS),
             "classArgs": {"idle_at": options["trials"], "idle_s": 0},
         },
-        "trialFunction": "empty:train",
+        "trialFunction": "gathered:train",
         "trialCodeDirectory": str(TRIALS),
+        "trialEnvironment": {"GATHER": f"{base}/gathered {options['concurrency']} {SETTLE_S}"},
         "trialConcurrency": options["concurrency"],
         "maxTrialNumber": options["trials"],
         "weightsRoot": f"{base}/weights",
@@ -57,15 +59,22 @@ class _Watch(threading.Thread):
         self._trials = trials
         self.before = min(FIRST, trials // 4)
         self.first = self.last = 0.0
+        self.cpu_s = 0.0  # of this process between the marks, but for this thread
 
     def run(self) -> None:
         while not self.last:
             over, now = self._head.trials_over, time.perf_counter()
             if over >= self.before and not self.first:
                 self.first = now
+                self.cpu_s = -self._cpu()
             if over >= self._trials:
                 self.last = now
+                self.cpu_s += self._cpu()
             time.sleep(_LOOK_S)
+
+    @staticmethod
+    def _cpu() -> float:
+        return time.process_time() - time.thread_time()
 
 
 def _note_requests(path: Path) -> None:
@@ -102,6 +111,7 @@ def main() -> None:
                 "phase": phase.value,
                 "whole_s": watch.last - started,
                 "trial_s": (watch.last - watch.first) / count,
+                "head_cpu_s": watch.cpu_s / count,
             }
         )
     )

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steady import Steady, say, steady
+from steady import say, steady
 
 CONCURRENT = 2
 STORE_BYTES = 100 * 2**20  # empty trials exchange nothing large
@@ -77,16 +77,18 @@ def cluster(folder: Path, address: str = "") -> Iterator[None]:
         ray.shutdown()
 
 
-def ends_of(kind: str, trials: int, results: Path) -> list[float]:
-    """Run them and return when each was over."""
+def ends_of(kind: str, trials: int, results: Path) -> tuple[list[float], list[float]]:
+    """Run them and return when each was over, and this process's CPU seconds then."""
     from ray import tune
 
     class Clock(tune.Callback):  # type: ignore[misc]
         def __init__(self) -> None:
             self.ends: list[float] = []
+            self.cpu: list[float] = []  # of this process, all its threads
 
         def on_trial_complete(self, *args: object, **kwargs: object) -> None:
             self.ends.append(time.perf_counter())
+            self.cpu.append(time.process_time())
 
     class Empty(tune.Trainable):  # type: ignore[misc]
         def step(self) -> dict[str, Any]:
@@ -114,23 +116,49 @@ def ends_of(kind: str, trials: int, results: Path) -> list[float]:
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
         ),
     ).fit()
-    return clock.ends
+    return clock.ends, clock.cpu
+
+
+def calls_of(count: int) -> tuple[list[float], list[float]]:
+    """Call an empty method of actors, one call of each at a time: Ray without any tuner."""
+    import ray
+
+    class Empty:
+        def nothing(self) -> None:
+            return
+
+    actors = [ray.remote(num_cpus=1)(Empty).remote() for _ in range(CONCURRENT)]
+    asked = {actor.nothing.remote(): actor for actor in actors}
+    ends: list[float] = []
+    cpu: list[float] = []
+    while len(ends) < count:
+        done, _ = ray.wait(list(asked), num_returns=1)
+        for ref in done:
+            ray.get(ref)
+            ends.append(time.perf_counter())
+            cpu.append(time.process_time())
+            actor = asked.pop(ref)
+            asked[actor.nothing.remote()] = actor
+    return ends, cpu
 
 
 NAMES = {
     "function": "Ray Tune, function trainable",
     "reuse": "Ray Tune, reuse_actors",
     "unlogged": "Ray Tune, reuse_actors, its loggers off",
+    "calls": "Ray, an empty method of actors",
 }
 
 
-def rate(kind: str, trials: int, results: Path) -> Steady:
-    """One run of the tuner."""
-    return steady(NAMES[kind], "ray", ends_of(kind, trials, results), workers=CONCURRENT)
+def rate(kind: str, trials: int, results: Path) -> dict[str, Any]:
+    """One run of the tuner: its rate, and the CPU of this process (ms a trial, once warm)."""
+    ends, cpu = calls_of(trials) if kind == "calls" else ends_of(kind, trials, results)
+    result = steady(NAMES[kind], "ray", ends, workers=CONCURRENT)
+    return {**result, "cpu_ms": 1000 * (cpu[-1] - cpu[-1 - result["trials"]]) / result["trials"]}
 
 
 def main() -> None:
-    """``ray_tune.py function|reuse|unlogged TRIALS [ADDRESS]``."""
+    """``ray_tune.py function|reuse|unlogged|calls TRIALS [ADDRESS]``."""
     kind, trials, address = sys.argv[1], int(sys.argv[2]), "".join(sys.argv[3:])
     if address:
         detail = f"on the cluster at {address}"

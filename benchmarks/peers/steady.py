@@ -8,9 +8,9 @@ directory, HOME and TMPDIR, and sweeps up behind it: processes and files.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import TypedDict
+from typing import Any, TypedDict
 
 WARM_UP_SHARE = 0.1
 
@@ -60,6 +60,6 @@ def steady(
     )
 
 
-def say(result: Steady) -> None:
+def say(result: Mapping[str, Any]) -> None:
     """Print the result, one line of JSON: the script's last."""
     print(json.dumps(result), flush=True)

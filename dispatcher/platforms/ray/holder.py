@@ -100,6 +100,7 @@ class Holder:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **order["environment"], **extra},
+                start_new_session=True,  # Linux shares CPU out by session: not with all of Ray's
             )
         asked = ""
         while agent.poll() is None:

@@ -505,6 +505,13 @@ def test_an_agent_gets_its_keys_and_variables(
     assert (tmp_path / "home/log").read_text() == "its keys 0o600 ray /ours\n"
 
 
+def test_an_agent_has_a_session_of_its_own(holder_of: Callable[..., Holder]) -> None:
+    """Linux shares CPU out by session: in that of Ray's daemons an agent waits for them. Mutation:
+    no session."""
+    end = outcome(holder_of("sys.exit(0 if os.getsid(0) == os.getpid() else 'it has none')"))
+    assert end == {"gone": "finished", "reason": ""}
+
+
 def test_an_agent_that_fails_says_its_last_line(holder_of: Callable[..., Holder]) -> None:
     end = outcome(holder_of("print('first'); sys.exit('no module named zmq')"))
     assert end["gone"] == "failed"
