@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.attempt_files import gathering
+from dispatcher.attempt_files import gathering, worker_fetching
 from dispatcher.attempt_files.attempt_at import AttemptAt
 from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
@@ -58,16 +58,16 @@ class Host:
 
 
 def is_fetching() -> bool:
-    """Whether the thread for that machine is there."""
-    return "files far" in [thread.name for thread in threading.enumerate()]
+    """Whether a thread of ours is there."""
+    return any(thread.name.startswith("files") for thread in threading.enumerate())
 
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     made = Host()
-    monkeypatch.setattr(gathering, "PlaceFiles", lambda config, folder, place: made)
+    monkeypatch.setattr(worker_fetching, "PlaceFiles", lambda config, folder, place: made)
     monkeypatch.setattr(gathering, "EVERY_S", 0.01)
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 0.01)
     return made
 
 
@@ -174,7 +174,7 @@ def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: H
 def test_the_end_waits_for_machines_that_answer_only(
     folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 3600.0)
     said: list[str] = []
     host.trouble = PermanentBackendError("lets nobody in", where="far")
     one = of(folder, said)
@@ -192,7 +192,7 @@ def test_an_attempt_whose_files_cannot_be_had_holds_up_no_other(
     folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutations: it is not put off; it counts as trouble of the machine."""
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 3600.0)
     host.trouble = PermanentBackendError("lists what are no files", where="far")
     host.trouble_with = "3.1"
     said: list[str] = []
