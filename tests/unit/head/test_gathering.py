@@ -321,11 +321,11 @@ def test_a_thousand_workers_have_a_few_threads(
         columns = ", ".join(kept)
         for number in range(TRIALS, 1_000):
             store.execute(
-                f"INSERT INTO trials (id, {columns}) SELECT ?, {columns} FROM trials WHERE id = 0",
+                f"REPLACE INTO trials (id, {columns}) SELECT ?, {columns} FROM trials WHERE id = 0",
                 (number,),
             )
             store.execute(
-                "INSERT INTO attempts (trial, attempt, end_reason) VALUES (?, 1, 'finished')",
+                "REPLACE INTO attempts (trial, attempt, end_reason) VALUES (?, 1, 'finished')",
                 (number,),
             )
     one, hosts = many(folder, monkeypatch, 1_000)
