@@ -29,6 +29,9 @@ from dispatcher.wiring.places import places
 EVERY_S = 2.0
 _REST = 20
 
+#: Records of what was fetched that are written at a look: each is a file beside a thousand others.
+MOST_RECORDS = 20
+
 _log = logging.getLogger("bequeath.files")
 
 
@@ -54,6 +57,7 @@ class Gathering:
         self._closing = threading.Event()
         self._until = float("inf")  # moment of the monotonic clock
         self._over = False
+        self._records = 0  # that may still be written at this look
         self._transfers = TransferThreads("files: transfer")
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
@@ -121,6 +125,7 @@ class Gathering:
         while True:
             closing = self._closing.is_set()  # before the look, so that the last ends are seen
             began = time.monotonic()
+            self._records = MOST_RECORDS
             self._hand_out(ended.look())
             begun = [self._begin(each, ended.bound, closing) for each in self._workers.values()]
             self._transfers.relieve()
@@ -146,6 +151,7 @@ class Gathering:
             return True
         if not worker.silent:
             worker.settle(bound)
+            self._records -= self._records > 0 and worker.record_if_due()
         if worker.ready() and not (closing and worker.failures):
             self._transfers.put(lambda turn: self._work(worker, turn), doubtful=worker.failures > 0)
             return True

@@ -125,8 +125,7 @@ class WorkerFetching:
             self._files.close()
 
     def settle(self, bound: int) -> None:
-        """Note that everything below a trial was dealt with, but for what is left; and write the
-        record once in a while.
+        """Note that everything below a trial was dealt with, but for what is left.
 
         Args:
             bound: the first trial that has not ended, at the look whose attempts were handed in.
@@ -137,8 +136,13 @@ class WorkerFetching:
             if below > self._gathered.below:
                 self._gathered.rise(below)
                 self._risen = True
-        if self._changed and time.monotonic() - self._recorded_at > RECORD_EVERY_S:
+
+    def record_if_due(self) -> bool:
+        """Write the record, once in a while; whether it was written."""
+        due = self._changed and time.monotonic() - self._recorded_at > RECORD_EVERY_S
+        if due:
             self._record()
+        return due
 
     def end(self) -> None:
         """Log out, and write the record. Blocks."""
