@@ -50,7 +50,7 @@ def assert_opens(gate: threading.Event) -> None:
 
 
 def test_there_are_no_more_than_some_threads_and_none_without_work(
-    threads: TransferThreads, monkeypatch: pytest.MonkeyPatch
+    threads: TransferThreads, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutations: a thread for each piece of work; threads that are idle stay."""
     monkeypatch.setattr(transfer_threads, "IDLE_S", 0.05)
@@ -59,15 +59,16 @@ def test_there_are_no_more_than_some_threads_and_none_without_work(
 
     def work(turn: Turn) -> None:
         nonlocal most, done
-        time.sleep(0.001)
+        assert gate.wait(120)
         with lock:
             most, done = max(most, ours()), done + 1
 
     for _ in range(500):
         threads.put(work)
+    assert ours() == MOST
+    gate.set()
     assert threads.wait_until_idle(120)
-    assert done == 500
-    assert 1 < most <= MOST
+    assert (done, most) == (500, MOST)
     wait_until(lambda: ours() == 0, "those that are idle end")
     threads.put(work)
     assert threads.wait_until_idle(120)
@@ -125,7 +126,7 @@ def test_a_turn_is_over_when_others_wait(
         assert turn.goes_on(), "nobody waits"
         alone.set()
         while turn.goes_on():
-            time.sleep(0.001)
+            pass
 
     threads.put(work)
     assert alone.wait(60)
