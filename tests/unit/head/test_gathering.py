@@ -18,6 +18,7 @@ from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.attempt_files.places import ShowsNoFiles
+from dispatcher.attempt_files.transfer_threads import TransferThreads
 from dispatcher.attempt_files.ways import is_fetched
 from dispatcher.control.messages import PieceRead
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
@@ -354,15 +355,25 @@ def test_a_slow_transfer_makes_room_and_goes_on_where_it_was(
     monkeypatch.setattr(transfer_threads, "TURN_S", 0.0)
     monkeypatch.setattr(fetching, "CHUNK_BYTES", 1)
     one, hosts = many(folder, monkeypatch, 2)
-    slow, read = hosts["far0"], list[tuple[str, int]]()
+    read, puts, own_put = list[tuple[str, int]](), list[bool](), TransferThreads.put
 
-    class Counted(Elsewhere):
+    def put(self: TransferThreads, work: Any, *, doubtful: bool = False) -> None:
+        own_put(self, work, doubtful=doubtful)
+        puts.append(doubtful)
+
+    monkeypatch.setattr(TransferThreads, "put", put)
+
+    class Slow(Elsewhere):
         def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
+            if offset == 10:
+                wait_until(lambda: len(puts) >= 2, "another one waits")
             read.append((path, offset))
+            before.append(bool(hosts["far1"].asked))
             return super().read(path, offset, limit)
 
-    made = Counted(stdout=b"x" * 50)
-    monkeypatch.setattr(slow, "of", lambda attempt: made)
+    before: list[bool] = []
+    made = Slow(stdout=b"x" * 50)
+    monkeypatch.setattr(hosts["far0"], "of", lambda attempt: made)
     with sqlite3.connect(folder.journal) as store:
         store.execute("DELETE FROM attempts WHERE trial NOT IN (0, 1)")
     one.start()
@@ -370,6 +381,7 @@ def test_a_slow_transfer_makes_room_and_goes_on_where_it_was(
     one.finish(120)
     assert (folder.path / "trials/0/1/stdout").read_bytes() == b"x" * 50
     assert len(read) == len(set(read)), "nothing comes twice"
+    assert (before[0], before[-1]) == (False, True), "its turn was over in between"
 
 
 def test_a_torn_record_is_none(folder: ExperimentFolder) -> None:
