@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -54,6 +55,7 @@ class Agents:
         )
         self.beat_s, self.grid_s = TRUE_PACE[0], 0.0
         self.metrics = False
+        self._asked = False  # and has not answered yet
         self._new: list[str] = []
         self._lock = threading.Lock()
 
@@ -63,16 +65,34 @@ class Agents:
             self._new.append(config)
 
     def advance(self, until: float) -> float:
-        """Let happen what is next; the moment of that, or the one given."""
+        """Let happen what is next, and wait for it; the moment of that, or the one given."""
+        if self._asked:
+            self._answer()
+        self._ask(until)
+        return self._answer()
+
+    def let_act(self, until: float) -> None:
+        """Let happen what is next while the caller does something else."""
+        assert self.process.stdout is not None
+        if self._asked and select.select([self.process.stdout], [], [], 0.0)[0]:
+            self._answer()
+        if not self._asked:
+            self._ask(until)
+
+    def _ask(self, until: float) -> None:
         with self._lock:
             new, self._new = self._new, []
         told = {"now": CLOCK.monotonic(), "until": until, "new": new}
         how = {"beat_s": self.beat_s, "grid_s": self.grid_s, "metrics": self.metrics}
         line = json.dumps({**told, **how})
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
+        self._asked = True
+
+    def _answer(self) -> float:
+        assert self.process.stdout is not None
+        self._asked = False
         return float(json.loads(self.process.stdout.readline()))
 
 
@@ -122,7 +142,7 @@ def install(agents: Agents, measured: Measured) -> None:
     from dispatcher.platforms.ray import allocator as ray_allocator
     from dispatcher.store.journal import SqliteJournal
 
-    ray_allocator.conversation_about = lambda *_, **__: Scheduler(agents)  # type: ignore[assignment]
+    ray_allocator.conversation_about = lambda *_, **__: Scheduler(agents)  # type: ignore[assignment,attr-defined]
 
     own_pool = AllocationPool.__init__
 
@@ -168,15 +188,17 @@ def install(agents: Agents, measured: Measured) -> None:
         received = own_poll(self, 0.0)
         if received or timeout_s <= 0:
             return received
-        if not measured.skips or measured.ended or CLOCK.works():
-            until = CLOCK.monotonic()  # somebody is at work: time passes by itself
-        else:
-            until = CLOCK.limit(CLOCK.monotonic() + timeout_s)
         began = time.thread_time()
+        if not measured.skips or measured.ended or CLOCK.works():
+            # Somebody is at work: time passes by itself, and agents act beside the head, as ever.
+            agents.let_act(CLOCK.monotonic())
+            measured.harness_s += time.thread_time() - began
+            return own_poll(self, min(timeout_s, ARRIVES_S))
+        until = CLOCK.limit(CLOCK.monotonic() + timeout_s)
         reached = agents.advance(until)
         CLOCK.skip_to(reached)
         measured.harness_s += time.thread_time() - began
-        return own_poll(self, ARRIVES_S) if reached < until or not measured.skips else []
+        return own_poll(self, ARRIVES_S) if reached < until else []
 
     Router.poll = poll  # type: ignore[method-assign]
 

@@ -293,7 +293,7 @@ class LedExperiment:
             epoch=self._leadership.epoch,
             sockets=channel.sockets,
             known=set(past.state.workers),
-            leads=lambda: self._leadership.holds,
+            leads=self._leadership.held_lately,
             load=partial(load_of, past.state, clock),
             clock=clock,
         )

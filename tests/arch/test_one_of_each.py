@@ -71,7 +71,7 @@ OWN_BASES = {
     "a signal between two functions, which nobody reads": {
         "AgentEnded", "ChangesMeanwhile", "FrameTooLong", "HeadGone", "NoDevices",
         "NoMoreSessions", "Nonsense", "OutOfTime", "Refused", "Unreadable",
-        "_Mine", "_Unacceptable",
+        "_Mine", "_TurnOver", "_Unacceptable",
     },
     "an error of the system, for whoever catches those": {"SilentPeer"},
     "an error of ours, too, which code of others catches by Python's class": {"WaitNotAllowed"},

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dispatcher.attempt_files.ended_attempts import EndedAttempts
 from dispatcher.core import events as e
 from dispatcher.ports import Snapshot
 from dispatcher.queries import ExperimentReader
@@ -52,6 +53,16 @@ def test_it_is_read_without_being_changed(store: Path, follower: Follower) -> No
     assert follower.held[9][2] == (False, None, "the best")
     assert follower.held[1][2] == (True, 7.0, None)
     assert store.read_bytes() == before
+
+
+def test_files_of_its_attempts_are_found_though_nobody_counts(
+    store: Path, follower: Follower
+) -> None:
+    """Mutation: the count of changes is taken for granted."""
+    ended = EndedAttempts(follower.reader, 0)
+    found = ended.look()
+    assert {each.trial for each in found} >= set(range(12))
+    assert [each for each in found if each.trial >= ended.bound] == ended.look()
 
 
 def test_it_is_migrated_and_what_was_folded_still_fits(store: Path) -> None:

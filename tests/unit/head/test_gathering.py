@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 
-from dispatcher.attempt_files import gathering
+from dispatcher.attempt_files import fetching, gathering, transfer_threads, worker_fetching
 from dispatcher.attempt_files.attempt_at import AttemptAt
 from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.attempt_files.places import ShowsNoFiles
+from dispatcher.attempt_files.transfer_threads import TransferThreads
 from dispatcher.attempt_files.ways import is_fetched
 from dispatcher.control.messages import PieceRead
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.experiment import build_experiment
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.ports import AttemptFiles
+from dispatcher.ports import AttemptFiles, FilePiece
 from tests.support.processes import wait_until
 from tests.unit.head.test_fetching import Elsewhere
 from tests.unit.queries.evolution import evolve, make_folder
@@ -58,16 +59,16 @@ class Host:
 
 
 def is_fetching() -> bool:
-    """Whether the thread for that machine is there."""
-    return "files far" in [thread.name for thread in threading.enumerate()]
+    """Whether a thread of ours is there."""
+    return any(thread.name.startswith("files") for thread in threading.enumerate())
 
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     made = Host()
-    monkeypatch.setattr(gathering, "PlaceFiles", lambda config, folder, place: made)
+    monkeypatch.setattr(worker_fetching, "PlaceFiles", lambda config, folder, place: made)
     monkeypatch.setattr(gathering, "EVERY_S", 0.01)
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 0.01)
     return made
 
 
@@ -174,7 +175,7 @@ def test_a_machine_that_is_away_is_tried_again(folder: ExperimentFolder, host: H
 def test_the_end_waits_for_machines_that_answer_only(
     folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 3600.0)
     said: list[str] = []
     host.trouble = PermanentBackendError("lets nobody in", where="far")
     one = of(folder, said)
@@ -192,7 +193,7 @@ def test_an_attempt_whose_files_cannot_be_had_holds_up_no_other(
     folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutations: it is not put off; it counts as trouble of the machine."""
-    monkeypatch.setattr(gathering, "FIRST_PAUSE_S", 3600.0)
+    monkeypatch.setattr(worker_fetching, "FIRST_PAUSE_S", 3600.0)
     host.trouble = PermanentBackendError("lists what are no files", where="far")
     host.trouble_with = "3.1"
     said: list[str] = []
@@ -273,6 +274,114 @@ def test_what_does_not_fit_is_left_and_said_in_the_record(
     assert list(record["left"]) == ["artefacts/a"]
     assert not is_fetched(folder, AttemptAt("far", 3, 1), "artefacts")
     assert is_fetched(folder, AttemptAt("far", 3, 1), "logs")
+
+
+def many(
+    folder: ExperimentFolder, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> tuple[Gathering, dict[str, Host]]:
+    """Machines ``far0`` and so on, among which the attempts are dealt out in turns."""
+    hosts = {f"far{number}": Host() for number in range(workers)}
+    monkeypatch.setattr(
+        worker_fetching, "PlaceFiles", lambda config, folder, place: hosts[place.worker]
+    )
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET worker = 'far' || (trial % ?)", (workers,))
+    machines = [{"host": name} for name in hosts]
+    service = {"platform": "ssh", "machineList": machines}
+    return of(folder, trainingService=service, trialConcurrency=workers), hosts
+
+
+def test_one_worker_that_hangs_holds_up_no_other(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: one thread fetches for all; the looking waits for who fetches."""
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET end_reason = NULL WHERE trial = 2")
+        store.execute("UPDATE trials SET state = 'running' WHERE id = 2")
+    one, hosts = many(folder, monkeypatch, 4)
+    hosts["far1"].gate.clear()
+    one.start()
+    others = [trial for trial in range(TRIALS) if trial % 4 != 1]
+    wait_until(lambda: brought(folder) == [n for n in others if n != 2], "those of all others")
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("UPDATE attempts SET end_reason = 'finished' WHERE trial = 2")
+        store.execute("UPDATE trials SET state = 'ended', touched = touched + 1000 WHERE id = 2")
+    wait_until(lambda: brought(folder) == others, "and of one that ends meanwhile")
+    hosts["far1"].gate.set()
+    wait_until(lambda: brought(folder) == list(range(TRIALS)), "all is here")
+    one.finish(120)
+    assert not is_fetching()
+
+
+def test_a_thousand_workers_have_a_few_threads(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: a thread for each worker; threads of transfers outlive the close."""
+    with sqlite3.connect(folder.journal) as store:
+        kept = [row[1] for row in store.execute("PRAGMA table_info(trials)") if row[1] != "id"]
+        columns = ", ".join(kept)
+        for number in range(TRIALS, 1_000):
+            store.execute(
+                f"REPLACE INTO trials (id, {columns}) SELECT ?, {columns} FROM trials WHERE id = 0",
+                (number,),
+            )
+            store.execute(
+                "REPLACE INTO attempts (trial, attempt, end_reason) VALUES (?, 1, 'finished')",
+                (number,),
+            )
+    one, hosts = many(folder, monkeypatch, 1_000)
+    before = threading.active_count()
+    one.start()
+    most = 0
+
+    def all_are_here() -> bool:
+        nonlocal most
+        most = max(most, threading.active_count() - before)
+        return all(each.asked for each in hosts.values())
+
+    wait_until(all_are_here, "each has been asked")
+    one.finish(120)
+    assert not is_fetching()
+    assert 1 < most <= 1 + transfer_threads.MOST
+    assert brought(folder) == list(range(1_000))
+    assert Gathered.read(folder.path, "far999").below == 1_000
+
+
+def test_a_slow_transfer_makes_room_and_goes_on_where_it_was(
+    folder: ExperimentFolder, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: a turn has no end; what was cut is begun anew."""
+    monkeypatch.setattr(transfer_threads, "MOST", 1)
+    monkeypatch.setattr(fetching, "CHUNK_BYTES", 1)
+    one, hosts = many(folder, monkeypatch, 2)
+    read, puts, own_put = list[tuple[str, int]](), list[bool](), TransferThreads.put
+
+    def put(self: TransferThreads, work: Any, *, doubtful: bool = False) -> None:
+        own_put(self, work, doubtful=doubtful)
+        puts.append(doubtful)
+
+    monkeypatch.setattr(TransferThreads, "put", put)
+
+    class Slow(Elsewhere):
+        def read(self, path: str, offset: int, limit: int) -> FilePiece | None:
+            if offset == 10:
+                wait_until(lambda: len(puts) >= 2, "another one waits")
+                monkeypatch.setattr(transfer_threads, "TURN_S", 0.0)
+            read.append((path, offset))
+            before.append(bool(hosts["far1"].asked))
+            return super().read(path, offset, limit)
+
+    before: list[bool] = []
+    made = Slow(stdout=b"x" * 50)
+    monkeypatch.setattr(hosts["far0"], "of", lambda attempt: made)
+    with sqlite3.connect(folder.journal) as store:
+        store.execute("DELETE FROM attempts WHERE trial NOT IN (0, 1)")
+    one.start()
+    wait_until(lambda: brought(folder) == [0, 1], "both are here")
+    one.finish(120)
+    assert (folder.path / "trials/0/1/stdout").read_bytes() == b"x" * 50
+    assert len(read) == len(set(read)), "nothing comes twice"
+    assert (before[10], before[-1]) == (False, True), "its turn was over in between"
 
 
 def test_a_torn_record_is_none(folder: ExperimentFolder) -> None:

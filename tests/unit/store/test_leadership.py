@@ -6,11 +6,13 @@ import os
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dispatcher.errors import ExperimentBusy, StoreError
 from dispatcher.folders.names import LEADER_NAME
+from dispatcher.store import leadership
 from dispatcher.store.leadership import Leadership, read_leader
 
 
@@ -49,3 +51,27 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError):
         Leadership.acquire(tmp_path / "file" / "x")
+
+
+def test_who_asks_in_passing_looks_at_the_lock_once_in_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutations: each question is a look; a lead that was lost comes back."""
+    now, looks = [100.0], 0
+    ours = Leadership.acquire(tmp_path)
+    monkeypatch.setattr(leadership, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def holds(self: Leadership) -> bool:
+        nonlocal looks
+        looks += 1
+        return now[0] < 200.0
+
+    monkeypatch.setattr(Leadership, "holds", property(holds))
+    assert all(ours.held_lately() for _ in range(1_000))
+    assert looks == 1
+    now[0] = 250.0
+    assert not ours.held_lately(), "a moment later it is known"
+    now[0] = 150.0
+    assert not ours.held_lately()
+    assert looks == 2
+    ours.release()
