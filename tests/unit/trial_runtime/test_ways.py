@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from tests.support.workers import agent_config
 from trial_runtime import wire
 from trial_runtime.agent.link import better_ways
 from trial_runtime.agent.link import ways as module
+from trial_runtime.agent.link.better_ways import FIRST_PAUSE_S, LONGEST_PAUSE_S, BetterWays
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
-from trial_runtime.agent.link.better_ways import FIRST_PAUSE_S, LONGEST_PAUSE_S, BetterWays
 from trial_runtime.agent.link.ways import STAY_S, TRY_S, TRY_SLOW_S, Ways
 from trial_runtime.endpoint import FOLDER, Endpoint, JumpHost
 from trial_runtime.facts import AttemptStarted, TrialId
@@ -142,7 +143,7 @@ def test_better_ways_are_tried_in_turn_after_pauses_that_grow_to_a_bound(clock: 
         clock.now += 1
     assert tried.opened[:4] == ["direct", "tunnel", "direct", "tunnel"]
     assert len(tried.opened) - len(tried.closed) <= 1
-    pauses = [later - sooner for sooner, later in zip(begun, begun[1:], strict=False)]
+    pauses = [later - sooner for sooner, later in itertools.pairwise(begun)]
     assert pauses[0] == pytest.approx(FIRST_PAUSE_S, abs=2)
     assert pauses == sorted(pauses)
     each = TRY_S + TRY_SLOW_S

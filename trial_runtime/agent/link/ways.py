@@ -61,10 +61,7 @@ class Ways:
             return self.taken
         self._answered = self._answered or stands
         tried_s = self._clock() - self._begun
-        if self._answered:
-            goes_on = min(silent_s, tried_s) <= STAY_S
-        else:
-            goes_on = tried_s <= try_s(before)
+        goes_on = min(silent_s, tried_s) <= STAY_S if self._answered else tried_s <= try_s(before)
         if not goes_on and len(self._known) > 1:
             self._at = (self._at + 1) % len(self._known)
             self._begin()
