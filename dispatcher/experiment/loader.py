@@ -20,6 +20,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import Dialect, dialect_named, first_dialect, first_to_know
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
+from dispatcher.experiment.file_places import FilePlaces
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
@@ -55,6 +56,16 @@ def load_experiment(
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
     """
+    return load_with_places(path, on_remark, elsewhere=elsewhere)[0]
+
+
+def load_with_places(
+    path: str | Path,
+    on_remark: Callable[[str], None] | None = None,
+    *,
+    elsewhere: bool = False,
+) -> tuple[ExperimentConfig, FilePlaces]:
+    """As :func:`load_experiment`; returns where the file's keys stand, too."""
     file = Path(os.path.expanduser(path))
     text = _read_text(file, str(path))
     source = read_source(text, str(path), doubles=True)
@@ -63,7 +74,7 @@ def load_experiment(
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
             on_remark(remark)
-    return config
+    return config, FilePlaces(loading.where, loading.settler.written.keys())
 
 
 def converted(path: str | Path) -> str | None:
@@ -163,6 +174,10 @@ class _Loading:
             self.errors.sort(key=lambda item: item[0])
             raise ExperimentFileErrors([error for _, error in self.errors])
         return config
+
+    def where(self, path: JsonPath) -> str:
+        """Return ``file:line:column`` of a value, given by its canonical path."""
+        return self.source.where(self._written(path))
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values under our keys, translated if the file is in a dialect."""

@@ -172,7 +172,9 @@ class PlaceProbe:
         why = ": ".join(dict.fromkeys(text for text in (how, last[:300]) if text))
         text = "its probe job has ended without an answer" + (f": {why}" if why else "")
         hint = "do its nodes see the folder of the experiment (sharedFolder), and is 'python' there"
-        return Finding("probe", Severity.PROBLEM, text, f"{hint}?")
+        names_python = self._needs.python in text  # a shell that has not found it
+        keys = (("python",), ("trialPython",)) if names_python else ()
+        return Finding("probe", Severity.PROBLEM, text, f"{hint}?", keys)
 
 
 def findings_of_place(
