@@ -114,3 +114,37 @@ def test_what_is_wrong_has_the_place_of_its_key(
     found = [each for each in said.stdout.splitlines() if words in each]
     assert found, said.stdout
     assert found[0].startswith(f"{file}:{line}:{column}: slurm: problem: "), found
+
+
+def test_each_node_of_an_allocation_is_looked_over(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """The second node of a job has a Python that lacks a module. Mutations: only the first node of
+    a probe is looked over; one job for each node."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "zmq.py").write_text("raise ImportError('torn')")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$SLURM_PROCID" = 1 ] && export PYTHONPATH={tmp_path}/broken:$PYTHONPATH\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    text = FILE.replace("BASE", str(tmp_path)).replace("SECTION", "cpus: 1")
+    text = text.replace("PROBE", "true").replace("PYTHON", str(python))
+    file = tmp_path / "lab.yml"
+    file.write_text(text + "trialNodes: 2\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "dispatcher.cli", "validate", "--connect", str(file)],
+        env={**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=tmp_path,
+    )
+    assert said.returncode == 1, said.stdout + said.stderr
+    (problem,) = [each for each in said.stdout.splitlines() if ": problem: " in each]
+    assert "modules: on n" in problem
+    assert "zmq" in problem
+    assert said.stdout.count("reaches the head") == 1
+    assert "gpus: none" in said.stdout
+    names = cluster.run("squeue", "--noheader", "--states=all", "--format=%j|%D").split()
+    sizes = [each.split("|")[1] for each in names if "-probe-" in each]
+    assert sizes.count("2") == 1, "one job with both nodes"
