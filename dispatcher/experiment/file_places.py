@@ -1,4 +1,4 @@
-"""Where keys stand in an experiment file, for what is found wrong after it was read."""
+"""The places of keys in an experiment file, for what is found wrong after it was read."""
 
 from __future__ import annotations
 

@@ -65,11 +65,12 @@ def load_with_places(
     *,
     elsewhere: bool = False,
 ) -> tuple[ExperimentConfig, FilePlaces]:
-    """As :func:`load_experiment`; returns where the file's keys stand, too."""
-    file = Path(os.path.expanduser(path))
-    text = _read_text(file, str(path))
-    source = read_source(text, str(path), doubles=True)
-    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
+    """Do as :func:`load_experiment` does, and return the places of the file's keys, too.
+
+    Args:
+        path, on_remark, elsewhere: see there.
+    """
+    loading = _loading_of(path)
     config = loading.finish(elsewhere=elsewhere)
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
@@ -83,9 +84,7 @@ def converted(path: str | Path) -> str | None:
     Raises:
         ExperimentFileErrors: as :func:`load_experiment`.
     """
-    file = Path(os.path.expanduser(path))
-    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
-    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
+    loading = _loading_of(path)
     config = loading.finish()
     if loading.dialect is None or loading.draft is None:
         return None
@@ -361,6 +360,12 @@ class _Loading:
                     top == "trialCommand" and values.get("trialFunction") is not None
                 ):
                     values[top] = _STAND_INS[top]
+
+
+def _loading_of(path: str | Path) -> _Loading:
+    file = Path(os.path.expanduser(path))
+    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
+    return _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
 
 
 def _mapping(source: Source, what: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What findings of places are about: keys of the experiment file, and where it has them."""
+"""The keys of the experiment file that findings are about, and the places that they have in it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def rank_of(config: dict[str, Any]) -> int:
-    """Which of the nodes of its allocation this is."""
+    """The rank of this node in its allocation."""
     name = config.get("rank_variable") or "BEQUEATH_RANK"
     rank = os.environ.get(name, "") if config.get("nodes", 1) > 1 else ""
     return int(rank) if rank.isdigit() else 0

@@ -274,6 +274,7 @@ def test_agents_come_by_the_folder_while_no_port_is_reached(lab: Lab) -> None:
         service,
         experimentWorkingDirectory=str(lab.cluster.folder.parent / "hidden"),
         weightsRoot=str(shared / "weights"),
+        channel={"transport": "tcp"},
         **digits,
     )
     head = lab.lead(folder)
@@ -302,7 +303,8 @@ def test_agents_go_back_to_a_port_that_is_reached_again(lab: Lab) -> None:
         "headAddress": f"127.0.0.1:{port}",
         "sharedFolder": str(shared),
     }
-    folder = lab.create(service, weightsRoot=str(shared / "weights"), **lineage(60, wait_s=3.0))
+    keys = {"weightsRoot": str(shared / "weights"), "channel": {"transport": "tcp"}}
+    folder = lab.create(service, **keys, **lineage(60, wait_s=3.0))
     head = lab.lead(folder)
     wait_until(lambda: joins(lab, folder) == 1, "a job runs", timeout_s=120)
     assert way_of(folder) == "folder"

@@ -23,7 +23,7 @@ from trial_runtime.retry import growing_pause
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 960.0
 
 
-class Connection(Protocol):
+class TriedWay(Protocol):
     """A connection that is tried."""
 
     @property
@@ -34,7 +34,7 @@ class Connection(Protocol):
         """End it."""
 
 
-class ZmqConnection:
+class TriedSocket:
     """One of ZeroMQ, over which nothing is sent.
 
     Args:
@@ -65,7 +65,7 @@ class BetterWays:
 
     def __init__(
         self,
-        connect: Callable[[Endpoint], Connection],
+        connect: Callable[[Endpoint], TriedWay],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connect = connect
@@ -73,7 +73,7 @@ class BetterWays:
         self._rounds = 0
         self._due: Optional[float] = None  # None: no worse way is taken, as far as known
         self._left: list[Endpoint] = []
-        self._tried: Optional[tuple[Endpoint, Connection, float]] = None
+        self._tried: Optional[tuple[Endpoint, TriedWay, float]] = None
 
     def look(self, better: Callable[[], Sequence[Endpoint]]) -> Optional[Endpoint]:
         """Return a way that leads to the head, if one does; called at each heartbeat while the head

@@ -12,7 +12,7 @@ import zmq
 
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
-from trial_runtime.agent.link.better_ways import BetterWays, ZmqConnection
+from trial_runtime.agent.link.better_ways import BetterWays, TriedSocket
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.probing import looks_at_root
 from trial_runtime.agent.link.ways import Ways
@@ -102,7 +102,7 @@ class HeadLink:
         known = (config.head, *config.ways)
         self._where = where or (lambda: known)
         self._ways = Ways(known, clock)
-        self._better = BetterWays(lambda endpoint: ZmqConnection(context, endpoint), clock)
+        self._better = BetterWays(lambda endpoint: TriedSocket(context, endpoint), clock)
         self._endpoint = config.head
         self._socket_file = _socket_file(config.head)
         self.socket = connect_to_head(context, config.head)
