@@ -56,26 +56,18 @@ def load_experiment(
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
     """
-    return load_with_places(path, on_remark, elsewhere=elsewhere)[0]
-
-
-def load_with_places(
-    path: str | Path,
-    on_remark: Callable[[str], None] | None = None,
-    *,
-    elsewhere: bool = False,
-) -> tuple[ExperimentConfig, FilePlaces]:
-    """Do as :func:`load_experiment` does, and return the places of the file's keys, too.
-
-    Args:
-        path, on_remark, elsewhere: see there.
-    """
     loading = _loading_of(path)
     config = loading.finish(elsewhere=elsewhere)
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
             on_remark(remark)
-    return config, FilePlaces(loading.where, loading.settler.written.keys())
+    return config
+
+
+def load_with_places(path: str | Path) -> tuple[ExperimentConfig, FilePlaces]:
+    """Do as :func:`load_experiment` does, and return the places of the file's keys, too."""
+    loading = _loading_of(path)
+    return loading.finish(), FilePlaces(loading.where, loading.settler.written.keys())
 
 
 def converted(path: str | Path) -> str | None:
