@@ -19,12 +19,17 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: what was looked at, and what to do about it, if anything."""
+    """The result of one check: what was looked at, and what to do about it, if anything.
+
+    ``keys``: paths of the keys of an experiment file that it is about, the likeliest first, each
+    from the section that was looked at, or from one around it.
+    """
 
     topic: str
     severity: Severity
     text: str
     hint: str = ""
+    keys: tuple[tuple[str | int, ...], ...] = ()
 
     def to_json(self, severity_as: str) -> dict[str, str]:
         """Return it for ``--json``, with the name that the command gives to the severity."""

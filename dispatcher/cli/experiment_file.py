@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from dispatcher.terminal.formatting import duration
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.experiment.file_places import FilePlaces
 
 CONFIG: Table = {
     "schema": CommandEntry(
@@ -42,7 +44,7 @@ Output = Annotated[
     ),
 ]
 
-Connect = Annotated[bool, typer.Option("--connect", help="Ask the schedulers that it names, too.")]
+Connect = Annotated[bool, typer.Option("--connect", help="Ask schedulers and machines, too.")]
 
 #: Names of files that are not sent, in one line.
 _SHOWN = 5
@@ -52,14 +54,17 @@ def validate(file: ExperimentFile, connect: Connect = False, as_json: Json = Fal
     """Check an experiment file and everything it names; start nothing, import nothing.
 
     All errors are shown in one run, each with file, line and column. Exit code 3 if there
-    are any. With `--connect`, the schedulers that it names are asked, too, whether trials could
-    run there, and for one short job that looks; exit code 1 if one has a problem.
+    are any. With `--connect`, the schedulers and machines that it names are asked, too, whether
+    trials could run there, schedulers for one short job that looks; what is wrong has file, line
+    and column of its key. Exit code 1 if one has a problem.
     """
-    from dispatcher.experiment import ExperimentFileErrors, load_experiment
+    from dispatcher.experiment import ExperimentFileErrors
+    from dispatcher.experiment.loader import load_with_places
     from dispatcher.experiments.known_folders import with_default_folder
 
     try:
-        config = with_default_folder(load_experiment(file))
+        config, places = load_with_places(file)
+        config = with_default_folder(config)
     except ExperimentFileErrors as error:
         if as_json:
             print_json(
@@ -74,28 +79,37 @@ def validate(file: ExperimentFile, connect: Connect = False, as_json: Json = Fal
             )
             raise typer.Exit(error.exit_code) from error
         raise typer.Exit(report(error)) from error
-    answers = _asked(config) if connect else []
-    bad = any(finding.severity is Severity.PROBLEM for _, finding in answers)
+    answers = _asked(config, places) if connect else []
+    bad = any(finding.severity is Severity.PROBLEM for _, finding, _ in answers)
     if as_json:
         shown = {"valid": True, "file": str(file), "experiment": _resolved(config)}
-        rows = [{"service": name, **x.to_json("level")} for name, x in answers]
+        rows = [{"service": name, "where": at} | x.to_json("level") for name, x, at in answers]
         print_json(shown | ({"findings": rows} if connect else {}))
     else:
         say(f"{file} holds, and what it names has problems." if bad else f"{file} is fine.")
         print_facts(_summary(config, file))
-        for name, finding in answers:
+        for name, finding, at in answers:
             hint = f" ({finding.hint})" if finding.hint else ""
             text = f"{finding.topic}: {finding.text}{hint}"
-            say(f"{name}: {finding.severity.value}: {text}")
+            say(f"{f'{at}: ' * bool(at)}{name}: {finding.severity.value}: {text}")
     if bad:
         raise typer.Exit(ExitCode.GENERAL)
 
 
-def _asked(config: ExperimentConfig) -> list[tuple[str, Finding]]:
-    """Ask the schedulers that the file names."""
-    from dispatcher.head.probing import look_over
+def _asked(config: ExperimentConfig, places: FilePlaces) -> list[tuple[str, Finding, str]]:
+    """Ask the schedulers and machines that the file names; returns findings with the name of their
+    service or machine, and the place of the key that is at fault."""
+    from dispatcher.cli.hosts.check_targets import look_at_all, targets_of
+    from dispatcher.platforms.finding_places import place_of
 
-    return [(one.name, each) for one in look_over(config) for each in one.findings]
+    with ExitStack() as closing:
+        targets = targets_of(config, closing)
+        answers = look_at_all(targets)
+    return [
+        (target.host.name, each, place_of(each, places, target.at))
+        for target, findings in zip(targets, answers, strict=True)
+        for each in findings
+    ]
 
 
 def _resolved(config: ExperimentConfig) -> object:

@@ -20,6 +20,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import Dialect, dialect_named, first_dialect, first_to_know
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import BASE_FOLDER, fold_word
+from dispatcher.experiment.file_places import FilePlaces
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
@@ -55,15 +56,18 @@ def load_experiment(
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with ``file:line:column``.
     """
-    file = Path(os.path.expanduser(path))
-    text = _read_text(file, str(path))
-    source = read_source(text, str(path), doubles=True)
-    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
+    loading = _loading_of(path)
     config = loading.finish(elsewhere=elsewhere)
     for remark in loading.draft.remarks if loading.draft is not None else ():
         if on_remark is not None:
             on_remark(remark)
     return config
+
+
+def load_with_places(path: str | Path) -> tuple[ExperimentConfig, FilePlaces]:
+    """Do as :func:`load_experiment` does, and return the places of the file's keys, too."""
+    loading = _loading_of(path)
+    return loading.finish(), FilePlaces(loading.where, loading.settler.written.keys())
 
 
 def converted(path: str | Path) -> str | None:
@@ -72,9 +76,7 @@ def converted(path: str | Path) -> str | None:
     Raises:
         ExperimentFileErrors: as :func:`load_experiment`.
     """
-    file = Path(os.path.expanduser(path))
-    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
-    loading = _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
+    loading = _loading_of(path)
     config = loading.finish()
     if loading.dialect is None or loading.draft is None:
         return None
@@ -163,6 +165,10 @@ class _Loading:
             self.errors.sort(key=lambda item: item[0])
             raise ExperimentFileErrors([error for _, error in self.errors])
         return config
+
+    def where(self, path: JsonPath) -> str:
+        """Return ``file:line:column`` of a value, given by its canonical path."""
+        return self.source.where(self._written(path))
 
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values under our keys, translated if the file is in a dialect."""
@@ -346,6 +352,12 @@ class _Loading:
                     top == "trialCommand" and values.get("trialFunction") is not None
                 ):
                     values[top] = _STAND_INS[top]
+
+
+def _loading_of(path: str | Path) -> _Loading:
+    file = Path(os.path.expanduser(path))
+    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
+    return _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
 
 
 def _mapping(source: Source, what: str) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _sweep_of(place: ExperimentFolder, service: ServiceConfig, workers: list[str
         label, place.id, service, place.path, _NOWHERE, _nothing, _nothing, lambda: True
     )
     swept = platform_of(service).sweep(given)
-    for worker in workers if swept else ():
+    for worker in workers:  # cancelled, or seen not to be there
         note_swept(place.path / "agents" / worker)
     return swept
 

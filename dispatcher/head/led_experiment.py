@@ -35,9 +35,10 @@ from dispatcher.head.endpoints import HeadEndpoints, open_endpoints
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import open_journal
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
+from dispatcher.head.ordering import Ordering, costed_places
 from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
-from dispatcher.head.workers import Workers, load_of
+from dispatcher.head.workers import Workers
 from dispatcher.maintenance.disk_watch import DiskWatch
 from dispatcher.maintenance.retention import (
     RetentionThread,
@@ -294,7 +295,7 @@ class LedExperiment:
             sockets=channel.sockets,
             known=set(past.state.workers),
             leads=self._leadership.held_lately,
-            load=partial(load_of, past.state, clock),
+            load=Ordering(costed_places(self._config), past.state, clock).load_of,
             clock=clock,
         )
 

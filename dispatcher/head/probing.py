@@ -29,6 +29,7 @@ from dispatcher.wiring.agents import worker_config
 from dispatcher.wiring.archives import packer
 from dispatcher.wiring.host_needs import host_needs
 from dispatcher.wiring.places import Place, places
+from dispatcher.wiring.weights import weights_root
 
 #: So long the answer of a probe is waited for (seconds): a queue may take days.
 LIMIT_S = 120.0
@@ -72,6 +73,9 @@ def _given(config: ExperimentConfig, place: Place) -> Iterator[Given[Any]]:
         folder = ExperimentFolder(config.experiment_working_directory / name)
         closing.callback(shutil.rmtree, folder.path, ignore_errors=True)
         folder.keys.mkdir(mode=0o700, parents=True)
+        root = weights_root(config, folder)
+        if isinstance(root, Path) and root.is_relative_to(folder.path):
+            root.mkdir(exist_ok=True)  # as a head makes it
         context = context_for(1)
         closing.callback(context.term)
         router = Router(context)

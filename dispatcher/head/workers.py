@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from dispatcher.channel import FolderDoor, Router
 from dispatcher.control.messages import ReadArguments
 from dispatcher.control.server import PendingRead
-from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
-from dispatcher.core.place_ends import spent_text
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.service import LOCAL
@@ -212,25 +210,6 @@ class Workers:
         )
         ways = self._endpoints.further.get(place.worker, ())
         return replace(config, domain=share.name if share.unseen else "", ways=ways)
-
-
-def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:
-    """How much there is to do for a worker, as the core has it. Thread: the engine's.
-
-    What is queued beyond the concurrency needs no place: with a look ahead something always is.
-
-    Args:
-        state: of the core.
-        clock: the engine's, in seconds since the epoch.
-        worker: its name.
-    """
-    there = state.workers.get(WorkerId(worker))
-    room = max(0, state.settings.slots - len(state.running))
-    queued = min(len(state.queued), room)
-    if there is None:
-        return Load(queued, False)
-    spent = spent_text(state, there, clock())
-    return Load(queued, bool(there.running), there.begun, spent)
 
 
 def _token_of(root: str) -> str:

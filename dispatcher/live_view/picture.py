@@ -16,7 +16,7 @@ from dispatcher.control.snapshot import (
     RunningTrial,
     WaitingRequest,
 )
-from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside
+from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside, workers_by_way
 from dispatcher.queries.records import json_value
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, rich_table
@@ -31,6 +31,9 @@ _PARENTS = 4
 
 #: Troubles that are shown; 'status' lists them all.
 _TROUBLES = 3
+
+#: Workers named behind one way to the head; ``status --json`` has them all.
+_WAY_WORKERS = 3
 
 #: Devices shown; ``top --json`` has them all.
 MOST_DEVICES = 8
@@ -67,7 +70,7 @@ def picture(scene: Scene, width: int, height: int, messages: Sequence[str] = ())
     troubles = troubles_beside(snapshot)[:_TROUBLES]
     ends = ends_of_workers(snapshot)[:1]  # the first to end
     messages = [*map(safe_text, (*troubles, *ends)), *messages]
-    devices = device_lines(snapshot)
+    devices = [*device_lines(snapshot), *_ways(snapshot, width)]
     room = max(3, height - _OTHER_LINES - len(messages) - len(devices))
     parts: list[RenderableType] = [_header(scene, snapshot), _bar(scene, snapshot, width), Text()]
     parts.append(_best(scene, width))
@@ -230,6 +233,17 @@ def _waiting_row(row: WaitingRequest) -> list[str | Text]:
 def _why(snapshot: HeadSnapshot, width: int) -> Text:
     text = snapshot.why.text
     return Text.assemble(("why  ", "dim"), _cut(safe_text(text), width - 5))
+
+
+def _ways(snapshot: HeadSnapshot, width: int) -> list[Text]:
+    """Return a line with the workers of each way to the head, if agents have several."""
+    parts = []
+    for way, names in workers_by_way(snapshot):
+        more = f" and {len(names) - _WAY_WORKERS} more" if len(names) > _WAY_WORKERS else ""
+        parts.append(f"{', '.join(names[:_WAY_WORKERS])}{more}: {way}")
+    if not parts:
+        return []
+    return [Text.assemble(("ways  ", "dim"), _cut(safe_text("   ".join(parts)), width - 6))]
 
 
 def _cut(text: str, width: int) -> str:

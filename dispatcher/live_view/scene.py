@@ -102,6 +102,15 @@ def ways_of_workers(snapshot: HeadSnapshot) -> str:
     return ", ".join(f"{many} {way}" for way, many in ways.most_common())
 
 
+def workers_by_way(snapshot: HeadSnapshot) -> list[tuple[str, list[str]]]:
+    """Return the names of the workers that came by each way, the most usual way first."""
+    ways: dict[str, list[str]] = {}
+    for worker in snapshot.workers:
+        if worker.way:
+            ways.setdefault(worker.way, []).append(worker.name)
+    return sorted(ways.items(), key=lambda item: -len(item[1]))
+
+
 def troubles_beside(snapshot: HeadSnapshot) -> list[str]:
     """Return the troubles of an experiment that the text of ``why`` does not contain."""
     return [text for text in snapshot.troubles if text not in snapshot.why.text]

@@ -10,6 +10,7 @@ import msgspec
 
 from dispatcher.findings import Finding, Severity
 from dispatcher.remote_python.errors import HostUnfit, NoPython, ProgramFailed
+from dispatcher.remote_python.gpu_findings import AllGpus
 from dispatcher.remote_python.runner import OWN_PYTHON, RemotePython
 from dispatcher.wheelhouse import MODULES, HostPython
 
@@ -65,6 +66,8 @@ class Probed(msgspec.Struct, frozen=True):
         head: why an agent there would not reach the head; only known of allocations.
         way: by which it would; likewise.
         lacks_code: the folder of the trials' code, if it is not there; likewise.
+        node: its name, by its scheduler; likewise.
+        gpus: those that an agent there would see; likewise. None: they were not looked at.
     """
 
     version: tuple[int, int, int]
@@ -86,6 +89,8 @@ class Probed(msgspec.Struct, frozen=True):
     head: str = ""
     way: str = ""
     lacks_code: str = ""
+    node: str = ""
+    gpus: AllGpus | None = None
 
     @property
     def host(self) -> HostPython:

@@ -33,7 +33,7 @@ from dispatcher.engine import Engine
 from dispatcher.errors import StoreError
 from dispatcher.head.beginning import begin_epoch
 from dispatcher.head.clock import SteadyClock
-from dispatcher.head.workers import load_of
+from dispatcher.head.ordering import load_of
 from dispatcher.platforms.allocations.process import Load
 from dispatcher.ports import Journal, JournalEntry, RefusedEvent
 from dispatcher.store import SqliteJournal

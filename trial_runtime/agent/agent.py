@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -270,7 +271,9 @@ class Agent:
         self._head.look()
         if self._head.quiet:
             self._spool()
-            self._look_for_another_head()
+            self._go_over(self._head.reconnect)
+        elif self._leave_at is None:
+            self._go_over(self._head.go_back)
         grace_s = max(self._config.head_grace_s, LEAST_GRACE_BEATS * self._config.heartbeat_s)
         if self._head.silence_s > grace_s and self._leave_at is None:
             self._shut_down("the grace time without a head", self._config.trial.stop_grace_s)
@@ -283,9 +286,9 @@ class Agent:
             leaving=self._leaving,
         )
 
-    def _look_for_another_head(self) -> None:
+    def _go_over(self, go: Callable[[], bool]) -> None:
         before = self._head.socket
-        if self._head.reconnect():
+        if go():
             self._poller.unregister(before)
             self._poller.register(self._head.socket, zmq.POLLIN | zmq.POLLOUT)
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
     from dispatcher.ssh import SshTarget
     from dispatcher.wiring.places import Place
 
+#: Machines that are looked at together.
+_MOST_AT_ONCE = 8
+
 _HOST = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^\]\s]+\]|[^\s:@]+)(?::(?P<port>\d{1,5}))?")
 
 
 class CheckTarget(NamedTuple):
-    """A machine, and what is needed there."""
+    """A machine, what is needed there, and the path of its section in an experiment file."""
 
     host: ReachableHost
     needs: HostNeeds
+    at: tuple[str | int, ...] = ()
 
 
 def target_named(text: str, jump: str = "") -> SshTarget:
@@ -187,18 +192,60 @@ def check_targets(
         UserError: the file is none, or names no machine.
         PermanentBackendError: paramiko is not installed.
     """
-    from dispatcher.head.probing import look_over
     from dispatcher.remote_python.findings import HostNeeds
-    from dispatcher.wiring.host_needs import UNSAFE, host_needs, useful_modules, weights_marker
+    from dispatcher.wiring.host_needs import UNSAFE, useful_modules
 
     if is_file(word):
-        config = _read(Path(word))
-        hosts = _hosts_of(config)
-        targets = [CheckTarget(_Service(one), HostNeeds()) for one in look_over(config)]
-        if not (hosts or targets):
+        targets = targets_of(_read(Path(word)), closing)
+        if not targets:
             raise _without_machines(Path(word))
-        token = closing.enter_context(weights_marker(config)) if hosts else ""
-        return [CheckTarget(x, host_needs(config, place, token)) for place, x in hosts] + targets
+        return targets
     folders = {weights: ""} if weights else {}
     needs = HostNeeds(useful=useful_modules(), unsafe=UNSAFE, folders=folders)
     return [CheckTarget(host_named(word, jump=jump, python=python), needs)]
+
+
+def targets_of(config: ExperimentConfig, closing: ExitStack) -> list[CheckTarget]:
+    """Return the machines and services of an experiment file. Asks the schedulers that it names.
+
+    Args:
+        config: the file.
+        closing: removes the file, at its end, by which machines know the weights root.
+    """
+    from dispatcher.head.probing import look_over
+    from dispatcher.platforms.finding_places import path_of
+    from dispatcher.remote_python.findings import HostNeeds
+    from dispatcher.wiring.host_needs import host_needs, weights_marker
+
+    hosts = _hosts_of(config)
+    services = [
+        CheckTarget(_Service(one), HostNeeds(), path_of(config, one.service))
+        for one in look_over(config)
+    ]
+    token = closing.enter_context(weights_marker(config)) if hosts else ""
+    machines = [
+        CheckTarget(
+            host, host_needs(config, place, token), path_of(config, place.service, place.part)
+        )
+        for place, host in hosts
+    ]
+    return machines + services
+
+
+def look_at_all(targets: Sequence[CheckTarget]) -> list[list[Finding]]:
+    """Look at machines and services; returns what is found of each. Blocks for minutes at most.
+
+    Args:
+        targets: some at once are looked at.
+    """
+    with ThreadPoolExecutor(max(1, min(_MOST_AT_ONCE, len(targets))), "hosts check") as pool:
+        return list(pool.map(_look, targets))
+
+
+def _look(target: CheckTarget) -> list[Finding]:
+    from dispatcher.findings import Finding, Severity
+
+    try:
+        return target.host.check(target.needs)
+    except BackendError as error:  # of another package's platform: other machines are looked at
+        return [Finding("platform", Severity.PROBLEM, error.message, error.hint)]

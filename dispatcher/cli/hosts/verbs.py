@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.errors import BackendError, PermanentBackendError, UserError
+from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
 from dispatcher.terminal.safe_text import safe_text
 
@@ -192,14 +191,13 @@ def check(
     names is asked for its limits and for what this user may do there. Exit code 1 if a machine has
     a problem.
     """
-    from dispatcher.cli.hosts.check_targets import check_targets
+    from dispatcher.cli.hosts.check_targets import check_targets, look_at_all
     from dispatcher.findings import Severity
 
     options = {"python": python, "weights": weights, "jump": jump}
     with ExitStack() as closing:
         targets = [one for word in arguments for one in check_targets(word, closing, **options)]
-        with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(targets)), "hosts check") as pool:
-            answers = list(pool.map(_look, targets))
+        answers = look_at_all(targets)
     bad = [any(f.severity is Severity.PROBLEM for f in findings) for findings in answers]
     if as_json:
         rows = [
@@ -212,15 +210,6 @@ def check(
         _show_answers(targets, answers)
     if any(bad):
         raise typer.Exit(ExitCode.GENERAL)
-
-
-def _look(target: CheckTarget) -> list[Finding]:
-    from dispatcher.findings import Finding, Severity
-
-    try:
-        return target.host.check(target.needs)
-    except BackendError as error:  # of another package's platform: other machines are looked at
-        return [Finding("platform", Severity.PROBLEM, error.message, error.hint)]
 
 
 def _show_answers(targets: list[CheckTarget], answers: list[list[Finding]]) -> None:

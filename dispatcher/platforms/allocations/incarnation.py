@@ -22,8 +22,8 @@ class Incarnation(msgspec.Struct, frozen=True):
     """One allocation of a worker.
 
     ``number`` counts them from 1. ``ticket`` is the secret that its agent shows. ``stage``: it is
-    about to be asked for, was asked for, is gone, or was cancelled while no head led. ``at``: when
-    it was asked for (seconds since the epoch, by this machine's clock).
+    about to be asked for, was asked for, is gone, or was cancelled (or seen not to be there) while
+    no head led. ``at``: when it was asked for (seconds since the epoch, by this machine's clock).
     """
 
     number: int
@@ -54,8 +54,8 @@ def write_incarnation(home: Path, incarnation: Incarnation) -> None:
 
 
 def note_swept(home: Path) -> None:
-    """Note that the newest one of the worker with this folder was cancelled: the next head waits
-    for its end, and takes it for nobody's fault. Raises ``OSError``."""
+    """Note that the newest one of the worker with this folder was cancelled, or is not there: the
+    next head waits for its end, and takes it for nobody's fault. Raises ``OSError``."""
     newest = read_incarnation(home)
     if newest is not None and newest.stage != "gone":
         write_incarnation(home, replace(newest, stage="swept"))

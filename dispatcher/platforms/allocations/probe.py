@@ -26,6 +26,7 @@ from dispatcher.platforms.allocations.allocation import (
 from dispatcher.platforms.allocations.order import order_of
 from dispatcher.remote_python.bundle import our_programs
 from dispatcher.remote_python.findings import HostNeeds, clock_finding, findings_of
+from dispatcher.remote_python.gpu_findings import AllGpus, judge_gpus
 from dispatcher.remote_python.probed import Probed
 from dispatcher.remote_python.runner import too_old
 from trial_runtime.agent.config import AgentConfig, ProbeQuestions
@@ -62,6 +63,7 @@ class ProbeNeeds:
         brings_code: whether our runtime and the trials' code are brought.
         brings_modules: whether modules that it lacks are.
         too_large: those that are not, all the same.
+        gpus_asked: how many GPUs a place is asked for with.
         record: a file for the answer of a place that will do; None: nobody wants it.
     """
 
@@ -70,6 +72,7 @@ class ProbeNeeds:
     brings_code: bool = False
     brings_modules: bool = False
     too_large: tuple[str, ...] = ()
+    gpus_asked: float = 0.0
     record: Path | None = None
 
 
@@ -87,6 +90,7 @@ class PlaceProbe:
         self.name = f"{label}-probe-{secrets.token_hex(2)}"
         self.waits = ""  # why there is no answer yet
         self._needs = needs
+        self._nodes = config.nodes
         self._marker = self._lay_marker(config)
         self._answer = home / f"{self.name}.answer"
         host = needs.host
@@ -98,7 +102,7 @@ class PlaceProbe:
             code=not needs.brings_code,
         )
         ticket = secrets.token_hex(16)
-        order = order_of(self.name, changed(config, probe=questions, ticket=ticket, nodes=1), home)
+        order = order_of(self.name, changed(config, probe=questions, ticket=ticket), home)
         program = our_programs().arguments_with_code("allocation", alone=False)
         self.order = replace(order, arguments=tuple(program))
         self._not_before = self._looked_at = time.time()  # that it can have looked at its clock
@@ -108,7 +112,8 @@ class PlaceProbe:
     def lay(self) -> None:
         """Make what it needs before it is ordered. Raises ``OSError``."""
         self._answer.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(self._answer, b"")
+        for path in answer_files(self._answer, self._nodes):
+            write_private(path, b"")
 
     def _lay_marker(self, config: AgentConfig) -> Path | None:
         """A file in the weights root by which it is known there; None where none can be made."""
@@ -124,7 +129,7 @@ class PlaceProbe:
 
     def close(self) -> None:
         """Remove what it has needed here."""
-        for path in (self._marker, self._answer):
+        for path in (self._marker, *answer_files(self._answer, self._nodes)):
             if path is not None:
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -141,8 +146,9 @@ class PlaceProbe:
             now: monotonic seconds.
         """
         state = AllocationState.UNKNOWN if allocation is None else allocation.state
-        if probed := _decoded(answer):
-            return tuple(self._judged(probed))
+        answers = _decoded(answer, self._nodes)
+        if len(answers) == self._nodes:
+            return tuple(self._judged(answers))
         if allocation is not None and state is not AllocationState.ENDED:
             self.waits, self._ended_at = allocation.reason or str(state), None
             if state in (AllocationState.WAITING, AllocationState.STARTING):
@@ -155,24 +161,42 @@ class PlaceProbe:
         fails = allocation is not None and allocation.gone not in (None, Gone.FINISHED)
         if now - self._ended_at < (SOON_S if fails else LATE_S):
             return None
-        return (self._silent(allocation, answer),)
+        return (
+            *self._judged(answers),
+            self._silent(allocation, "" if answers else answer, answers),
+        )
 
-    def _judged(self, probed: Probed) -> Iterator[Finding]:
+    def _judged(self, answers: Sequence[Probed]) -> Iterator[Finding]:
+        """The findings of all nodes: of those that are well, what the first has said."""
         marked = self._marker is not None
-        found = list(findings_of_place(probed, self._needs, self._head, marked=marked))
-        yield from map(_with_keys, found)
-        yield clock_finding(probed.time, self._not_before, time.time())
+        found: dict[Finding, list[str]] = {}  # with the nodes that each is about
+        for number, probed in enumerate(answers):
+            own = list(findings_of_place(probed, self._needs, self._head, marked=marked))
+            own.append(clock_finding(probed.time, self._not_before, time.time()))
+            for each in map(_with_keys, own):
+                if number == 0 or each.severity is not Severity.OK:
+                    found.setdefault(each, []).append(probed.node)
+        for each, nodes in found.items():
+            everywhere = each.severity is Severity.OK or len(nodes) == self._nodes
+            where = "" if everywhere else f"on {', '.join(dict.fromkeys(nodes))}: "
+            yield replace(each, text=f"{where}{each.text}")
 
-    def _silent(self, allocation: Allocation | None, printed: str) -> Finding:
-        """The finding of one that has ended without an answer."""
+    def _silent(
+        self, allocation: Allocation | None, printed: str, answers: Sequence[Probed]
+    ) -> Finding:
+        """The finding of one that has ended without an answer, or without that of each node."""
         last = next((x.strip() for x in reversed(printed.splitlines()) if x.strip()), "")
         if old := too_old(last.encode(), self._needs.python, ""):
             return _with_keys(Finding("python", Severity.PROBLEM, old.message))
         how = "it is not listed any more" if allocation is None else allocation.reason
         why = ": ".join(dict.fromkeys(text for text in (how, last[:300]) if text))
         text = "its probe job has ended without an answer" + (f": {why}" if why else "")
+        if answers:
+            text = f"of its probe job {len(answers)} of {self._nodes} nodes have answered: {why}"
         hint = "do its nodes see the folder of the experiment (sharedFolder), and is 'python' there"
-        return Finding("probe", Severity.PROBLEM, text, f"{hint}?")
+        names_python = self._needs.python in text  # a shell that has not found it
+        keys = (("python",), ("trialPython",)) if names_python else ()
+        return Finding("probe", Severity.PROBLEM, text, f"{hint}?", keys)
 
 
 def findings_of_place(
@@ -200,12 +224,35 @@ def findings_of_place(
         folders={"weights": "marked" * marked} if "weights" in folders else {},
         read_folders=[name for name in folders if name.startswith("read ")],
     )
+    if probed.gpus is not None:
+        yield _gpus(probed.gpus, needs)
     own = _lacking(probed, needs)
     for finding in findings_of(probed, needs.python, host):
         if own is None or finding.topic != "modules":
             yield finding
     if own is not None:
         yield own
+
+
+def _gpus(facts: AllGpus, needs: ProbeNeeds) -> Finding:
+    """The finding about its GPUs: whether they do for trials, and are those that were asked for."""
+    host = needs.host
+    found = judge_gpus(facts, wanted=host.gpus, indices=host.gpu_indices, memory=host.gpu_memory)
+    if found.severity is Severity.PROBLEM or len(facts.gpus) >= needs.gpus_asked:
+        return found
+    text = f"{found.text}, and the file asks for {needs.gpus_asked:g} in a place"
+    hint = "those of another make than NVIDIA's are not counted"
+    return replace(found, severity=Severity.NOTE, text=text, hint=hint)
+
+
+def answer_files(first: Path, nodes: int) -> list[Path]:
+    """The files for the answers of all nodes of an allocation.
+
+    Args:
+        first: that of the first node.
+        nodes: how many there are.
+    """
+    return [first, *(first.with_name(f"{first.name}.{rank}") for rank in range(1, nodes))]
 
 
 def _lacking(probed: Probed, needs: ProbeNeeds) -> Finding | None:
@@ -241,11 +288,14 @@ def _with_keys(finding: Finding) -> Finding:
     return replace(finding, hint=f"{hint}see {keys}")
 
 
-def _decoded(answer: str) -> Probed | None:
+def _decoded(answer: str, most: int) -> list[Probed]:
+    """The last answers in a text, in its order."""
+    found: list[Probed] = []
     for line in reversed(answer.splitlines()):
-        with contextlib.suppress(*UNREADABLE):
-            return msgspec.json.decode(line, type=Probed)
-    return None
+        if len(found) < most:
+            with contextlib.suppress(*UNREADABLE):
+                found.insert(0, msgspec.json.decode(line, type=Probed))
+    return found
 
 
 def sentence(findings: Sequence[Finding]) -> str:
@@ -257,14 +307,18 @@ def sentence(findings: Sequence[Finding]) -> str:
 
 def recorded(record: Path | None) -> Probed | None:
     """The answer that is in a record; None if there is none."""
-    return None if record is None else _decoded(_tail(record))
+    found = [] if record is None else _decoded(_tail(record), 1)
+    return found[0] if found else None
 
 
 def text_of(order: AllocationOrder) -> str:
     """The text of a probe in the folder that it shares with this machine: its answer, or the end of
     its log."""
     home = Path(order.config.experiment_folder)
-    answer = "" if order.config.probe is None else _tail(home / order.config.probe.answer)
+    answer = ""
+    if order.config.probe is not None:
+        files = answer_files(home / order.config.probe.answer, order.nodes)
+        answer = "\n".join(filter(None, map(_tail, files)))
     return answer or (_tail(Path(order.log)) if order.log else "")
 
 

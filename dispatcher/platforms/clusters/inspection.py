@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dispatcher.errors import BackendError
 from dispatcher.experiment.addresses import is_loopback
@@ -32,9 +33,10 @@ def inspect_ways(section: ClusterService, nodes: Iterable[str]) -> Iterator[Find
             text = f"'headAddress' is {named}: on {some}"
             text += f" and {more} more" if more > 0 else ""
             hint = "name the address of this machine in their network"
-            yield Finding(_TOPIC, Severity.PROBLEM, f"{text} that is the node itself", hint)
+            text += " that is the node itself"
+            yield Finding(_TOPIC, Severity.PROBLEM, text, hint, (("headAddress",),))
     if section.jump is not None and section.channel in ("auto", "tunnel"):
-        yield inspect_jump(section.jump)
+        yield replace(inspect_jump(section.jump), keys=(("jump",),))
 
 
 def inspect_jump(config: JumpHostConfig) -> Finding:

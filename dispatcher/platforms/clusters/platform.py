@@ -41,6 +41,7 @@ def probe_needs_of(given: Given[C], *, brings_modules: bool) -> ProbeNeeds | Non
         section.python_there,
         section.bring_code,
         brings_modules=brings_modules,
+        gpus_asked=section.gpus_asked,
         record=service_given(given).probed,
     )
 

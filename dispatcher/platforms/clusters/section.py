@@ -53,6 +53,11 @@ class ClusterService(AllocationService):
         """How the Python of the nodes is called."""
         return "python3"
 
+    @property
+    def gpus_asked(self) -> float:
+        """How many GPUs a node of a place is asked for with, as far as the section says it."""
+        return 0.0
+
     def is_reached(self, listens_on: str) -> bool:
         """Whether nodes may reach the head directly, as far as the file says. They are other
         machines, unless it names this one's loopback.

@@ -10,6 +10,7 @@ from dispatcher.errors import BackendError, PassingBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.allocations.allocation import AllocationOrder
 from dispatcher.platforms.clusters.inspection import inspect_ways
+from dispatcher.platforms.finding_places import keys_in
 from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
 from dispatcher.platforms.kubernetes.api.server import CLAIMS, JOBS, PODS, ApiServer
@@ -21,6 +22,22 @@ from trial_runtime.endpoint import Endpoint
 
 #: The oldest version that this was tried with.
 OLDEST = (1, 20)
+
+#: Words of a server that refuses a Job, and the keys that they are about.
+_KEYS = (
+    ("namespace", "namespace"),
+    ("service account", "serviceAccount"),
+    ("serviceaccount", "serviceAccount"),
+    ("priorityclass", "priorityClass"),
+    ("nodeselector", "nodeSelector"),
+    ("tolerations", "tolerations"),
+    ("volume", "volumes"),
+    ("limits", "limits"),
+    ("requests", "requests"),
+    ("quota", "requests"),
+    ("quota", "limits"),
+    ("image", "image"),
+)
 
 #: The name of the Job that is tried. No object of that name is ever kept.
 TRIED = "bequeath-dry-run"
@@ -73,9 +90,11 @@ def _takes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
     try:
         answer = server.create(JOBS, job_of(_order(), section, TRIED), dry_run=True)
     except PassingBackendError as error:  # a quota without room: it would wait
-        yield Finding("job", Severity.NOTE, error.message, error.hint)
+        keys = keys_in(error.message, _KEYS)
+        yield Finding("job", Severity.NOTE, error.message, error.hint, keys)
     except BackendError as error:
-        yield Finding("job", Severity.PROBLEM, error.message, error.hint)
+        keys = keys_in(error.message, _KEYS)
+        yield Finding("job", Severity.PROBLEM, error.message, error.hint, keys)
     else:
         for warning in answer.warnings:
             yield Finding("job", Severity.NOTE, f"the server warns: {warning}")
@@ -108,18 +127,21 @@ def _ways(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
 
 
 def _claims(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
-    for name in dict.fromkeys(each.claim for each in section.volumes if each.claim is not None):
+    claims = [each.claim for each in section.volumes]
+    for name in dict.fromkeys(each for each in claims if each is not None):
+        keys = (("volumes", claims.index(name), "claim"),)
         try:
             claim = server.get(CLAIMS, name)
         except NotAllowed:
             continue  # a note says that already
         except NotThere:
             text = f"there is no PersistentVolumeClaim {name!r} in {server.namespace!r}"
-            yield Finding("volumes", Severity.PROBLEM, text, "pods that name it wait for ever")
+            hint = "pods that name it wait for ever"
+            yield Finding("volumes", Severity.PROBLEM, text, hint, keys)
             continue
         modes = claim.get("spec", {}).get("accessModes", [])
         phase = claim.get("status", {}).get("phase", "of no phase")
         text = f"the claim {name!r} is {phase}, {', '.join(map(str, modes))}"
         alone = section.allocations.max > 1 and "ReadWriteMany" not in modes
         hint = "several pods may have it on one node only" if alone else ""
-        yield Finding("volumes", Severity.NOTE if alone else Severity.OK, text, hint)
+        yield Finding("volumes", Severity.NOTE if alone else Severity.OK, text, hint, keys)

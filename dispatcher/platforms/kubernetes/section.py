@@ -298,6 +298,12 @@ class KubernetesSection(ClusterService):
         return self.python
 
     @property
+    def gpus_asked(self) -> float:
+        """See :attr:`ClusterService.gpus_asked`: resources such as `nvidia.com/gpu`."""
+        asked = {**self.requests, **self.limits}
+        return sum(amount(each) for name, each in asked.items() if name.endswith("/gpu"))
+
+    @property
     def wall_s(self) -> float | None:
         """See :attr:`ServiceConfig.wall_s`: that of the pods."""
         return self.wall_time

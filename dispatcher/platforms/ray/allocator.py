@@ -111,6 +111,7 @@ class RayAllocator(Allocator):
                 "grace_s": order.config.trial.stop_grace_s,
                 "linger_s": LINGER_S,
                 "nodes": order.nodes,
+                "each_ends": order.config.probe is not None,
             },
             lease_s=order.config.head_grace_s + order.config.trial.stop_grace_s + LEASE_BEYOND_S,
         )

@@ -96,7 +96,7 @@ class Crew:
 
     def _hold(self) -> dict[str, Any]:
         """Wait until one has ended in a way that ends all, and say how that was."""
-        asked: dict[Any, tuple[int, str]] = {}
+        order, asked = self._order, dict[Any, tuple[int, str]]()
         for rank, member in enumerate(self._members):
             asked[member.where.remote()] = (rank, "where")
             asked[member.watch.remote()] = (rank, "watch")
@@ -118,6 +118,8 @@ class Crew:
                 (places if question == "where" else ends).setdefault(rank, answer)
             if self._where is None and len(places) == len(self._members):
                 self._where = _together(list(places.values()))
+            if order.get("each_ends"):
+                continue  # a look at all nodes: none has to wait for another one
             if give_up == float("inf") and (0 in ends or _worst(ends) is not None):
                 give_up = time.monotonic() + self._end_others(ends) + BEYOND_GRACE_S
         return _worst(ends) or ends.get(0) or {"gone": "cancelled", "reason": ""}

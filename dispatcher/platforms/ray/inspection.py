@@ -10,6 +10,9 @@ from dispatcher.platforms.ray.conversation import Conversation
 from dispatcher.platforms.ray.section import RayServiceConfig
 from dispatcher.platforms.ray.waiting import fits, listed
 
+#: The keys of resources that Ray has names for.
+_KEYS = {"CPU": ("cpus",), "GPU": ("gpus",), "memory": ("memory",)}
+
 
 def inspect_cluster(section: RayServiceConfig, conversation: Conversation) -> Iterator[Finding]:
     """Ask the cluster what it has: nothing is asked for.
@@ -38,4 +41,10 @@ def inspect_cluster(section: RayServiceConfig, conversation: Conversation) -> It
         yield Finding("actor", Severity.OK, f"a node has {asked}")
     else:
         text = f"no node has {asked}: an actor waits until one comes"
-        yield Finding("actor", Severity.NOTE, text, "an autoscaler may bring one")
+        short = [
+            name
+            for name, wanted in section.demand.items()
+            if not any(fits({name: wanted}, node) for node in nodes)
+        ]
+        keys = tuple(_KEYS.get(name, ("actorResources", name)) for name in short or section.demand)
+        yield Finding("actor", Severity.NOTE, text, "an autoscaler may bring one", keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -92,6 +93,11 @@ class RayServiceConfig(ClusterService):
     def python_there(self) -> str:
         """See :attr:`ClusterService.python_there`."""
         return self.trial_python or super().python_there
+
+    @property
+    def gpus_asked(self) -> float:
+        """See :attr:`ClusterService.gpus_asked`: Ray may lend parts of one."""
+        return float(math.ceil(self.gpus))
 
     @property
     def starts(self) -> bool:

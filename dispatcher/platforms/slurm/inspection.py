@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dispatcher.errors import BackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.clusters.inspection import inspect_ways
+from dispatcher.platforms.finding_places import keys_in
 from dispatcher.platforms.slurm import script
 from dispatcher.platforms.slurm.commands import CommandLine
 from dispatcher.platforms.slurm.complaints import complaint
@@ -16,6 +17,26 @@ from dispatcher.platforms.slurm.section import SlurmServiceConfig
 
 #: The oldest version whose commands say what we read.
 OLDEST = (20, 11)
+
+#: Words of a controller that refuses a job, and the keys that they are about.
+_KEYS = (
+    ("account", "account"),
+    ("qos", "qos"),
+    ("partition", "partition"),
+    ("reservation", "reservation"),
+    ("feature", "constraint"),
+    ("gres", "gres"),
+    ("time", "wallTime"),
+    ("memory", "memory"),
+    ("cpu", "cpus"),
+    ("license", "options"),
+    ("option", "options"),
+    ("node count", "trialNodes"),
+    ("node configuration", "gres"),
+    ("node configuration", "memory"),
+    ("node configuration", "cpus"),
+    ("node configuration", "constraint"),
+)
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _SETTING = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
@@ -56,7 +77,8 @@ def _of_login_node(section: SlurmServiceConfig, shell: CommandLine) -> Iterator[
     for kind, path, key in wanted:
         if shell.run(["test", kind, path]).code:
             text = f"{key} is {path}, which the login node does not have"
-            yield Finding("folders", Severity.PROBLEM, text, "its path must be the same there")
+            hint = "its path must be the same there"
+            yield Finding("folders", Severity.PROBLEM, text, hint, ((key.strip("'"),),))
     if section.python is None:
         text = f"'python' is not given: jobs would run {sys.executable}, as on this machine"
         yield Finding("python", Severity.NOTE, text, "name the one that nodes have")
@@ -95,4 +117,5 @@ def _of_settings(section: SlurmServiceConfig, settings: Mapping[str, str]) -> It
 
 def _refused(error: BackendError) -> Finding:
     text = f"a job as the file asks for would be refused: {error.message}"
-    return Finding("job", Severity.PROBLEM, text, error.hint)
+    keys = keys_in(error.message, _KEYS)
+    return Finding("job", Severity.PROBLEM, text, error.hint, keys)

@@ -161,6 +161,13 @@ class SlurmServiceConfig(ClusterService):
         return self.python or super().python_there
 
     @property
+    def gpus_asked(self) -> float:
+        """See :attr:`ClusterService.gpus_asked`: what `gres` says, such as `gpu:a100:2`."""
+        asked = [each.split(":") for each in self.gres]
+        last = [words[-1] if len(words) > 1 else "1" for words in asked if words[0] == "gpu"]
+        return float(sum(int(word) if word.isdigit() else 1 for word in last))
+
+    @property
     def wall_s(self) -> float | None:
         """How long a job has its place (seconds); None: for as long as its partition says."""
         return None if self.wall_time is None else 60.0 * wall_minutes(self.wall_time)

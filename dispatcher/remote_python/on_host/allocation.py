@@ -16,6 +16,7 @@ import tempfile
 import time
 from typing import Any
 
+from .gpus import answer as look_at_gpus
 from .probe import facts_of_place, look_at_folder
 
 #: Exit code of one whose answer is in what it printed.
@@ -27,20 +28,56 @@ MOST_BYTES, MOST_TEXT = 1900, 200
 #: So long the head is called (seconds): a network may need a moment, and so may a head that begins.
 REACH_S, CALL_S = 15.0, 5.0
 
+#: So long a node whose answer is printed waits for the others of its allocation (seconds): where it
+#: ends as one that has failed, they are ended.
+OTHERS_S = 300.0
+
 
 def main() -> int:
     """Look, and answer."""
     with open(sys.argv[2], "rb") as file:
         config = json.loads(file.read().decode())
     line = short(look(config, config["probe"]))
+    path = os.path.join(config["experiment_folder"], config["probe"]["answer"])
+    rank = rank_of(config)
     try:
-        path = os.path.join(config["experiment_folder"], config["probe"]["answer"])
+        path += f".{rank}" if rank else ""
         with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC), "w") as out:
             out.write(line)
     except OSError:
         sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+        wait_for_others(config)
         return PRINTED
     return 0
+
+
+def rank_of(config: dict[str, Any]) -> int:
+    """The rank of this node in its allocation."""
+    name = config.get("rank_variable") or "BEQUEATH_RANK"
+    rank = os.environ.get(name, "") if config.get("nodes", 1) > 1 else ""
+    return int(rank) if rank.isdigit() else 0
+
+
+def wait_for_others(config: dict[str, Any]) -> None:
+    """Wait until all nodes of the allocation have printed their answers, within a bound."""
+    nodes = config.get("nodes", 1)
+    if nodes == 1:
+        return
+    folder, name = config["experiment_folder"], config["probe"]["answer"] + ".printed-"
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        descriptor, own = tempfile.mkstemp(prefix=name, dir=folder)
+        os.close(descriptor)
+        until = time.monotonic() + OTHERS_S
+        while time.monotonic() < until:
+            if sum(each.startswith(name) for each in os.listdir(folder)) >= nodes:
+                time.sleep(1.0)  # until the others have seen it
+                break
+            time.sleep(0.2)
+        os.unlink(own)
+    except OSError:
+        return  # they share no folder
 
 
 def look(config: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +98,25 @@ def look(config: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         "folders": dict(folders_of(config, asked["marker"])),
         "lacks_code": code if asked.get("code", True) and not os.path.isdir(code) else "",
         **head_of(config),
+        "node": os.environ.get("SLURMD_NODENAME") or os.uname().nodename,
+        "gpus": shown_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")),
     }
+
+
+def shown_gpus(visible: str | None) -> dict[str, Any]:
+    """The GPUs of this place that an agent would see.
+
+    Args:
+        visible: the variable by which a scheduler hides those of others; those that it names by
+            ids are not looked up.
+    """
+    found = look_at_gpus({})
+    gpus: Any = found["gpus"]
+    words = None if visible is None else [word.strip() for word in visible.split(",")]
+    if words is not None and all(word.isdigit() or not word for word in words):
+        indices = [int(word) for word in words if word]
+        gpus = [gpus[index] for index in indices if index < len(gpus)]
+    return {**found, "gpus": gpus, "trouble": str(found["trouble"])[:MOST_TEXT]}
 
 
 def cannot_be_used(folder: str) -> str:
@@ -145,5 +200,10 @@ def short(answer: dict[str, Any]) -> str:
     if len(line) > MOST_BYTES:
         answer["versions"] = {}
         answer["missing"] = {name: why[:40] for name, why in answer["missing"].items()}
+        line = json.dumps(answer, separators=(",", ":"))
+    if len(line) > MOST_BYTES:
+        for gpu in answer["gpus"]["gpus"]:
+            gpu["name"] = gpu["name"][:12]
+            gpu.pop("trouble", None)
         line = json.dumps(answer, separators=(",", ":"))
     return line

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from dispatcher.findings import Severity
 from dispatcher.platforms.slurm.commands import CommandLineHere
 from dispatcher.platforms.slurm.inspection import inspect_cluster
 from dispatcher.platforms.slurm.section import SlurmServiceConfig
+from tests.engines.slurm.conftest import ROOT
 from tests.support.slurm_cluster import SlurmCluster, why_not
 
 pytestmark = [
@@ -56,3 +61,90 @@ def test_what_would_be_refused_is_a_problem(look: Any, keys: dict[str, Any], wor
 
 def test_keys_that_this_cluster_ignores_are_named(look: Any) -> None:
     assert ("accounts", Severity.NOTE) in [each[:2] for each in look(account="vision")]
+
+
+FILE = """\
+experimentName: lab
+searchSpace: {x: {_type: choice, _value: [1]}}
+tuner: {name: Random}
+trialCommand: "true"
+trialConcurrency: 1
+maxTrialNumber: 1
+experimentWorkingDirectory: BASE
+trainingService:
+  platform: slurm
+  headAddress: 127.0.0.1
+  probe: PROBE
+  python: PYTHON
+  SECTION
+"""
+
+
+@pytest.mark.parametrize(
+    "section, key, words",
+    [
+        ("partition: nosuch", "nosuch", "Invalid partition name specified"),
+        ("gres: [gpu:9]", "[gpu:9]", "Invalid generic resource"),
+        ("options: {nosuch: true}", "{nosuch", "unrecognized option"),
+        ("cpus: 1", "/no/python", "ended without an answer"),
+    ],
+)
+def test_what_is_wrong_has_the_place_of_its_key(
+    cluster: SlurmCluster, tmp_path: Path, section: str, key: str, words: str
+) -> None:
+    """What the controller refuses, and what a probe finds. Mutations: it has no place; that of the
+    service; that of another key."""
+    probed = key == "/no/python"
+    text = FILE.replace("BASE", str(tmp_path)).replace("SECTION", section)
+    text = text.replace("PROBE", str(probed).lower())
+    text = text.replace("PYTHON", "/no/python" if probed else sys.executable)
+    file = tmp_path / "lab.yml"
+    file.write_text(text)
+    said = subprocess.run(
+        [sys.executable, "-m", "dispatcher.cli", "validate", "--connect", str(file)],
+        env={**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=tmp_path,
+    )
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if key in each)
+    column = text.splitlines()[line - 1].index(key) + 1
+    assert said.returncode == 1, said.stdout + said.stderr
+    found = [each for each in said.stdout.splitlines() if words in each]
+    assert found, said.stdout
+    assert found[0].startswith(f"{file}:{line}:{column}: slurm: problem: "), found
+
+
+def test_each_node_of_an_allocation_is_looked_over(cluster: SlurmCluster, tmp_path: Path) -> None:
+    """The second node of a job has a Python that lacks a module. Mutations: only the first node of
+    a probe is looked over; one job for each node."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "zmq.py").write_text("raise ImportError('torn')")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$SLURM_PROCID" = 1 ] && export PYTHONPATH={tmp_path}/broken:$PYTHONPATH\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    text = FILE.replace("BASE", str(tmp_path)).replace("SECTION", "cpus: 1")
+    text = text.replace("PROBE", "true").replace("PYTHON", str(python))
+    file = tmp_path / "lab.yml"
+    file.write_text(text + "trialNodes: 2\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "dispatcher.cli", "validate", "--connect", str(file)],
+        env={**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        cwd=tmp_path,
+    )
+    assert said.returncode == 1, said.stdout + said.stderr
+    (problem,) = [each for each in said.stdout.splitlines() if ": problem: " in each]
+    assert "modules: on n" in problem
+    assert "zmq" in problem
+    assert said.stdout.count("reaches the head") == 1
+    assert "gpus: none" in said.stdout
+    names = cluster.run("squeue", "--noheader", "--states=all", "--format=%j|%D").split()
+    sizes = [each.split("|")[1] for each in names if "-probe-" in each]
+    assert sizes.count("2") == 1, "one job with both nodes"

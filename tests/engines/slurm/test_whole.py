@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib.util
+import json
+import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from dispatcher.remote_python.probed import Probe, probe
 from dispatcher.wheelhouse import WheelCache, WheelsMissing, plan
 from tests.engines.slurm.conftest import ROOT, Lab, joins, wrapper_of
 from tests.support import sshd
+from tests.support.ports import free_port
 from tests.support.processes import wait_until
 from tests.support.remote_python import python_here
 from tests.support.slurm_cluster import why_not
@@ -201,3 +207,110 @@ def test_nodes_that_see_a_shared_folder_alone(
     assert len(list(shared.glob("bequeath/.brought/code/*/lineage_trial.py"))) == 1
     modules = shared.glob("bequeath/.brought/modules/*/*/msgspec/__init__.py")
     assert len(list(modules)) == (python is not None)
+
+
+@contextlib.contextmanager
+def forwarded(port: int, target: Callable[[], int]) -> Iterator[None]:
+    """A port of this machine that leads to another one from now on."""
+    with socket.create_server(("127.0.0.1", port)) as listening:
+
+        def carry(source: socket.socket, sink: socket.socket) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(1 << 16):
+                    sink.sendall(data)
+            for each in (source, sink):
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    near = listening.accept()[0]
+                    far = socket.create_connection(("127.0.0.1", target()))
+                    for pair in ((near, far), (far, near)):
+                        threading.Thread(target=carry, args=pair, daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def way_of(folder: Path) -> str:
+    """By which way the agents of an experiment have come."""
+    said = subprocess.run(
+        [
+            *(sys.executable, "-m", "dispatcher.cli", "status"),
+            *(folder.name, "--json", "--folder", str(folder.parent)),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    head = json.loads(said.stdout or "{}").get("head") or {}
+    return " ".join(sorted(each.get("way") or "" for each in head.get("workers", ())))
+
+
+def test_agents_come_by_the_folder_while_no_port_is_reached(lab: Lab) -> None:
+    """`channel: auto`; nobody listens at the address that nodes have. Sixty digits go through, with
+    weights that they inherit. Mutations: `auto` stays with the port, and no trial begins; the
+    folder is no way where a port is named."""
+    shared = lab.base / "shared"
+    shared.mkdir()
+    port = free_port()
+    service = {
+        "cpus": 4,
+        "slots": 2,
+        "allocations": 2,
+        "wallTime": "1h",
+        "channel": "auto",
+        "headAddress": f"127.0.0.1:{port}",
+        "sharedFolder": str(shared),
+        "bringCode": True,
+        "probe": True,
+    }
+    digits = digits_in(lab.base / "digits")
+    folder = lab.create(
+        service,
+        experimentWorkingDirectory=str(lab.cluster.folder.parent / "hidden"),
+        weightsRoot=str(shared / "weights"),
+        channel={"transport": "tcp"},
+        **digits,
+    )
+    head = lab.lead(folder)
+    wait_until(lambda: joins(lab, folder) == 2, "two jobs run", timeout_s=120)
+    assert way_of(folder) == "folder folder"
+    (lab.base / "digits" / "go").touch()
+    lab.finish(folder, head)
+    assert {end.reason.value for end in lab.events(folder, e.AttemptEnded)} == {"finished"}
+    rows = lab.ask(folder, "SELECT parent FROM trials")
+    assert len(rows) == TRIALS
+    assert len([parent for (parent,) in rows if parent is not None]) == TRIALS - FOUNDERS
+    logs = [path.read_text() for path in shared.glob("bequeath/*/slurm*/logs/agent.log")]
+    assert all("trying: folder" in text for text in logs)
+
+
+def test_agents_go_back_to_a_port_that_is_reached_again(lab: Lab) -> None:
+    """Trials run while they do: none is started twice, and no result is lost. Mutation: agents stay
+    with the folder until they end."""
+    shared = lab.base / "shared"
+    shared.mkdir()
+    port = free_port()
+    service = {
+        "cpus": 1,
+        "slots": 2,
+        "wallTime": "1h",
+        "headAddress": f"127.0.0.1:{port}",
+        "sharedFolder": str(shared),
+    }
+    keys = {"weightsRoot": str(shared / "weights"), "channel": {"transport": "tcp"}}
+    folder = lab.create(service, **keys, **lineage(60, wait_s=3.0))
+    head = lab.lead(folder)
+    wait_until(lambda: joins(lab, folder) == 1, "a job runs", timeout_s=120)
+    assert way_of(folder) == "folder"
+    with forwarded(port, lambda: int((folder / "keys" / "port").read_text())):
+        wait_until(lambda: way_of(folder) == "direct", "it came back", timeout_s=150)
+        lab.finish(folder, head)
+    assert {end.reason.value for end in lab.events(folder, e.AttemptEnded)} == {"finished"}
+    started = {(x.trial, x.attempt, x.pid) for x in lab.events(folder, e.AttemptStarted)}
+    assert len(started) == 60, "nothing was started again"

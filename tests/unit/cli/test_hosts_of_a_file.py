@@ -18,6 +18,7 @@ from dispatcher.platforms.host import ReachableHost
 from dispatcher.platforms.logins import targets
 from dispatcher.platforms.ssh import hosts
 from dispatcher.remote_python.findings import HostNeeds
+from tests.support.ports import free_port
 from tests.unit.cli.conftest import Shell
 
 
@@ -251,6 +252,12 @@ def test_a_scheduler_is_looked_over_by_its_platform(
     assert bequeath("validate", quay(3)).code == 0, "nobody is asked who was not to be"
     said = bequeath("validate", quay(3), "--connect")
     assert "quay: problem: limits: two at most (ask the harbour master)" in said.out
+    where = found[1]["where"]
+    line, column = map(int, where.removeprefix(f"{quay(3)}:").split(":"))
+    text = quay(3).read_text().splitlines()[line - 1]
+    assert text[column - 1 :].startswith('{"platform"'), "that names no key: its section"
+    assert f"{where}: quay: problem: limits" in said.out
+    assert found[0]["where"] == "", "nothing is wrong with it"
     assert "is fine" not in said.out
     assert "is fine" in bequeath("validate", quay(2), "--connect").out
     (row,) = json.loads(bequeath("hosts", "check", quay(4), "--json").out)["hosts"]
@@ -264,3 +271,35 @@ def test_doctor_passes_on_what_a_scheduler_says(
     found = [x for x in json.loads(said.out)["findings"] if x["topic"] == "quay"]
     assert [each["text"] for each in found] == ["rights: 3 berths", "limits: two at most"]
     assert said.code == 1
+
+
+def test_a_machine_that_cannot_be_reached_is_named_with_its_place(
+    bequeath: Shell, tmp_path: Path
+) -> None:
+    """The second of two, by `validate --connect`. Mutations: machines are not asked; the place is
+    that of the list."""
+    file = tmp_path / "lab.yml"
+    known = tmp_path / "known"
+    known.touch()
+    file.write_text(f"""\
+searchSpace: {{x: {{_type: choice, _value: [1]}}}}
+tuner: {{name: Random}}
+trialCommand: "true"
+trialConcurrency: 1
+maxTrialNumber: 1
+experimentWorkingDirectory: {tmp_path}
+trainingService:
+- platform: local
+- platform: ssh
+  machineList:
+  - {{name: one, host: 127.0.0.1, port: {free_port()}, knownHosts: {known}}}
+  - {{name: two, host: 127.0.0.2, port: {free_port()}, knownHosts: {known}}}
+""")
+    said = bequeath("validate", file, "--connect", "--json")
+    found = {each["service"]: each for each in json.loads(said.out)["findings"]}
+    assert said.code == 1
+    assert {name: each["where"] for name, each in found.items()} == {
+        "one": f"{file}:11:23",
+        "two": f"{file}:12:23",
+    }
+    assert found["two"]["topic"] == "login"

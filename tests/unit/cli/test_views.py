@@ -86,7 +86,18 @@ def test_ways_of_agents_are_counted() -> None:
     ways = ["folder", "direct", None, "direct"]
     workers = [{**worker, "name": f"q-{n}", "way": way} for n, way in enumerate(ways)]
     assert ways_of_workers(_snapshot(workers=workers)) == "2 direct, 1 folder"
+    text = "\n".join(_drawn(Scene("digits", _snapshot(workers=workers), None, None, None)))
+    assert "ways  q-1, q-3: direct   q-0: folder" in text, "top names the workers of each"
     assert ways_of_workers(_snapshot(workers=[{**worker, "name": "of an older head"}])) == ""
+
+
+def test_ways_of_many_agents_fit_into_a_line() -> None:
+    """Mutation: a hundred workers fill the screen."""
+    worker = {"slots": 1, "busy": 0, "alive": True, "way": "direct"}
+    workers = [{**worker, "name": f"queue-{n}"} for n in range(100)]
+    text = _drawn(Scene("digits", _snapshot(workers=workers), None, None, None))
+    [line] = [line for line in text if line.startswith("ways")]
+    assert line.endswith("queue-2 and 97 more: direct")
 
 
 def test_those_who_stand_at_one_line_share_a_row() -> None:

@@ -59,3 +59,25 @@ def test_a_copy_of_one_that_is_led_leaves_its_allocations_alone(
         assert sweep(copy, config) == ClearedAllocations()
     assert may_be_left(copy, config) == may_be_left(original, config) == [name]
     assert sweep(copy, config).troubles, "Slurm is asked, which is not there"
+
+
+def test_what_a_scheduler_does_not_have_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A head died with a job that has ended since. Mutation: `doctor` goes on saying for ever that
+    it may be there, though the scheduler was asked."""
+    config = config_of(tmp_path)
+    place = ExperimentFolder(tmp_path / "abc234")
+    write_incarnation(place.path / "agents/slurm", Incarnation(1, "t", "ordered"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    (tmp_path / "bin").mkdir()
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.write_text("#!/bin/sh\nexit 1\n")
+    squeue.chmod(0o755)
+    assert sweep(place, config).troubles
+    assert may_be_left(place, config), "nobody knows"
+    for name in ("squeue", "sacct", "scancel"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    assert sweep(place, config) == ClearedAllocations()
+    assert may_be_left(place, config) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
-from dispatcher.head.workers import load_of
+from dispatcher.head.ordering import PATIENCE_S, CostedPlace, Ordering, load_of
 from tests.support.scene import HOST, Scene
 
 
@@ -34,3 +34,76 @@ def test_what_is_lost_is_queued_for_whoever_gives_a_place() -> None:
     scene.say(e.WorkerLost(WorkerId("slurm-1"), "its node has gone", planned=True))
     scene.wait_until(scene.now + 60)
     assert queued(scene, "slurm-2") == 2
+
+
+CHEAP, DEAR = CostedPlace("cheap", 2, 0.0), CostedPlace("dear", 1, 1.0)
+
+
+def ordering(scene: Scene, *known: CostedPlace) -> Ordering:
+    return Ordering(known or (CHEAP, DEAR), scene.state, lambda: scene.now)
+
+
+def three_queued() -> Scene:
+    """The only worker has gone."""
+    scene = Scene(slots=3, workers=3)
+    for trial in range(3):
+        scene.propose(trial)
+    scene.say(e.WorkerLost(HOST, "its node has gone", planned=True))
+    scene.wait_until(scene.now + 60)
+    assert len(scene.state.queued) == 3
+    return scene
+
+
+def test_the_cheaper_scheduler_is_asked_first() -> None:
+    """Mutations: both are asked for all; the dearer one is asked for nothing though the cheaper one
+    has not enough; the cheaper one is asked for less."""
+    scene = three_queued()
+    order = ordering(scene)
+    assert order.load_of("cheap").queued == 3
+    assert order.load_of("dear").queued == 1, "what two cheap slots do not take"
+    scene.say(e.WorkerWaits(WorkerId("cheap"), "Priority", 0.0))
+    assert order.load_of("dear").queued == 1
+
+
+def test_the_dearer_one_is_asked_when_the_cheaper_one_waits() -> None:
+    """Mutation: trials wait for days in a queue beside nodes that are free."""
+    scene = three_queued()
+    order = ordering(scene)
+    scene.say(e.WorkerWaits(WorkerId("cheap"), "Priority", 0.0))
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 3
+
+
+def test_one_that_nobody_hears_of_is_waited_for_a_while() -> None:
+    scene = three_queued()
+    order = ordering(scene)
+    scene.now += PATIENCE_S - 1
+    assert order.load_of("dear").queued == 1
+    scene.now += 1
+    assert order.load_of("dear").queued == 3
+
+
+def test_one_that_was_lost_is_not_counted_on() -> None:
+    scene = three_queued()
+    order = ordering(scene)
+    scene.say(e.WorkerWaits(WorkerId("cheap"), "Priority", 0.0))
+    scene.say(e.WorkerLost(WorkerId("cheap"), "it cannot be had"))
+    assert order.load_of("dear").queued == 3
+
+
+def test_those_of_equal_cost_are_asked_together() -> None:
+    """As before there was an order. Mutation: the first in the file is asked first."""
+    scene = three_queued()
+    order = ordering(scene, CHEAP, DEAR._replace(cost=0.0))
+    assert order.load_of("cheap").queued == order.load_of("dear").queued == 3
+
+
+def test_trials_whose_weights_lie_elsewhere_are_not_left_to_a_cheaper_place() -> None:
+    """Children run where their parents' weights are. Mutation: they wait for a place in which they
+    may not run."""
+    scene = three_queued()
+    far = CHEAP._replace(domain="far")
+    assert ordering(scene, far, DEAR).load_of("dear").queued == 1, "they may run anywhere"
+    (own,) = scene.state.queue_classes
+    scene.state.queue_classes[own._replace(home="")] = scene.state.queue_classes.pop(own)
+    assert ordering(scene, far, DEAR).load_of("dear").queued == 3

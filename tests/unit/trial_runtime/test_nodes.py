@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Iterator
@@ -90,7 +91,7 @@ def test_the_leader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert stat.S_IMODE((folder / "leader").stat().st_mode) == 0o600
     assert "the ticket" not in folder.name
     meeting.close()
-    assert list(tmp_path.iterdir()) == []
+    assert [path.stat().st_size for path in tmp_path.iterdir()] == [0], "a mark"
     with pytest.raises(CannotMeet, match="over already"):
         meeting.leader()
 
@@ -116,6 +117,65 @@ def test_a_node_may_be_given_its_address(head: str, given: str, address: str) ->
     assert own_address(head, {"BEQUEATH_NODE_ADDRESS": given}).replace("::1", "127.0.0.1") == (
         address
     )
+
+
+@pytest.mark.parametrize("variable", ["RANK_HERE", "NOWHERE"])
+def test_who_comes_when_all_is_over_does_not_wait(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod that was scheduled late, with a rank of the engine's or by claim. Mutation: it waits a
+    quarter of an hour for somebody who has left; a rank 0 that is late leads nobody."""
+    monkeypatch.setenv("RANK_HERE", "1")
+    Meeting(tmp_path, "t", 3).rank("NOWHERE")
+    first = Meeting(tmp_path, "t", 3)
+    first.open(Leader("tcp://h:1", "h", "k", "s"))
+    first.close()
+    with pytest.raises(CannotMeet, match="over already"):
+        Meeting(tmp_path, "t", 3).rank(variable)
+    assert Meeting(tmp_path, "next", 3).rank("NOWHERE") == 0, "the next one begins anew"
+
+
+def test_who_waits_when_it_ends_leaves_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It made the folder anew in the moment in which rank 0 has left."""
+    late = Meeting(tmp_path, "t", 3)
+    Meeting(tmp_path, "t", 3).rank("NOWHERE")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            Meeting(tmp_path, "t", 3).close()
+            (tmp_path / next(iter(os.listdir(tmp_path))).removesuffix(".over")).mkdir()
+
+    monkeypatch.setattr(meetings.time, "sleep", pause)
+    with pytest.raises(CannotMeet, match="over already"):
+        late.leader(limit_s=1e9, clock=lambda: 0.0)
+    assert len(pauses) == 2
+
+
+def test_who_has_waited_in_vain_lets_nobody_wait_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rank 0 comes after the others have given it up. Mutation: it waits for them as long again."""
+    meeting = Meeting(tmp_path, "t", 2)
+    monkeypatch.setenv("RANK_HERE", "1")
+    meeting.rank("RANK_HERE")
+    times = iter([0.0, 1e6, 1e6])
+    with pytest.raises(CannotMeet, match="has not come within"):
+        meeting.leader(clock=lambda: next(times))
+    monkeypatch.setenv("RANK_HERE", "0")
+    with pytest.raises(CannotMeet, match="over already"):
+        Meeting(tmp_path, "t", 2).rank("RANK_HERE")
+
+
+def test_marks_of_former_allocations_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(20):
+        meeting = Meeting(tmp_path, str(number), 2)
+        meeting.rank("NOWHERE")
+        meeting.close()
+    assert len(list(tmp_path.iterdir())) <= meetings.MOST_OVER
 
 
 @pytest.mark.parametrize("head", ["", "ipc:///x", "tcp://127.0.0.1:5", "folder:///x", "tcp://?:x"])

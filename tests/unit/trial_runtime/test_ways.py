@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,16 +14,20 @@ from dispatcher.channel import CurveKeys, FolderDoor, Router
 from tests.support.ports import free_port
 from tests.support.workers import agent_config
 from trial_runtime import wire
+from trial_runtime.agent.link import better_ways
 from trial_runtime.agent.link import ways as module
+from trial_runtime.agent.link.better_ways import FIRST_PAUSE_S, LONGEST_PAUSE_S, BetterWays
 from trial_runtime.agent.link.head_link import HeadLink
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.ways import STAY_S, TRY_S, TRY_SLOW_S, Ways
 from trial_runtime.endpoint import FOLDER, Endpoint, JumpHost
+from trial_runtime.facts import AttemptStarted, TrialId
 
 DIRECT = Endpoint("tcp://10.0.0.9:1", way="direct")
 TUNNEL = Endpoint("tcp://127.0.0.1:1", way="tunnel", jump=JumpHost("g", 22, "me", ("k",), ("f",)))
 SHARED = Endpoint(f"{FOLDER}/shared/line", way="folder")
 ALL = (DIRECT, TUNNEL, SHARED)
+EPOCH = 1
 SECRET = "agent:w:0123456789abcdef"
 
 
@@ -99,6 +104,97 @@ def test_a_head_at_another_address_is_looked_for_by_the_same_way(clock: Clock) -
     assert ways.choose((SHARED,), stands=False, silent_s=1.0) == SHARED, "the way has gone"
 
 
+class Tried:
+    """Connections that are tried: by which ways, and which of them stand."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.closed: list[str] = []
+        self.stand: set[str] = set()
+
+    def open(self, endpoint: Endpoint) -> Tried.Connection:
+        assert not endpoint.routing_id, "the head would take it for the agent"
+        self.opened.append(endpoint.way)
+        return Tried.Connection(self, endpoint.way)
+
+    class Connection:
+        def __init__(self, tried: Tried, way: str) -> None:
+            self.tried, self.way = tried, way
+
+        @property
+        def stands(self) -> bool:
+            return self.way in self.tried.stand
+
+        def close(self) -> None:
+            self.tried.closed.append(self.way)
+
+
+def test_better_ways_are_tried_in_turn_after_pauses_that_grow_to_a_bound(clock: Clock) -> None:
+    """Mutations: a worse way is for ever; each is tried at every heartbeat; the pauses grow
+    without a bound; a connection that was tried stays open."""
+    tried = Tried()
+    better = BetterWays(tried.open, clock)
+    begun = [clock.now]
+    while clock.now < begun[0] + 7200:
+        before = len(tried.opened)
+        assert better.look(lambda: (DIRECT, TUNNEL)) is None
+        if len(tried.opened) > before and tried.opened[-1] == "direct":
+            begun.append(clock.now)
+        clock.now += 1
+    assert tried.opened[:4] == ["direct", "tunnel", "direct", "tunnel"]
+    assert len(tried.opened) - len(tried.closed) <= 1
+    pauses = [later - sooner for sooner, later in itertools.pairwise(begun)]
+    assert pauses[0] == pytest.approx(FIRST_PAUSE_S, abs=2)
+    assert pauses == sorted(pauses)
+    each = TRY_S + TRY_SLOW_S
+    assert pauses[-1] == pytest.approx(LONGEST_PAUSE_S + each, abs=4)
+
+
+def test_one_that_answers_is_returned_and_its_try_is_closed(clock: Clock) -> None:
+    tried = Tried()
+    tried.stand = {"tunnel"}
+    better = BetterWays(tried.open, clock)
+    found = None
+    while found is None and clock.now < 1000:
+        found = better.look(lambda: (DIRECT, TUNNEL))
+        clock.now += 1
+    assert found == TUNNEL
+    assert tried.opened == tried.closed == ["direct", "tunnel"]
+
+
+def test_where_nothing_is_better_nothing_is_tried(clock: Clock) -> None:
+    """Mutations: the way that is taken is tried as well; a folder is tried as a connection, which
+    would take the line from the agent that has it."""
+    tried = Tried()
+    better = BetterWays(tried.open, clock)
+    for _ in range(4000):
+        assert better.look(lambda: ()) is None
+        clock.now += 1
+    assert not tried.opened
+    ways = Ways((SHARED, DIRECT, TUNNEL), clock)
+    assert ways.better((SHARED, DIRECT, TUNNEL)) == ()
+    clock.now += TRY_SLOW_S + 1
+    assert ways.choose((SHARED, DIRECT, TUNNEL), stands=False, silent_s=99.0) == DIRECT
+    assert ways.better((SHARED, DIRECT, TUNNEL)) == ()
+    clock.now += TRY_S + 1
+    assert ways.choose((SHARED, DIRECT, TUNNEL), stands=False, silent_s=99.0) == TUNNEL
+    assert ways.better((SHARED, DIRECT, TUNNEL)) == (DIRECT,)
+    assert ways.take(DIRECT) == DIRECT
+    assert ways.taken == DIRECT
+
+
+def test_a_try_ends_where_the_head_is_silent_meanwhile(clock: Clock) -> None:
+    """Then all ways are tried as ever. Mutation: the try goes on beside that, for ever."""
+    tried = Tried()
+    better = BetterWays(tried.open, clock)
+    better.look(lambda: (DIRECT,))
+    clock.now += FIRST_PAUSE_S
+    better.look(lambda: (DIRECT,))
+    assert tried.opened == ["direct"]
+    better.stop()
+    assert tried.closed == ["direct"]
+
+
 @pytest.fixture
 def router() -> Iterator[Router]:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -118,16 +214,38 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     links: list[HeadLink] = []
 
-    def make(*ways: Endpoint) -> HeadLink:
+    def make(*ways: Endpoint, outbox: Outbox | None = None) -> HeadLink:
         head, *others = (replace(each, routing_id=SECRET) for each in ways)
         config = replace(agent_config(tmp_path), worker="w", head=head, ways=tuple(others))
-        links.append(HeadLink(context, config, Outbox(config.spool_path), list))
+        links.append(HeadLink(context, config, outbox or Outbox(config.spool_path), list))
         return links[-1]
 
     yield make
     for link in links:
         link.close()
     context.destroy(linger=0)
+
+
+class Head:
+    """The head's side: takes numbered messages in order, and acknowledges them."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._link = router.admit("w", SECRET)
+        self.ways: list[str] = []
+        self.numbers: list[int] = []
+
+    def serve(self) -> None:
+        for heard in self._router.poll(0.01):
+            for message in wire.from_agent(heard.payload).messages:
+                if isinstance(message, wire.AgentHello):
+                    self.ways.append(message.way)
+                elif isinstance(message, wire.AttemptMessages):
+                    for number in range(message.first, message.first + len(message.messages)):
+                        if number == len(self.numbers) + 1:
+                            self.numbers.append(number)
+        answer = wire.encode_order(wire.Ack(len(self.numbers)))
+        self._link.send(wire.frame(wire.HeadFrame(EPOCH, [answer])))
 
 
 def hello_of(router: Router, link: HeadLink) -> wire.AgentHello:
@@ -177,3 +295,50 @@ def test_a_port_that_answers_is_taken_and_kept(router: Router, agent: Agent) -> 
     for _ in range(10):
         router.poll(0.1)
         assert not link.reconnect()
+
+
+def test_an_agent_on_a_folder_comes_back_to_the_port_and_loses_nothing(
+    router: Router, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ends are real. Mutations: it stays where it is; what was under way when it went over is
+    not sent again; the head hears no hello by the new way."""
+    monkeypatch.setattr(better_ways, "FIRST_PAUSE_S", 0.2)
+    head = Head(router)
+    door = FolderDoor(router)
+    door.add(tmp_path / "line", SECRET)
+    door.open()
+    server, own, port = CurveKeys.fresh(), CurveKeys.fresh(), free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    direct = Endpoint(address, "", server.public, own.public, own.secret, way="direct")
+    outbox = Outbox(str(tmp_path / "spool"))
+    try:
+        link = agent(direct, Endpoint(f"{FOLDER}{tmp_path / 'line'}", way="folder"), outbox=outbox)
+        while not head.ways:
+            link.reconnect()
+            link.heartbeat(0, {})
+            head.serve()
+        assert head.ways == ["folder"]
+        router.bind_tcp("127.0.0.1", port, server, [own.public])
+        reported = 0
+        while head.ways[-1] != "direct" or reported < 300:
+            outbox.add(AttemptStarted(TrialId(reported + 1), 1, 7), urgent=False)
+            reported += 1
+            link.flush()
+            if reported % 5 == 0:  # a heartbeat, as the agent's loop has them
+                link.receive()
+                link.go_back()
+                link.heartbeat(0, {})
+            head.serve()
+            assert reported < 3000, router.refusals()
+        for _ in range(200):
+            link.receive()
+            link.heartbeat(0, {})
+            link.flush()
+            head.serve()
+            if outbox.first > reported:
+                break
+        assert head.numbers == list(range(1, reported + 1)), "each once, in order"
+        assert not link.go_back()
+        assert not router.refusals()
+    finally:
+        door.close()

@@ -12,6 +12,7 @@ import zmq
 
 from trial_runtime import facts, wire
 from trial_runtime.agent.config import AgentConfig
+from trial_runtime.agent.link.better_ways import BetterWays, TriedSocket
 from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.probing import looks_at_root
 from trial_runtime.agent.link.ways import Ways
@@ -101,6 +102,7 @@ class HeadLink:
         known = (config.head, *config.ways)
         self._where = where or (lambda: known)
         self._ways = Ways(known, clock)
+        self._better = BetterWays(lambda endpoint: TriedSocket(context, endpoint), clock)
         self._endpoint = config.head
         self._socket_file = _socket_file(config.head)
         self.socket = connect_to_head(context, config.head)
@@ -136,6 +138,18 @@ class HeadLink:
         endpoint = self._ways.choose(
             self._where(), stands=stands(self.socket), silent_s=self.silence_s
         )
+        return self._go_over(endpoint)
+
+    def go_back(self) -> bool:
+        """Connect by a better way than the one by which the head answers, if one leads to it again.
+
+        Returns true if one does; :attr:`socket` is a new one then. Called at each heartbeat while
+        the head is not quiet.
+        """
+        found = self._better.look(lambda: self._ways.better(self._where()))
+        return found is not None and self._go_over(self._ways.take(found))
+
+    def _go_over(self, endpoint: Endpoint) -> bool:
         there = _socket_file(endpoint)
         if (endpoint, there) == (self._endpoint, self._socket_file):
             return False
@@ -143,6 +157,7 @@ class HeadLink:
             return False  # nobody listens there now
         _log.info("connecting anew: %s", endpoint.address)
         self._endpoint, self._socket_file = endpoint, there
+        self._better.stop()
         self.socket.close(linger=0)
         self.socket = connect_to_head(self._context, endpoint)
         self._greeted = False
@@ -338,6 +353,7 @@ class HeadLink:
 
     def close(self) -> None:
         """Close the connection, leaving the last frames a moment to go."""
+        self._better.stop()
         self.socket.close(linger=500)
 
     def _send(self, messages: list[wire.FromAgent]) -> bool:

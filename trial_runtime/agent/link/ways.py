@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from trial_runtime.endpoint import Endpoint
+from trial_runtime.endpoint import FOLDER, Endpoint
 
 #: A way by which nobody answers is tried for so long (seconds) before the next one: a host that
 #: drops what comes to it says nothing. Logins and folders are slower than a connection.
@@ -17,6 +17,12 @@ TRY_S, TRY_SLOW_S = 10.0, 30.0
 STAY_S = 60.0
 
 _log = logging.getLogger("bequeath.agent")
+
+
+def try_s(endpoint: Endpoint) -> float:
+    """For how long a way is tried (seconds)."""
+    direct = endpoint.jump is None and endpoint.address.startswith("tcp://")
+    return TRY_S if direct else TRY_SLOW_S
 
 
 class Ways:
@@ -51,21 +57,49 @@ class Ways:
             silent_s: since its last word.
         """
         before = self.taken
-        if tuple(known) != self._known:
-            self._known = tuple(known)
-            self._at = next((n for n, each in enumerate(known) if each.way == before.way), 0)
-            if self.taken != before:
-                self._begin()
-                return self.taken
+        if self._learn(known):
+            return self.taken
         self._answered = self._answered or stands
         tried_s = self._clock() - self._begun
-        if self._answered:
-            goes_on = min(silent_s, tried_s) <= STAY_S
-        else:
-            direct = before.jump is None and before.address.startswith("tcp://")
-            goes_on = tried_s <= (TRY_S if direct else TRY_SLOW_S)
+        goes_on = min(silent_s, tried_s) <= STAY_S if self._answered else tried_s <= try_s(before)
         if not goes_on and len(self._known) > 1:
             self._at = (self._at + 1) % len(self._known)
             self._begin()
             _log.warning("no answer of the head (%s); trying: %s", before.way, self.taken.way)
         return self.taken
+
+    def better(self, known: Sequence[Endpoint]) -> tuple[Endpoint, ...]:
+        """The ways before the one that is taken that can be tried beside it.
+
+        A folder cannot: a line has one end here, which is that of the agent.
+
+        Args:
+            known: as the configuration has them by now.
+        """
+        self._learn(known)
+        before = self._known[: self._at]
+        return tuple(each for each in before if not each.address.startswith(FOLDER))
+
+    def take(self, endpoint: Endpoint) -> Endpoint:
+        """Go over to a way that leads to the head, as was tried; returns the one that is taken.
+
+        Args:
+            endpoint: one of :meth:`better`.
+        """
+        if endpoint in self._known and endpoint != self.taken:
+            _log.info("the head answers again: %s, and no more %s", endpoint.way, self.taken.way)
+            self._at = self._known.index(endpoint)
+            self._begin()
+        return self.taken
+
+    def _learn(self, known: Sequence[Endpoint]) -> bool:
+        """Whether the way that is taken is another one by what the configuration has now."""
+        before = self.taken
+        if tuple(known) == self._known:
+            return False
+        self._known = tuple(known)
+        self._at = next((n for n, each in enumerate(known) if each.way == before.way), 0)
+        if self.taken == before:
+            return False
+        self._begin()
+        return True

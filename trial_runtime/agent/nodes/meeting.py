@@ -26,11 +26,19 @@ ADDRESS_VARIABLE = "BEQUEATH_NODE_ADDRESS"
 #: Nodes of one allocation begin within this time of one another (seconds): images are pulled.
 MEET_S = 900.0
 
+#: Marks of allocations that are over, beside their folders: those of the newest are kept, for nodes
+#: that come late.
+MOST_OVER = 8
+_OVER = ".over"
+
 _PAUSE_S = 0.25
 _LEADER = "leader"
 
 #: Somewhere beyond our networks: an address for documentation, to which nothing is sent.
 _ELSEWHERE = ("192.0.2.1", 9)
+
+
+_TOO_LATE = "the allocation of this node is over already: the other nodes have left, or given up"
 
 
 class CannotMeet(SentenceError):
@@ -60,7 +68,9 @@ class Meeting:
 
     def __init__(self, home: Path, ticket: str, nodes: int) -> None:
         digest = blake2s(ticket.encode(), digest_size=8).hexdigest()
+        self._home = home
         self._folder = home / f"meeting-{digest}"
+        self._over = home / f"meeting-{digest}{_OVER}"
         self._nodes = nodes
 
     def rank(self, variable: str, environment: Mapping[str, str] = os.environ) -> int:
@@ -71,10 +81,13 @@ class Meeting:
             environment: of this agent.
 
         Raises:
-            CannotMeet: there is none left, or the engine's is no rank.
+            CannotMeet: there is none left, the engine's is no rank, or the allocation is over.
             OSError: the folder cannot be written.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._over.name in os.listdir(self._home):
+            raise CannotMeet(_TOO_LATE)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         given = environment.get(variable)
         if given is not None:
             if not given.isascii() or not given.isdigit() or int(given) >= self._nodes:
@@ -115,22 +128,44 @@ class Meeting:
         """
         give_up = clock() + limit_s
         while True:
+            if self._is_over():
+                raise CannotMeet(_TOO_LATE)
             try:
                 if _LEADER in os.listdir(self._folder):
                     content = (self._folder / _LEADER).read_bytes()
                     return msgspec.json.decode(content, type=Leader)
             except FileNotFoundError:
                 if not self._folder.exists():
-                    raise CannotMeet("the allocation of this node is over already") from None
+                    raise CannotMeet(_TOO_LATE) from None
             except (OSError, msgspec.MsgspecError) as error:
                 if clock() >= give_up:
                     raise CannotMeet(f"cannot read where rank 0 listens: {error}") from error
             if clock() >= give_up:
+                self._mark_over()  # who comes now has nobody to meet
                 raise CannotMeet(f"rank 0 of this allocation has not come within {limit_s:.0f} s")
             time.sleep(_PAUSE_S)
 
+    def _is_over(self) -> bool:
+        try:
+            return self._over.name in os.listdir(self._home)
+        except OSError:
+            return False  # its file server is away, or looks at its folder say more
+
+    def _mark_over(self) -> None:
+        """Let nobody wait who comes from now on; the oldest marks of others go."""
+        try:
+            os.close(os.open(self._over, os.O_WRONLY | os.O_CREAT, 0o600))
+            marks = sorted(
+                self._home.glob(f"meeting-*{_OVER}"), key=lambda mark: mark.stat().st_mtime
+            )
+            for mark in marks[:-MOST_OVER]:
+                mark.unlink(missing_ok=True)
+        except OSError:
+            pass  # then they wait, as long as for one that is late
+
     def close(self) -> None:
         """Remove the folder: the allocation is over."""
+        self._mark_over()
         try:
             for name in os.listdir(self._folder):
                 (self._folder / name).unlink(missing_ok=True)

@@ -140,6 +140,8 @@ def test_what_is_wrong_there_is_said_before_any_trial(tmp_path: Path) -> None:
         assert said.returncode == 1, said.stdout + said.stderr
         assert text in said.stdout
         assert "reaches the head" in said.stdout
+        column = (tmp_path / "lab.yml").read_text().index(f'"{tmp_path}/other"') + 1
+        assert f"lab.yml:1:{column}: kubernetes: problem: weights: {text}" in said.stdout
         assert list((tmp_path / "experiments").iterdir()) == []
         ran = lab.bequeath("run", weightsRoot=str(tmp_path / "other"))
         lab.nothing_is_left()

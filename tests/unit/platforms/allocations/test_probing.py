@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dispatcher.findings import Severity
+from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations import probe as probe_module
 from dispatcher.platforms.allocations.allocation import AllocationOrder, Bounds, Gone
@@ -35,6 +36,7 @@ from dispatcher.remote_python.on_host import allocation as program
 from dispatcher.remote_python.probed import FolderFacts, Probed, PythonFacts
 from dispatcher.wheelhouse import HostPython, Wheel, WheelCache
 from dispatcher.wheelhouse.pip import PipFailed
+from tests.support.fake_nvml import FakeDriver, Gpu
 from tests.support.processes import wait_until
 from tests.unit.platforms.allocations.test_pool import CONFIG, S, Scheduler
 from trial_runtime.agent.config import AgentConfig, encode_config
@@ -55,14 +57,25 @@ class Machines(Scheduler):
         if self.runs and order.config.probe is not None:
             threading.Thread(target=self.run, args=(order,), daemon=True).start()
 
-    def run(self, order: AllocationOrder) -> None:
+    def run(self, order: AllocationOrder, *variables: dict[str, str]) -> None:
+        """On as many nodes as there are variables of them, one if none are given."""
         path = Path(order.config.experiment_folder, "config")
         path.write_bytes(encode_config(order.config))
         command = [sys.executable, *order.arguments, str(path)]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        self.printed[order.name] = ran.stdout
-        gone = Gone.FAILED if ran.returncode else Gone.FINISHED
-        self.says(order.name, S.ENDED, gone=gone, reason=ran.stderr[-300:])
+        begun = [
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **each},
+            )
+            for each in variables or ({},)
+        ]
+        said = [each.communicate(timeout=60) for each in begun]
+        self.printed[order.name] = "".join(out for out, _ in said)
+        gone = Gone.FAILED if any(each.returncode for each in begun) else Gone.FINISHED
+        self.says(order.name, S.ENDED, gone=gone, reason=said[0][1][-300:])
 
     def answer(self, order: AllocationOrder) -> str:
         return text_of(order) or self.printed.get(order.name, "")
@@ -287,6 +300,128 @@ def test_an_end_without_an_answer_says_what_is_known(
     (finding,) = probe_once(scheduler, "lab", agent, tmp_path / "home", NEEDS, 30.0)
     assert finding.severity is Severity.PROBLEM
     assert text in finding.text
+
+
+# -- several nodes, and GPUs -------------------------------------------------------------------
+
+
+def looked_over(
+    agent: AgentConfig, folder: Path, *nodes: dict[str, str], needs: ProbeNeeds = NEEDS
+) -> list[Finding]:
+    """What is found of an allocation whose nodes have these variables."""
+    scheduler = Machines()
+    scheduler.runs = False
+    many = replace(agent, nodes=max(1, len(nodes)))
+    probe = probe_module.PlaceProbe("lab", many, folder, needs)
+    assert probe.order.nodes == max(1, len(nodes))
+    probe.lay()
+    scheduler.submit(probe.order)
+    scheduler.run(probe.order, *nodes)
+    found = probe.look(scheduler.listed[probe.name], scheduler.answer(probe.order), 0.0)
+    if found is None:
+        listed = scheduler.listed[probe.name]
+        found = probe.look(listed, scheduler.answer(probe.order), probe_module.LATE_S + 1)
+    assert found is not None
+    probe.close()
+    assert not list(folder.glob("*.answer*"))
+    return list(found)
+
+
+def nodes_of(count: int) -> list[dict[str, str]]:
+    names = "abcdefgh"[:count]
+    return [{"BEQUEATH_RANK": str(n), "SLURMD_NODENAME": name} for n, name in enumerate(names)]
+
+
+def test_each_node_of_an_allocation_is_looked_over(agent: AgentConfig, tmp_path: Path) -> None:
+    """The second one has a broken module, and nobody else. Mutations: the first one speaks for all;
+    the answer of one overwrites that of another; a finding does not say of which node it is."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "beside.py").write_text("raise ImportError('torn')")
+    (tmp_path / "fine").mkdir()
+    (tmp_path / "fine" / "beside.py").touch()
+    needs = with_fields(NEEDS, host=HostNeeds(modules=("beside",)))
+    nodes = nodes_of(3)
+    for each, kind in zip(nodes, ("fine", "broken", "fine"), strict=True):
+        each["PYTHONPATH"] = str(tmp_path / kind)
+    found = looked_over(agent, tmp_path, *nodes, needs=needs)
+    (problem,) = [each for each in found if each.severity is Severity.PROBLEM]
+    assert problem.text.startswith("on b: ")
+    assert "has no beside (ImportError: torn)" in problem.text
+    heads = [each.text for each in found if each.topic == "head"]
+    assert heads == ["an agent there reaches the head: directly"], "once, of all"
+
+
+def test_a_node_that_does_not_answer_is_a_problem(agent: AgentConfig, tmp_path: Path) -> None:
+    """Mutation: who has answered is all there is."""
+    nodes = nodes_of(2)
+    nodes[1]["BEQUEATH_RANK"] = "0"  # nobody is the second one
+    found = looked_over(agent, tmp_path, *nodes)
+    (problem,) = [each for each in found if each.severity is Severity.PROBLEM]
+    assert "1 of 2 nodes" in problem.text
+
+
+def test_nodes_that_print_wait_for_one_another(agent: AgentConfig, tmp_path: Path) -> None:
+    """A container that ends badly, so that what it has printed is kept, ends those beside it.
+    Mutation: the first one does not wait for the second."""
+    order = probe_module.PlaceProbe("lab", replace(agent, nodes=2), tmp_path, NEEDS).order
+    path = tmp_path / "config"
+    path.write_bytes(encode_config(order.config))
+    command = [sys.executable, *order.arguments, str(path)]
+
+    def begin(number: int) -> subprocess.Popen[str]:
+        name = {**os.environ, "JOB_COMPLETION_INDEX": str(number)}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=name)
+
+    first = begin(0)
+    with pytest.raises(subprocess.TimeoutExpired):
+        first.wait(3.0)
+    second = begin(1)
+    for each in (first, second):
+        assert '"head":""' in each.communicate(timeout=60)[0]
+        assert each.returncode == program.PRINTED
+
+
+def test_gpus_of_each_node_are_counted_against_the_file(agent: AgentConfig, tmp_path: Path) -> None:
+    """By a driver that is none. Mutations: GPUs are not looked at; those of the first node count
+    for all; those that the scheduler hides are counted; a place that lacks what was asked for is
+    not named."""
+    (tmp_path / "driver").mkdir()
+    driver = FakeDriver(tmp_path / "driver")
+    driver.show(Gpu("GPU-0", "A1", total=8192), Gpu("GPU-1", "A1", total=8192))
+    nodes = nodes_of(2)
+    for each in nodes:
+        each |= driver.environment
+    nodes[1]["CUDA_VISIBLE_DEVICES"] = "1"
+    needs = with_fields(NEEDS, host=HostNeeds(gpus=2.0))
+    found = looked_over(agent, tmp_path, *nodes, needs=needs)
+    gpus = [each for each in found if each.topic == "gpus"]
+    assert [(each.severity, each.text) for each in gpus] == [
+        (Severity.OK, "2 × A1 (8.0 GiB)"),
+        (Severity.PROBLEM, "on b: 1 × A1 (8.0 GiB)"),
+    ]
+    assert "each trial needs 2" in gpus[1].hint
+    needs = with_fields(NEEDS, gpus_asked=2.0)
+    found = looked_over(agent, tmp_path, *nodes, needs=needs)
+    (note,) = [each for each in found if each.severity is Severity.NOTE and each.topic == "gpus"]
+    assert note.text == "on b: 1 × A1 (8.0 GiB), and the file asks for 2 in a place"
+    bare = nodes_of(1)[0]
+    (none,) = [each for each in looked_over(agent, tmp_path, bare) if each.topic == "gpus"]
+    assert (none.severity, none.text[:4]) == (Severity.OK, "none")
+
+
+def test_the_answer_of_a_place_with_many_gpus_is_short(agent: AgentConfig, tmp_path: Path) -> None:
+    """Mutation: sixteen names do not fit into what Kubernetes keeps."""
+    gpu = {"name": "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "memory": 85_520_809_984}
+    answer = {
+        "missing": {f"module_{n}": "x" * 300 for n in range(4)},
+        "versions": {},
+        "head": "",
+        "folder_trouble": "",
+        "gpus": {"gpus": [gpu] * 16, "trouble": "", "pynvml": True},
+    }
+    line = program.short(answer)
+    assert len(line) <= program.MOST_BYTES
+    assert len(json.loads(line)["gpus"]["gpus"]) == 16
 
 
 # -- what is found -----------------------------------------------------------------------------

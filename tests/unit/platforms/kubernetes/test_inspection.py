@@ -52,7 +52,9 @@ def test_rights_that_are_missing(kubeconfig: str, there: Served) -> None:
 
 
 def test_a_namespace_that_is_none(kubeconfig: str) -> None:
-    (problem,) = (x for x in problems(found(kubeconfig, namespace="nowhere")) if "job" in x[:3])
+    seen = found(kubeconfig, namespace="nowhere")
+    assert seen["job"][0].keys == (("namespace",),)
+    (problem,) = (x for x in problems(seen) if "job" in x[:3])
     assert 'namespaces "nowhere" not found' in problem
 
 
@@ -82,6 +84,7 @@ def test_claims(kubeconfig: str, there: Served) -> None:
     volumes = [{"claim": "weights", "at": "/w"}, {"claim": "lost", "at": "/l"}]
     seen = found(kubeconfig, volumes=volumes)
     assert list(problems(seen)) == ["volumes: there is no PersistentVolumeClaim 'lost' in 'trials'"]
+    assert seen["volumes"][1].keys == (("volumes", 1, "claim"),)
     assert seen["volumes"][0].severity is Severity.OK
     (first, _) = found(kubeconfig, volumes=volumes, allocations=2)["volumes"]
     assert first.severity is Severity.NOTE, "two pods cannot have it"

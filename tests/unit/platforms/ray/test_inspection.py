@@ -45,6 +45,7 @@ def test_one_that_has_it_not_yet() -> None:
     _, actor = inspect_cluster(section(gpus=2), ScriptedDriver({"CPU": 8.0, "GPU": 1.0}))
     assert actor.severity is Severity.NOTE
     assert actor.text == "no node has 1 CPU, 2 GPU: an actor waits until one comes"
+    assert actor.keys == (("gpus",),), "of all that is asked for, what no node has"
 
 
 def test_one_that_is_started_needs_ray_alone() -> None:
@@ -66,3 +67,4 @@ def test_a_loopback_that_is_another_one_on_nodes() -> None:
     (ways,) = (each for each in found if each.topic == "ways")
     assert ways.severity is Severity.PROBLEM
     assert "on 203.0.113.7 that is the node itself" in ways.text
+    assert ways.keys == (("headAddress",),)
