@@ -35,6 +35,7 @@ from dispatcher.errors import (
     PassingBackendError,
     ProtocolError,
 )
+from dispatcher.peer_checks import PeerChecks
 from dispatcher.ports import (
     Backend,
     Compactor,
@@ -63,9 +64,6 @@ ROWS_AT_REST = 64
 
 #: Seconds without a message after which there is nothing else to do.
 REST_S = 0.002
-
-#: Seconds between looks at the peers' processes and leases.
-CHECK_EVERY_S = 0.5
 
 #: Facts of users, signals and the weight keeper that may wait.
 INBOX = 10_000
@@ -156,7 +154,7 @@ class Engine(threading.Thread):
         self._foreign = foreign  # backends that are judged like peers in what they check, too
         self._debug = debug
         self._clock = clock
-        self._monotonic = monotonic
+        self._checks = PeerChecks(backends, monotonic)
         # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
@@ -195,12 +193,10 @@ class Engine(threading.Thread):
         self._perform(actions)
 
     def _loop(self) -> None:
-        next_check = self._monotonic()
         while self.state.phase not in OVER and not self._abandon:
-            wait_s = 0.0 if self._of_tuner else self._timeout(next_check)
+            wait_s = 0.0 if self._of_tuner else self._timeout()
             facts = self._collect(self._router.poll(wait_s))
-            if self._monotonic() >= next_check:
-                next_check = self._monotonic() + CHECK_EVERY_S
+            if self._checks.wait_s() <= 0:
                 facts.extend(self._check_peers())
             for _ in range(min(len(self._of_tuner), TUNER_SLICE)):
                 facts.append(self._of_tuner.popleft())
@@ -217,8 +213,8 @@ class Engine(threading.Thread):
         while self.state.dirty and not self._abandon:
             self._commit([], durable=False)
 
-    def _timeout(self, next_check: float) -> float:
-        timeout = next_check - self._monotonic()
+    def _timeout(self) -> float:
+        timeout = self._checks.wait_s()
         if self.state.dirty:
             timeout = min(timeout, REST_S)
         due = next_deadline(self.state)
@@ -256,12 +252,13 @@ class Engine(threading.Thread):
         return [OwnedFact(owner, event, message) for event in events]
 
     def _check_peers(self) -> list[OwnedFact]:
-        if self._compactor is not None:
-            self._compactor.tidy()
-        # Behind what the host sent before it died.
-        self._of_tuner.extend(OwnedFact("", event) for event in self._tuner.check())
+        if self._checks.begins:
+            if self._compactor is not None:
+                self._compactor.tidy()
+            # Behind what the host sent before it died.
+            self._of_tuner.extend(OwnedFact("", event) for event in self._tuner.check())
         facts: list[OwnedFact] = []
-        for name, backend in self._backends.items():
+        for name, backend in self._checks.part():
             events = backend.check()
             owner = name if name in self._foreign else ""
             facts.extend(OwnedFact(owner, event) for event in events)

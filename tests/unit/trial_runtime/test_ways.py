@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from dispatcher.channel import CurveKeys, FolderDoor, Router
 from tests.support.ports import free_port
+from tests.support.processes import wait_until
 from tests.support.workers import agent_config
 from trial_runtime import wire
 from trial_runtime.agent.link import better_ways
@@ -22,6 +23,7 @@ from trial_runtime.agent.link.outbox import Outbox
 from trial_runtime.agent.link.ways import STAY_S, TRY_S, TRY_SLOW_S, Ways
 from trial_runtime.endpoint import FOLDER, Endpoint, JumpHost
 from trial_runtime.facts import AttemptStarted, TrialId
+from trial_runtime.folder_line.socket import stands
 
 DIRECT = Endpoint("tcp://10.0.0.9:1", way="direct")
 TUNNEL = Endpoint("tcp://127.0.0.1:1", way="tunnel", jump=JumpHost("g", 22, "me", ("k",), ("f",)))
@@ -342,3 +344,28 @@ def test_an_agent_on_a_folder_comes_back_to_the_port_and_loses_nothing(
         assert not router.refusals()
     finally:
         door.close()
+
+
+def test_the_way_of_a_head_that_spoke_is_kept_when_its_connection_breaks(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent never asked for a way meanwhile, since the head was not quiet. Mutation: only a
+    connection that stands while the head is quiet counts as an answer."""
+    monkeypatch.setattr(module, "TRY_S", 0.0)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    router = Router(context)
+    server, own = CurveKeys.fresh(), CurveKeys.fresh()
+    head = Head(router)
+    address = router.bind_tcp("127.0.0.1", 0, server, [own.public])
+    direct = Endpoint(address, "", server.public, own.public, own.secret, way="direct")
+    link = agent(direct, Endpoint(f"{FOLDER}{tmp_path / 'line'}", way="folder"))
+    while not head.ways:
+        link.heartbeat(0, {})
+        head.serve()
+    wait_until(lambda: link.socket.poll(100), "the head is heard")
+    link.receive()
+    router.close()
+    context.destroy(linger=0)
+    wait_until(lambda: not stands(link.socket), "the connection is broken")
+    assert link.silence_s < STAY_S
+    assert not link.reconnect(), "the head comes back where it was"

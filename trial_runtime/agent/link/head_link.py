@@ -195,6 +195,7 @@ class HeadLink:
                 self._send_to(frame.epoch, [wire.Fenced(self.epoch)])
                 continue
             self._silence.heard()
+            self._ways.heard()
             if frame.epoch > self.epoch:
                 _log.info("following the head of epoch %d", frame.epoch)
                 self.epoch = frame.epoch

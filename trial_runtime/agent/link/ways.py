@@ -43,6 +43,10 @@ class Ways:
         self._begun = self._clock()
         self._answered = False
 
+    def heard(self) -> None:
+        """Note that the head has spoken by the way that is taken."""
+        self._answered = True
+
     @property
     def taken(self) -> Endpoint:
         """The one that is taken, or tried."""
