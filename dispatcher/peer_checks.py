@@ -21,7 +21,7 @@ PART = 32
 
 
 class PeerChecks:
-    """Whose turn it is to be looked after.
+    """Says which peers are to be looked after now.
 
     Args:
         backends: by name; some may come and go.
@@ -47,7 +47,7 @@ class PeerChecks:
         return not self._parts
 
     def part(self) -> list[tuple[str, Backend]]:
-        """Those that are due now, with their names; the next ones are due a moment later."""
+        """Return the peers that are due now, with their names; the next ones follow later."""
         if not self._parts:
             names = list(self._backends)
             parts = max(1, ceil(len(names) / PART))
