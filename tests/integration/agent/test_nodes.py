@@ -302,11 +302,14 @@ def test_rank_0_with_an_address_of_another_node_says_so(
     assert ended.returncode == 1
 
 
-def test_nothing_is_left_of_the_meeting(allocation: Callable[..., Allocation]) -> None:
+def test_nothing_is_left_of_the_meeting_but_the_mark_that_it_is_over(
+    allocation: Callable[..., Allocation],
+) -> None:
     from trial_runtime import wire
 
     head = allocation(SHOW)
     assert list(head.folder.glob("meeting-*/leader"))
     head.send(wire.Shutdown(0.0))
     assert [agent.wait(PATIENCE_S) for agent in head.agents] == [0, 0, 0]
-    assert not list(head.folder.glob("meeting-*"))
+    (mark,) = head.folder.glob("meeting-*")
+    assert mark.suffix == ".over" and mark.stat().st_size == 0
