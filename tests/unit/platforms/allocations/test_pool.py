@@ -26,8 +26,8 @@ from dispatcher.platforms.allocations.allocation import (
     Bounds,
     Gone,
 )
-from dispatcher.platforms.allocations.pool import AllocationPool
 from dispatcher.platforms.allocations.incarnation import RECORD
+from dispatcher.platforms.allocations.pool import AllocationPool
 from dispatcher.platforms.allocations.process import AllocationProcess, Load
 from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.allocations.sweeping import sweep
