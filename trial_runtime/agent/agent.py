@@ -177,6 +177,8 @@ class Agent:
         if head & _OUT:
             if not self._head.greeted:
                 self._head.greet()
+            elif self._head.takes_nothing:  # until now: most likely the next head is there
+                self._beat()
             self._poller.modify(self._head.socket, zmq.POLLIN)
         if head & _IN:
             self._obey(self._head.receive())
@@ -267,6 +269,8 @@ class Agent:
         self._timers.at(now + self._config.heartbeat_s, self._tick)
         self._memory.sample(now)
         self._beat()
+        if self._head.takes_nothing:  # here only: an event that is in vain must not spin the loop
+            self._poller.modify(self._head.socket, _IN | _OUT)
         sweep_strays(self._runner, self._live.values())
         self._head.look()
         if self._head.quiet:

@@ -62,6 +62,7 @@ _STAGES = {
     "new": Stage.DRAFTED,
     "ordered": Stage.ORDERED,
     "gone": Stage.GONE,
+    "condemned": Stage.LEAVING,
     "swept": Stage.LEAVING,
 }
 
@@ -246,6 +247,8 @@ class Held:
             return
         self.leaves_until = now + leaves_s
         self.stage = CONDEMNED[self.stage]
+        if self.stage is Stage.LEAVING:
+            self._note("condemned")
         self._grace_s = grace_s
         self._fence_until = min(self._fence_until, fence_until)
 
@@ -305,6 +308,7 @@ class Held:
             self.reason = _reason(allocation) or usual
         elif upshot in (Upshot.APPEAR, Upshot.FENCE):
             self.stage = Stage.LEAVING
+            self._note("condemned")
             if now >= self._fence_until:
                 self._free(now)  # goes on being cancelled, as what nobody wants
         elif upshot is Upshot.FREE:
@@ -384,7 +388,7 @@ class Held:
         self.waiting_since, self._in_vain = now, False
         self._note("gone")
 
-    def _note(self, stage: Literal["ordered", "gone"]) -> None:
+    def _note(self, stage: Literal["ordered", "condemned", "gone"]) -> None:
         """Note how far it is. What is not written costs the next head a question more."""
         assert self._newest is not None
         self._newest = replace(self._newest, stage=stage)

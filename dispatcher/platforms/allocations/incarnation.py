@@ -22,13 +22,14 @@ class Incarnation(msgspec.Struct, frozen=True):
     """One allocation of a worker.
 
     ``number`` counts them from 1. ``ticket`` is the secret that its agent shows. ``stage``: it is
-    about to be asked for, was asked for, is gone, or was cancelled (or seen not to be there) while
-    no head led. ``at``: when it was asked for (seconds since the epoch, by this machine's clock).
+    about to be asked for, was asked for, was seen by its scheduler and is to end, is gone, or was
+    cancelled (or seen not to be there) while no head led. ``at``: when it was asked for (seconds
+    since the epoch, by this machine's clock).
     """
 
     number: int
     ticket: str
-    stage: Literal["new", "ordered", "gone", "swept"] = "new"
+    stage: Literal["new", "ordered", "condemned", "gone", "swept"] = "new"
     at: float = 0.0
 
 

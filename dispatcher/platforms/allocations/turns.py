@@ -276,6 +276,7 @@ class Turns:
             now = self._clock()
             graces = {each.name: each.grace_to_cancel(now) for each in self._processes}
         ours = {name: grace_s for name, grace_s in graces.items() if name and grace_s is not None}
+        self._save()  # a head that dies now has left which ends it wanted
         self._cancel_of(self._ours, ours)
         self._cancel_of(self._strays, dict.fromkeys(self._stray_names, 0.0))
         with self._lock:

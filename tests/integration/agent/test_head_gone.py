@@ -8,6 +8,7 @@ import signal
 import time
 from pathlib import Path
 
+from tests.support.processes import holds_within
 from tests.support.workers import LOCAL
 from trial_runtime import facts, wire
 from trial_runtime.facts import EndReason
@@ -80,6 +81,22 @@ def test_a_head_that_comes_back_within_the_grace_misses_no_metric(head_with):
     told = [w.seq for w in head.of(facts.MetricReported, 1)]
     assert sorted(set(told)) == list(range(1, max(told) + 1))
     assert len({h.life for h in head.hellos}) == 1
+
+
+def test_an_agent_with_nothing_to_say_greets_the_next_head_before_its_next_heartbeat(head_with):
+    """Mutation: the agent sends nothing when its connection stands again."""
+    beat_s, greets_within_s = 5.0, 3.5
+    head = head_with(heartbeat_s=beat_s)
+    head.heartbeats.clear()
+    head.until(lambda: head.heartbeats)
+    beat_at = time.monotonic()
+    head.die()
+    back_at = beat_at + beat_s + 1.0  # the beat before was in vain; the next one is 4 s away
+    assert holds_within(lambda: time.monotonic() >= back_at, 60.0)
+    known = len(head.hellos)
+    head.live_again()
+    head.until(lambda: len(head.hellos) > known)
+    assert time.monotonic() < back_at + greets_within_s
 
 
 def test_words_not_acknowledged_are_said_again(head_with):

@@ -75,6 +75,7 @@ class HeadLink:
         self._context = context
         self._config = config
         self._outbox = outbox
+        self._had_no_room = False
         self._holds = holds
         self.incarnation = secrets.token_hex(8)
         self._start = secrets.token_hex(8)  # unlike the incarnation, the same for this process
@@ -111,6 +112,11 @@ class HeadLink:
     def greeted(self) -> bool:
         """Whether this head has our hello."""
         return self._greeted
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether the last message could not be sent: nobody is at the other end, or is slow."""
+        return self._had_no_room
 
     @property
     def quiet(self) -> bool:
@@ -364,8 +370,10 @@ class HeadLink:
         try:
             self.socket.send(wire.frame(wire.AgentFrame(epoch, messages)), _NOBLOCK)
         except zmq.Again:
-            return False
-        return True
+            self._had_no_room = True
+        else:
+            self._had_no_room = False
+        return not self._had_no_room
 
 
 _IPC = "ipc://"

@@ -75,6 +75,37 @@ def test_it_waits_for_days_and_runs_then(scene: Scene) -> None:
     assert (scene.held.number, scene.held.ends_at) == (1, scene.now + 600.0)
 
 
+@pytest.mark.parametrize("seen_last", [S.RUNNING, S.WAITING])
+@pytest.mark.parametrize("then", [S.ENDED, None])
+def test_the_next_head_knows_which_end_was_wanted(
+    scene: Scene, seen_last: AllocationState, then: AllocationState | None
+) -> None:
+    """Mutation: that it is to end is not noted. Then its end is a loss that nobody has planned, or
+    it is waited for although it is gone, since its order is young."""
+    scene.order()
+    scene.seen(seen_last)
+    scene.condemn(0.0)
+    scene.held.save()
+    scene.now += 2.0
+    held = scene.next_head()
+    assert (held.is_condemned, held.grace_s) == (True, 0.0)
+    assert scene.hears(scene.ticket) is False
+    assert scene.seen(then, gone=Gone.FINISHED) is None if then else scene.seen(then) is None
+    assert not held.is_there
+    assert scene.next_head().needs_order
+
+
+def test_one_that_was_recalled_and_then_listed_is_on_record_as_to_end(scene: Scene) -> None:
+    """Mutation: it is not noted when it appears."""
+    scene.order()
+    scene.condemn(0.0)
+    scene.held.save()
+    assert not scene.next_head().is_condemned, "its list may lag: the next head looks anew"
+    scene.condemn(0.0)
+    scene.seen(S.WAITING)
+    assert scene.next_head().is_condemned
+
+
 def test_beyond_its_limit_a_wait_is_one_for_ever(tmp_path: Path) -> None:
     scene = Scene(tmp_path, limit_s=100.0)
     scene.order()

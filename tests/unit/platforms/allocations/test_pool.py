@@ -26,6 +26,7 @@ from dispatcher.platforms.allocations.allocation import (
     Bounds,
     Gone,
 )
+from dispatcher.platforms.allocations.incarnation import RECORD
 from dispatcher.platforms.allocations.pool import AllocationPool
 from dispatcher.platforms.allocations.process import AllocationProcess, Load
 from dispatcher.platforms.allocations.section import AllocationService
@@ -410,6 +411,28 @@ def test_one_that_is_given_up_is_cancelled_before_the_next_is_ordered(
     scheduler.says("lab-q-1-1", S.ENDED, gone=Gone.CANCELLED)
     head.until(lambda: process.pid == 2)
     assert head.losses == []
+
+
+def test_a_wanted_end_is_on_record_before_it_is_asked_for(
+    scheduler: Scheduler, new_head: Callable[..., Head], tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Mutation: the pool saves after it has cancelled; a head killed between leaves no word of
+    it."""
+    scheduler.first = S.RUNNING
+    head = new_head().begin()
+    (process,) = head.processes
+    head.until(lambda: process.pid == 1)
+    records: list[bytes] = []
+    cancel = scheduler.cancel
+
+    def noting(names: Sequence[str], grace_s: float) -> None:
+        records.append((tmp_path / "q-1" / RECORD).read_bytes())
+        cancel(names, grace_s)
+
+    monkeypatch.setattr(scheduler, "cancel", noting)
+    process.give_up(0.0)
+    head.until(lambda: records)
+    assert b'"condemned"' in records[0]
 
 
 def test_one_that_was_asked_to_leave_is_not_cancelled_before_it_can(
