@@ -312,4 +312,5 @@ def test_nothing_is_left_of_the_meeting_but_the_mark_that_it_is_over(
     head.send(wire.Shutdown(0.0))
     assert [agent.wait(PATIENCE_S) for agent in head.agents] == [0, 0, 0]
     (mark,) = head.folder.glob("meeting-*")
-    assert mark.suffix == ".over" and mark.stat().st_size == 0
+    assert mark.suffix == ".over"
+    assert mark.stat().st_size == 0
