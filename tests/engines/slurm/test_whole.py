@@ -212,27 +212,41 @@ def test_nodes_that_see_a_shared_folder_alone(
 @contextlib.contextmanager
 def forwarded(port: int, target: Callable[[], int]) -> Iterator[None]:
     """A port of this machine that leads to another one from now on."""
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    with contextlib.ExitStack() as ends:
+        listening = ends.enter_context(socket.create_server(("127.0.0.1", port)))
+        carriers: list[threading.Thread] = []
 
         def carry(source: socket.socket, sink: socket.socket) -> None:
             with contextlib.suppress(OSError):
                 while data := source.recv(1 << 16):
                     sink.sendall(data)
-            for each in (source, sink):
-                with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+            shut(source, sink)
 
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    near = listening.accept()[0]
-                    far = socket.create_connection(("127.0.0.1", target()))
+                    near = ends.enter_context(listening.accept()[0])
+                    far = ends.enter_context(socket.create_connection(("127.0.0.1", target())))
+                    ends.callback(shut, near, far)
                     for pair in ((near, far), (far, near)):
-                        threading.Thread(target=carry, args=pair, daemon=True).start()
+                        carriers.append(threading.Thread(target=carry, args=pair, daemon=True))
+                        carriers[-1].start()
 
-        threading.Thread(target=serve, daemon=True).start()
-        yield
-        listening.shutdown(socket.SHUT_RDWR)
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        try:
+            yield
+        finally:
+            shut(listening)
+            server.join(60)
+    for each in carriers:
+        each.join(60)
+
+
+def shut(*ends: socket.socket) -> None:
+    for each in ends:
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def way_of(folder: Path) -> str:
