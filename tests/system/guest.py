@@ -7,12 +7,15 @@ written to the disk is gone, what was synced is in the image.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import resource
 import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +27,9 @@ ENABLE = f"enable it with: {ENABLES}"
 
 #: Where the guest's disk is mounted, in the guest.
 DISK = "/mnt"
+
+#: What fills up registers for the guest's kernel, see there.
+_REGISTERS = Path(__file__).parent / "xstate.c"
 
 _DISK_BYTES = 256 << 20
 _MEMORY = "384M"
@@ -57,7 +63,27 @@ def why_not() -> str:
             return f"{tool} is missing; {ENABLE}"
     if os.geteuid() != 0:
         return "a guest needs root, for a namespace that takes all of its processes with it"
+    if _has_large_registers() and shutil.which("gcc") is None:
+        return f"gcc is missing, for a guest on a processor with AMX; {ENABLE}"
     return ""
+
+
+def _has_large_registers() -> bool:
+    """Whether this processor's registers are more than the guest's kernel knows."""
+    return "amx_tile" in Path("/proc/cpuinfo").read_text().split()
+
+
+@functools.cache
+def _preloaded() -> dict[str, str]:
+    """The variables by which the guest's kernel runs on this processor."""
+    if not _has_large_registers():
+        return {}
+    folder = Path(tempfile.mkdtemp(prefix="bequeath-guest-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    library = folder / "xstate.so"
+    make = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(_REGISTERS), "-ldl"]
+    subprocess.run(make, check=True, capture_output=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def make_disk(path: Path, size: int = _DISK_BYTES, content: Path | None = None) -> None:
@@ -132,7 +158,11 @@ class Guest:
                 *("ro", f"init={first}", f"ubda={self._disk}", "con0=null,fd:1", "con=null"),
                 *("ssl=null", "panic=1", "quiet", *self._devices),
             ],
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self._folder)},
+            env={
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                "HOME": str(self._folder),
+                **_preloaded(),
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
