@@ -67,6 +67,12 @@ class Problem(msgspec.Struct, frozen=True):
     errors: list[Problem] = []  # several that were found together
 
 
+class Failure(msgspec.Struct, frozen=True):
+    """What a route answers in place of its answer."""
+
+    error: Problem
+
+
 def fault_of(error: BequeathError) -> ErrorKind:
     """Return the kind of an error."""
     base = next(kind for kind in type(error).__mro__ if kind in FAULTS)
