@@ -13,6 +13,9 @@ from dispatcher.queries.records import json_value
 #: Numbers in one statement.
 _AT_ONCE: Final = 500
 
+#: Where a trial finds and leaves weights is no parameter that anybody compares.
+_PATHS: Final = frozenset({"save_path", "restore_path"})
+
 _TRIALS: Final = """
 SELECT t.id, t.state, t.outcome, t.parent, t.number, t.asked_at, t.proposed_at, t.since,
        t.started_at, t.ended_at, t.attempt, t.worker, t.parameters,
@@ -85,6 +88,7 @@ def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
         parameters = {"value": parameters}
     result = json_value(row["result"])
     beside = result if isinstance(result, dict) else {}
+    shown = {name: one for name, one in (parameters or {}).items() if name not in _PATHS}
     created = row["asked_at"] if row["asked_at"] is not None else row["proposed_at"]
     return FlatTrial(
         trial=row["id"],
@@ -100,7 +104,7 @@ def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
         latest=latest,
         worker=row["worker"],
         pinned=int(row["pinned"]),
-        parameters=flatten(parameters or {}, ""),
+        parameters=flatten(shown, ""),
         metrics=flatten({k: v for k, v in beside.items() if k != "default"}, ""),
     )
 

@@ -38,6 +38,7 @@ class AuditLog:
         if path is not None:
             path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
             handler = _PrivateHandler(path, maxBytes=_MOST_BYTES, backupCount=_FILES)
+            handler.setFormatter(_Lines())
             self._log.addHandler(handler)
 
     @property
@@ -56,7 +57,7 @@ class AuditLog:
         line = {"at": round(time.time(), 3), "what": what}
         if identity is not None:
             line |= {"who": identity.who, "token": f"…{identity.mark}"}
-        self._log.info(msgspec.json.encode(line | facts).decode())
+        self._log.info("", extra={"line": line | facts})
 
     def refused(self, scope: Scope, error: Refused) -> None:
         """Write down that a request was refused."""
@@ -79,6 +80,18 @@ class AuditLog:
         """Count an answer."""
         del scope
         self.statuses[status] += 1
+
+
+class _Lines(logging.Formatter):
+    """One line of JSON for each record, also for what a library says."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = getattr(record, "line", None)
+        if line is None:
+            text = super().format(record)
+            line = {"at": round(record.created, 3), "what": "fault", "text": text[:20_000]}
+        return msgspec.json.encode(line).decode(errors="replace")
 
 
 class _PrivateHandler(RotatingFileHandler):

@@ -152,6 +152,7 @@ class Assets:
 def with_base(text: str, prefix: str) -> str:
     """Put the prefix into the document, by which the page finds its files."""
     base = f'<base href="{html.escape(prefix, quote=True)}/">'
+    text = re.sub(r"<base [^>]*>\n?", "", text, count=1)
     head = re.search(r"<head[^>]*>", text)
     place = head.end() if head is not None else 0
     return f"{text[:place]}\n{base}{text[place:]}"
