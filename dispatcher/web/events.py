@@ -64,7 +64,7 @@ async def events_of(
         may_stay: whether the reader's token still counts; asked now and then.
     """
     yield f"retry: {_RETRY_MS}\n\n".encode()
-    told, was_gone = -1, False
+    told, was_gone = 0, False
     checked = time.monotonic()
     while not hub.closing:
         if watch.error is not None:
@@ -80,7 +80,7 @@ async def events_of(
                 cursor = step.cursor
                 yield event("changes", encoded(step.described()), cursor)
         said = watch.said
-        if said.number != told and said.standing:
+        if said.number != told:
             told = said.number
             yield event("standing", said.standing)
             if bool(said.gone) != was_gone:

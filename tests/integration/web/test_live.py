@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -135,26 +136,22 @@ def test_a_stream_goes_on_where_it_was(server: WebServer, life: Life) -> None:
     life.propose(3)
     ident = first.next("changes").ident
     first.close()
-    life.propose(4)
+    life.run(3, "0.5")
     server.end()
-    life.propose(5)
-    again = WebServer(
-        life_home(server), server.state, "--port", str(server.port)
-    )
+    life.deliver(3)
+    life.propose(4)
+    home = Path(server.environment["BEQUEATH_HOME"])
+    again = WebServer(home, server.state, "--port", str(server.port))
     try:
         second = again.stream(f"{ONE}/events", Last_Event_ID=ident)
         seen: set[int] = set()
-        while not seen >= {4, 5}:
+        while not seen >= {3, 4}:
             step = second.next("changes").data
             assert not step["anew"]
             seen |= {row["trial"] for row in step["trials"]}
         second.close()
     finally:
         again.end()
-
-
-def life_home(server: WebServer) -> Path:
-    return Path(server.environment["BEQUEATH_HOME"])
 
 
 def test_a_new_parameter_asks_for_the_table_again(server: WebServer, life: Life) -> None:
@@ -177,7 +174,7 @@ def test_the_table_is_sent_once(server: WebServer, life: Life) -> None:
     assert len(small.body) < len(first.body)
     life.propose(3)
     later = server.ask("GET", f"{ONE}/table", If_None_Match=tag)
-    assert (later.status, later.json()["count"] > first.json()["count"]) == (200, True)
+    assert (later.status, later.headers["ETag"] != tag) == (200, True)
 
 
 def test_an_experiment_that_is_deleted_under_an_open_page(
@@ -212,10 +209,8 @@ def test_a_store_in_the_place_of_another_begins_anew(
 
 
 def test_bad_cursors_are_refused(server: WebServer) -> None:
-    for cursor in ("x.y", "1.2.3", "'", "a" * 150, "0." + "9" * 30, "%00", "☃"):
+    for cursor in ("x.y", "x.1.2.3", "'", "a" * 150, "0." + "9" * 30, "%00", "☃"):
         for path in ("changes", "events"):
-            from urllib.parse import quote
-
             answer = server.ask("GET", f"{ONE}/{path}?after={quote(cursor)}")
             assert (answer.status, answer.kind) == (400, "refused"), cursor
             assert "cursor" in answer.json()["error"]["message"]
