@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket as socket_module
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from dispatcher.web.settings import WebSettings
 
 _DAYS = 7.0
+
+#: Seconds that the page has to end when the experiment does.
+_ENDS_S = 5.0
 
 
 def web(
@@ -137,6 +144,63 @@ def web(
         state=state,
     )
     _serve(settings, with_parent=with_parent, as_json=as_json)
+
+
+@contextmanager
+def served_meanwhile() -> Iterator[None]:
+    """Serve the page as long as this lasts, by a process of its own, and print a link to it; where
+    one is served already, print a link to that. What goes wrong with it is no reason to end."""
+    from dispatcher.errors import BequeathError
+    from dispatcher.web.instances import running
+    from dispatcher.web.keys import Keys
+    from dispatcher.web.settings import PORT, state_folder
+
+    started: subprocess.Popen[bytes] | None = None
+    try:
+        state = state_folder()
+        if running(state):
+            link = _new_link(state, None, None, Keys(state))
+        else:
+            port = PORT if _is_free(PORT) else 0
+            words = ("web", "--with-parent", "--port", str(port))
+            started = subprocess.Popen(
+                [sys.executable, "-m", "dispatcher.cli", *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the experiment
+            )
+            assert started.stdout is not None
+            link = started.stdout.readline().decode().strip()  # empty if it has ended
+        note(link or "the page is not served")
+    except BequeathError as error:
+        note(f"the page is not served: {error.message}")
+    try:
+        yield
+    finally:
+        if started is not None:
+            _end(started)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(timeout=_ENDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+
+
+def _is_free(port: int) -> bool:
+    with socket_module.socket(socket_module.AF_INET, socket_module.SOCK_STREAM) as probe:
+        probe.setsockopt(socket_module.SOL_SOCKET, socket_module.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
 
 
 def _serve(settings: WebSettings, *, with_parent: bool, as_json: bool) -> None:

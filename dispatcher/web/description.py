@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-import dispatcher
 from dispatcher.operations.openapi import PREFIX, document
 from dispatcher.web.route import WebRoute
+from dispatcher.web.settings import version
 
 _FAILURE: Final = {"$ref": "#/components/schemas/Failure"}
 
@@ -38,7 +38,7 @@ def described(routes: Iterable[WebRoute], cookie: str) -> dict[str, Any]:
         routes: those beside the operations'.
         cookie: the name of the server's cookie.
     """
-    whole = document(dispatcher.__version__)
+    whole = document(version())
     whole["components"]["securitySchemes"]["cookie"]["name"] = cookie
     tags = {each["name"] for each in whole["tags"]}
     if "page" not in tags:

@@ -10,7 +10,6 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-import dispatcher
 from dispatcher.operations.operation import Arguments, Scope
 from dispatcher.web import pages
 from dispatcher.web.answering import answer, encoded
@@ -18,7 +17,7 @@ from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import Refused
 from dispatcher.web.keys import Identity, Keys
 from dispatcher.web.route import WebRoute, demand_scope, identity_of, query_of, read_arguments
-from dispatcher.web.settings import WebSettings
+from dispatcher.web.settings import WebSettings, version
 
 _SECURE: Final = "https"
 
@@ -114,7 +113,7 @@ class Entrance:
         """Answer with who asks."""
         identity = identity_of(request)
         described = {
-            "version": dispatcher.__version__,
+            "version": version(),
             "scope": "change" if Scope.CHANGE in identity.scopes else "read",
             "logs": Scope.LOGS in identity.scopes,
             "token": f"…{identity.mark}",

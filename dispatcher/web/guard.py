@@ -15,16 +15,18 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import dispatcher
 from dispatcher.errors import BequeathError
 from dispatcher.web import pages
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import Refused, answer_to
 from dispatcher.web.keys import Identity, Keys
-from dispatcher.web.settings import WebSettings, split_authority
+from dispatcher.web.settings import WebSettings, split_authority, version
 
 #: Bytes of a body.
 MOST_BODY: Final = 2 << 20
+
+#: Bytes of an address and all headers.
+MOST_HEADERS: Final = 32 << 10
 
 #: The header by which a page of ours shows that a script of its own asks.
 OWN_HEADER: Final = "x-bequeath"
@@ -57,8 +59,15 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
-    "Bequeath-Version": dispatcher.__version__,
+    "Bequeath-Version": version(),
 }
+
+
+def _demand_short(scope: Scope) -> None:
+    """Raise for long headers, which a parser lets through when they come all at once."""
+    many = len(scope["raw_path"]) + len(scope["query_string"])
+    if many + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+        raise Refused("too-large", f"address and headers have {MOST_HEADERS:,} bytes at most")
 
 
 def refuse_strangers(method: str, headers: Headers, settings: WebSettings, *, page: bool) -> None:
@@ -139,6 +148,7 @@ class Guard:
         headers = Headers(scope=scope)
         is_page = pages.is_page(path)
         try:
+            _demand_short(scope)
             refuse_strangers(scope["method"], headers, self._settings, page=is_page)
             length = headers.get("content-length", "")
             if length.isdigit() and int(length) > MOST_BODY:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 
@@ -45,6 +45,10 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_end: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_end = on_end
+
+    def finish(self) -> None:
+        """Ask it to end. Any thread, or a handler of signals."""
+        self.handle_exit(signal.SIGTERM, None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End it."""
@@ -98,7 +102,7 @@ def serve(
     _more_descriptors()
     instances.publish(path, instance)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        signal.signal(number, lambda *_: server.finish())
     if with_stdin:
         threading.Thread(target=_until_stdin_ends, args=(server,), daemon=True).start()
     audit.say("started", None, pid=os.getpid(), address=instance.address)
@@ -206,10 +210,10 @@ def _take_back(path: Path, settings: WebSettings) -> None:
         settings.socket.unlink(missing_ok=True)
 
 
-def _until_stdin_ends(server: Any) -> None:
+def _until_stdin_ends(server: _Server) -> None:
     while sys.stdin.buffer.read(4_096):
         pass
-    server.should_exit = True
+    server.finish()
 
 
 def _give_logs_to(audit: AuditLog) -> None:

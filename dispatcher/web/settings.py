@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import ipaddress
 import re
 import ssl
@@ -28,6 +29,14 @@ STATIC: Final = Path(__file__).parent / "static"
 def state_folder() -> Path:
     """Return the folder of keys, shares, logs and of what servers run, for this user alone."""
     return Path(platformdirs.user_state_dir("bequeath")) / "web"
+
+
+def version() -> str:
+    """Return the version of bequeath that is installed."""
+    try:
+        return importlib.metadata.version("bequeath")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 @dataclass(frozen=True, kw_only=True)
