@@ -225,9 +225,8 @@ def test_one_who_reads_nothing_is_dropped(own: WebServer, home: Path) -> None:
         line.settimeout(120)
         line.connect((own.host, own.port))
         path = f"/api/v1{ONE}/trials/3/log/stdout?follow=1"
-        line.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {own.token}\r\n\r\n".encode()
-        )
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {own.token}"
+        line.sendall(f"{head}\r\n\r\n".encode())
 
         def is_dropped() -> bool:
             return own.get("/session") and _streams(own) == 0
