@@ -130,6 +130,10 @@ class TrialTable:
             row = self._rows[one.trial] = len(self._rows)
             for column in self._columns.values():
                 column.values.append(None)
+        else:
+            for name, column in self._columns.items():
+                if name not in FIXED:
+                    column.values[row] = None  # what it had may be gone
         values: dict[str, Any] = {name: getattr(one, name, None) for name in FIXED}
         values["generation"] = self._generation(one)
         for name, value in values.items():
