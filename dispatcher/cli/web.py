@@ -33,10 +33,17 @@ def web(
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", min=0, max=65535, help="The port; 0: any. [default: 8077]", show_default=False
+            "--port",
+            metavar="NUMBER",
+            min=0,
+            max=65535,
+            help="The port; 0: any. [default: 8077]",
+            show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+    ] = "127.0.0.1",
     socket: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +94,9 @@ def web(
             "--share", metavar="NAME", help="Make a link that only reads.", show_default=False
         ),
     ] = None,
-    days: Annotated[float, typer.Option("--days", help="Days until the share ends.")] = _DAYS,
+    days: Annotated[
+        float, typer.Option("--days", metavar="DAYS", help="Days until the share ends.")
+    ] = _DAYS,
     with_logs: Annotated[
         bool, typer.Option("--with-logs", help="The share reads what trials wrote, too.")
     ] = False,

@@ -147,7 +147,12 @@ class WebServer:
         """Ask it to end, and return its exit code."""
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.communicate(timeout=PATIENCE_S)
+        try:
+            self.process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # nothing may be left, whatever the test found
+            self.process.communicate()
+            raise
         return self.process.returncode
 
 
