@@ -78,7 +78,10 @@ def web(
         typer.Option("--tls-cert", metavar="FILE", help="A certificate.", show_default=False),
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--tls-key", metavar="FILE", help="The key of the certificate.", show_default=False
+        ),
     ] = None,
     link: Annotated[
         bool, typer.Option("--link", help="Print a link to the page that is served already.")

@@ -39,7 +39,13 @@ def explain(folder: Path) -> Why:
 
 
 def explained(folder: Path, summary: ExperimentSummary, snapshot: HeadSnapshot | None) -> Why:
-    """The same of what was read and asked already."""
+    """The same of what was read and asked already.
+
+    Args:
+        folder: of the experiment.
+        summary: from its store.
+        snapshot: from its head; None if none answers.
+    """
     status = summary.status
     if status is queries.ExperimentStatus.RUNNING:
         if snapshot is not None:

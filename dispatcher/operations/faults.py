@@ -68,7 +68,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What a route answers in place of its answer."""
+    """The answer of a route that cannot give its own."""
 
     error: Problem
 

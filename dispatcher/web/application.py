@@ -20,7 +20,7 @@ from dispatcher.operations.table import OPERATIONS
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.description import described
 from dispatcher.web.entrance import Entrance
-from dispatcher.web.faults import Refused, answer_to
+from dispatcher.web.faults import RequestRefused, answer_to
 from dispatcher.web.gauges import Gauges
 from dispatcher.web.guard import Guard
 from dispatcher.web.keys import Keys
@@ -144,11 +144,11 @@ async def _not_routed(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
         return answer_to(
-            Refused(
+            RequestRefused(
                 "method",
                 f"this address does not take {request.method}",
                 hint=f"it takes {allowed}" if allowed else "",
                 headers={"Allow": allowed} if allowed else {},
             )
         )
-    return answer_to(Refused("no-page", "there is nothing at this address"))
+    return answer_to(RequestRefused("no-page", "there is nothing at this address"))

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from starlette.types import Scope
 
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 from dispatcher.web.keys import Identity
 
 _MOST_BYTES: Final = 5 << 20
@@ -59,7 +59,7 @@ class AuditLog:
             line |= {"who": identity.who, "token": f"…{identity.mark}"}
         self._log.info("", extra={"line": line | facts})
 
-    def refused(self, scope: Scope, error: Refused) -> None:
+    def refused(self, scope: Scope, error: RequestRefused) -> None:
         """Write down that a request was refused."""
         minute = int(time.monotonic() // 60)
         if minute != self._minute:

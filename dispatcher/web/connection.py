@@ -45,7 +45,7 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Its buffer is full: the peer has so long to read some of it."""
+        """Give the peer some time to read: the buffer is full."""
         super().pause_writing()
         self._reads_until = self.loop.call_later(_READING_S, self.transport.abort)
 

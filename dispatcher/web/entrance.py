@@ -14,7 +14,7 @@ from dispatcher.operations.operation import Arguments, Scope
 from dispatcher.web import pages
 from dispatcher.web.answering import answer, encoded
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 from dispatcher.web.keys import Identity, Keys
 from dispatcher.web.route import WebRoute, demand_scope, identity_of, query_of, read_arguments
 from dispatcher.web.settings import WebSettings, version
@@ -125,7 +125,7 @@ class Entrance:
         """Answer with a link that counts once."""
         identity = demand_scope(request, Scope.CHANGE)
         if identity.by_cookie:
-            raise Refused("scope", "a link is made by the token, and by no page")
+            raise RequestRefused("scope", "a link is made by the token, and by no page")
         self._audit.say("link made", identity)
         from dispatcher.web.keys import LINK_S
 

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.operations.faults import problem_of
 from dispatcher.web.answering import encoded
-from dispatcher.web.follower import Step
+from dispatcher.web.follower import TableStep
 from dispatcher.web.live import LOOK_S, Hub, Watch
 
 #: Seconds after which a stream that has nothing to say says that it is there.
@@ -28,7 +28,13 @@ _RETRY_MS: Final = 2_000
 
 
 def event(name: str, data: bytes, ident: str = "") -> bytes:
-    """Return one event of a stream; the data is JSON, which has no line ends."""
+    """Return one event of a stream.
+
+    Args:
+        name: by which a page listens.
+        data: JSON, which has no line ends.
+        ident: the id from which a stream goes on; empty for none.
+    """
     head = f"id: {ident}\n" if ident else ""
     return f"{head}event: {name}\ndata: ".encode() + data + b"\n\n"
 
@@ -79,7 +85,7 @@ async def events_of(
             if step.cursor != cursor or step.anew:
                 cursor = step.cursor
                 yield event("changes", encoded(step.described()), cursor)
-        said = watch.said
+        said = watch.announced
         if said.number != told:
             told = said.number
             yield event("standing", said.standing)
@@ -91,17 +97,17 @@ async def events_of(
             if not may_stay():
                 return
             yield b": here\n\n"
-        if watch.kept_step(cursor) is None and watch.said.number == told:
+        if watch.kept_step(cursor) is None and watch.announced.number == told:
             await watch.wait(min(HEARTBEAT_S, 5.0))
 
 
-async def _caught_up(watch: Watch, cursor: str) -> Step:
+async def _caught_up(watch: Watch, cursor: str) -> TableStep:
     try:
         return await watch.step_from(cursor)
     except BequeathError as error:
         watch.error = watch.error or (error if isinstance(error, ExperimentNotFound) else None)
         await asyncio.sleep(1.0)
-        return Step(cursor, cursor, anew=False, more=False, trials=[])
+        return TableStep(cursor, cursor, anew=False, more=False, trials=[])
 
 
 def _ended(error: BequeathError) -> bytes:
@@ -110,7 +116,7 @@ def _ended(error: BequeathError) -> bytes:
     return event("gone", encoded(facts))
 
 
-async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> Step:
+async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> TableStep:
     """Return what changed behind a cursor; wait a while if nothing did.
 
     Args:

@@ -35,7 +35,7 @@ REFUSALS: Final[dict[str, ErrorKind]] = {
 RETRY_AFTER_S: Final = 2
 
 
-class Refused(UserError):
+class RequestRefused(UserError):
     """Raised where the server itself refuses a request.
 
     Args:
@@ -63,7 +63,7 @@ def answer_to(error: BequeathError) -> Response:
     headers: dict[str, str] = {}
     problem = problem_of(error)
     status = fault_of(error).status
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         headers, status = error.headers, error.kind.status
         problem = msgspec.structs.replace(problem, kind=error.kind.kind)
     if status in (429, 503):

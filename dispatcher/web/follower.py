@@ -22,8 +22,8 @@ MOST_AT_ONCE: Final = 5_000
 _MOST_ASIDE: Final = 64
 
 
-class Step(NamedTuple):
-    """What changed from one cursor to the next; ``trials`` are rows of the table."""
+class TableStep(NamedTuple):
+    """The changes from one cursor to the next; ``trials`` are rows of the table."""
 
     before: str
     cursor: str
@@ -68,14 +68,14 @@ class Follower:
         self._cursor = ""
         self._table = TrialTable()
         self._whole: WholeTable | None = None
-        self._aside: deque[Step] = deque(maxlen=_MOST_ASIDE)
+        self._aside: deque[TableStep] = deque(maxlen=_MOST_ASIDE)
 
     @property
     def cursor(self) -> str:
         """The cursor behind all that the table has; empty before it was read."""
         return self._cursor
 
-    def step(self) -> Step | None:
+    def step(self) -> TableStep | None:
         """Take in what changed, at most so much at once; None if nothing did. Each step comes once,
         whoever had it taken."""
         with self._lock:
@@ -91,7 +91,7 @@ class Follower:
                 self._whole = WholeTable(tag_of(self._cursor.encode()), body, compressed(body))
             return self._whole
 
-    def since(self, cursor: str) -> Step:
+    def since(self, cursor: str) -> TableStep:
         """Return what changed behind any cursor, with trials as the table has them now.
 
         Raises:
@@ -101,19 +101,19 @@ class Follower:
             reader = self._opened()
             if not cursor:
                 self._step_to_end()
-                return Step(cursor, self._cursor, anew=True, more=False, trials=[])
+                return TableStep(cursor, self._cursor, anew=True, more=False, trials=[])
             found = queries.changes(reader, cursor, most=MOST_AT_ONCE)
             steps = self._step_to_end()
             if found.anew or not found.exact or any(one.anew for one in steps):
                 same = cursor == self._cursor
-                return Step(cursor, self._cursor, anew=not same, more=False, trials=[])
+                return TableStep(cursor, self._cursor, anew=not same, more=False, trials=[])
             touched = _touched(found)
             reached = found.cursor
             if not found.more:  # up to where the table is, so that all go on from one place
                 reached = self._cursor
                 touched |= {row["trial"] for one in steps for row in one.trials}
             rows = self._table.rows(touched)
-            return Step(cursor, reached, anew=False, more=found.more, trials=rows)
+            return TableStep(cursor, reached, anew=False, more=found.more, trials=rows)
 
     def close(self) -> None:
         """Close the store."""
@@ -138,7 +138,7 @@ class Follower:
             self._file = (info.st_dev, info.st_ino)
         return self._reader
 
-    def _step(self) -> Step | None:
+    def _step(self) -> TableStep | None:
         reader = self._opened()
         if not self._cursor:
             return self._first(reader)
@@ -157,9 +157,9 @@ class Follower:
         if not touched:
             return None
         rows = [] if new_columns else self._table.rows(touched)
-        return Step(before, self._cursor, anew=new_columns, more=found.more, trials=rows)
+        return TableStep(before, self._cursor, anew=new_columns, more=found.more, trials=rows)
 
-    def _step_to_end(self) -> list[Step]:
+    def _step_to_end(self) -> list[TableStep]:
         """Take all in that changed, and put the steps aside for those who follow."""
         taken = []
         while (step := self._step()) is not None:
@@ -169,7 +169,7 @@ class Follower:
         self._aside.extend(taken)
         return taken
 
-    def _first(self, reader: ExperimentReader) -> Step | None:
+    def _first(self, reader: ExperimentReader) -> TableStep | None:
         """Read the whole table; None if it is what it was."""
         version = reader.version()
         if self._cursor and version == self._version:
@@ -182,7 +182,7 @@ class Follower:
         self._table.put(trials)
         self._whole = None
         self._cursor, self._version = cursor, version
-        return Step(before, cursor, anew=True, more=False, trials=[])
+        return TableStep(before, cursor, anew=True, more=False, trials=[])
 
     def _take(self, reader: ExperimentReader, touched: set[int]) -> bool:
         if not touched:
@@ -195,5 +195,5 @@ class Follower:
         self._reader, self._cursor, self._version, self._whole = None, "", -1, None
 
 
-def _touched(found: queries.Changes) -> set[int]:
-    return {one.trial.id for one in found.trials} | {one.trial for one in found.metrics}
+def _touched(changed: queries.Changes) -> set[int]:
+    return {one.trial.id for one in changed.trials} | {one.trial for one in changed.metrics}

@@ -55,9 +55,9 @@ class Gauges:
         return Response("\n".join(lines) + "\n", media_type=_MEDIA)
 
 
-def _of_experiments(found: list[tuple[str, Standing]]) -> list[str]:
+def _of_experiments(standings: list[tuple[str, Standing]]) -> list[str]:
     trials, ended, slots, busy, best, rate = [], [], [], [], [], []
-    for name, one in found:
+    for name, one in standings:
         label = f'{{experiment="{name}"}}'
         for state, count in one.experiment.states.items():
             trials.append((f'{{experiment="{name}",state="{state}"}}', count))

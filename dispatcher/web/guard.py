@@ -1,4 +1,4 @@
-"""What every request must pass, whatever it asks for: host, origin, token. Allow-lists only.
+"""The checks that every request must pass: host, origin, token. Allow-lists only.
 
 A page in the owner's browser can send requests here, and a name that somebody else owns can be
 pointed at this machine; so a token alone is not enough, and loopback alone is nothing.
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dispatcher.errors import BequeathError
 from dispatcher.web import pages
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.faults import Refused, answer_to
+from dispatcher.web.faults import RequestRefused, answer_to
 from dispatcher.web.keys import Identity, Keys
 from dispatcher.web.settings import WebSettings, split_authority, version
 
@@ -67,7 +67,9 @@ def _demand_short(scope: Scope) -> None:
     """Raise for long headers, which a parser lets through when they come all at once."""
     many = len(scope["raw_path"]) + len(scope["query_string"])
     if many + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
-        raise Refused("too-large", f"address and headers have {MOST_HEADERS:,} bytes at most")
+        raise RequestRefused(
+            "too-large", f"address and headers have {MOST_HEADERS:,} bytes at most"
+        )
 
 
 def refuse_strangers(method: str, headers: Headers, settings: WebSettings, *, page: bool) -> None:
@@ -80,16 +82,16 @@ def refuse_strangers(method: str, headers: Headers, settings: WebSettings, *, pa
         page: whether a browser may come here from elsewhere, by following a link.
 
     Raises:
-        Refused: the reason, for the one who asks.
+        RequestRefused: the reason, for the one who asks.
     """
     if method not in _METHODS:
-        raise Refused("method", f"{method} is no method of this server")
+        raise RequestRefused("method", f"{method} is no method of this server")
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not hosts[0]:
-        raise Refused("request", "a request names one host")
+        raise RequestRefused("request", "a request names one host")
     name, _ = split_authority(hosts[0])
     if name not in settings.names:
-        raise Refused(
+        raise RequestRefused(
             "host",
             f"this page does not go by the name {name!r}",
             hint=f"if the name is yours, start it with: bequeath web --allow-host {name}",
@@ -102,12 +104,12 @@ def refuse_strangers(method: str, headers: Headers, settings: WebSettings, *, pa
         and headers.get("sec-fetch-dest") == "document"
     )
     if site not in (None, "same-origin", "none") and not follows_link:
-        raise Refused("origin", "the request comes from another site")
+        raise RequestRefused("origin", "the request comes from another site")
     if method not in SAFE and site == "none":
-        raise Refused("origin", "a change is asked for by the page itself, or by a script")
+        raise RequestRefused("origin", "a change is asked for by the page itself, or by a script")
     origins = headers.getlist("origin")
     if origins and not (len(origins) == 1 and _is_own(origins[0], hosts[0], settings)):
-        raise Refused(
+        raise RequestRefused(
             "origin",
             f"the request comes from {origins[0][:200]!r}",
             hint="behind a proxy, name the host of the address bar: --allow-host NAME:PORT",
@@ -152,14 +154,14 @@ class Guard:
             refuse_strangers(scope["method"], headers, self._settings, page=is_page)
             length = headers.get("content-length", "")
             if length.isdigit() and int(length) > MOST_BODY:
-                raise Refused("too-large", f"a body has {MOST_BODY:,} bytes at most")
+                raise RequestRefused("too-large", f"a body has {MOST_BODY:,} bytes at most")
             if path in OPEN:
                 identity = None
             else:
                 identity = self._identified(headers)
                 self._demand_own_header(scope["method"], headers, identity)
         except BequeathError as error:
-            if isinstance(error, Refused):
+            if isinstance(error, RequestRefused):
                 self._audit.refused(scope, error)
                 if error.kind.kind == "no-token" and is_page:
                     await pages.sign_in_page(headers)(scope, receive, send)
@@ -187,7 +189,7 @@ class Guard:
             identity = self._keys.by_cookie(self._cookie(headers))
         if identity is not None:
             return identity
-        raise Refused(
+        raise RequestRefused(
             "no-token",
             "the token does not count" if given else "this needs a token or a cookie",
             hint="`bequeath web --link` prints a link for a browser, `bequeath web --token` the "
@@ -200,7 +202,7 @@ class Guard:
         if identity is None:
             now = time.monotonic()
             if len(self._tries) == _MOST_TRIES and now - self._tries[0] < 60:
-                raise Refused("too-many", "too many wrong tokens within a minute")
+                raise RequestRefused("too-many", "too many wrong tokens within a minute")
             self._tries.append(now)
         return identity
 
@@ -214,7 +216,7 @@ class Guard:
 
     def _demand_own_header(self, method: str, headers: Headers, identity: Identity) -> None:
         if identity.by_cookie and method not in SAFE and headers.get(OWN_HEADER) != "1":
-            raise Refused(
+            raise RequestRefused(
                 "origin",
                 "a change by a cookie needs the header X-Bequeath: 1",
                 hint="scripts use the token: Authorization: Bearer TOKEN",

@@ -48,6 +48,11 @@ class Instance(msgspec.Struct, frozen=True):
     def ask(self, method: str, path: str, token: str = "") -> Any:
         """Ask it over HTTP and return its JSON, or its text.
 
+        Args:
+            method: of the request.
+            path: below the prefix.
+            token: the owner's; empty for none.
+
         Raises:
             PassingBackendError: it does not answer, or is none of ours.
         """
@@ -141,6 +146,11 @@ def running(state: Path) -> list[Instance]:
 
 def chosen(state: Path, port: int | None, path: Path | None) -> Instance:
     """Return the server that a command means: of a port or socket, else the newest.
+
+    Args:
+        state: the state folder.
+        port: of the server; None: any.
+        path: of its socket; None for one that has a port.
 
     Raises:
         UserError: there is none.

@@ -1,4 +1,4 @@
-"""Who may come in: the owner's token, links that only read, one-time links, cookies.
+"""The secrets that let people in: the owner's token, links that only read, one-time links, cookies.
 
 Files of the state folder, mode 0600: `token`, and `shares.json` with digests of the tokens that
 were given away. A cookie is signed with the token, so that it outlives a restart of the server and
@@ -61,7 +61,7 @@ class Identity:
         return f"share {self.share}" if self.share else "owner"
 
 
-class Share(msgspec.Struct, frozen=True):
+class ReadingShare(msgspec.Struct, frozen=True):
     """A token that was given away: it reads, and nothing else."""
 
     digest: str
@@ -90,7 +90,7 @@ class Keys:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
-        self._shares: dict[str, Share] = {}
+        self._shares: dict[str, ReadingShare] = {}
         self._seen: tuple[int, int, int] | None = None
         self._links: OrderedDict[str, float] = OrderedDict()
         try:
@@ -137,7 +137,7 @@ class Keys:
         share = self.shares().get(identity.share)
         return share is not None and hmac.compare_digest(share.digest, identity.digest)
 
-    def _of_share(self, name: str, share: Share) -> Identity | None:
+    def _of_share(self, name: str, share: ReadingShare) -> Identity | None:
         if share.expires <= self._clock():
             return None
         scopes = _READING | {Scope.LOGS} if share.logs else _READING
@@ -192,13 +192,13 @@ class Keys:
         share = self.shares().get(name)
         return None if share is None else self._of_share(name, share)
 
-    def _signed(self, said: str, digest: str) -> str:
-        text = f"cookie:{digest}:{said}".encode()
+    def _signed(self, payload: str, digest: str) -> str:
+        text = f"cookie:{digest}:{payload}".encode()
         return hmac.new(self._token.encode(), text, hashlib.sha256).hexdigest()
 
     # -- shares -----------------------------------------------------------------------------
 
-    def shares(self) -> dict[str, Share]:
+    def shares(self) -> dict[str, ReadingShare]:
         """Return all shares by name; read again when another process has changed them."""
         path = self._folder / _SHARES_NAME
         try:
@@ -210,7 +210,7 @@ class Keys:
         if seen != self._seen:
             _demand_private(path)
             try:
-                self._shares = msgspec.json.decode(path.read_bytes(), type=dict[str, Share])
+                self._shares = msgspec.json.decode(path.read_bytes(), type=dict[str, ReadingShare])
             except msgspec.MsgspecError as error:
                 raise UserError(
                     f"the list of shares cannot be read: {error}",
@@ -247,7 +247,7 @@ class Keys:
             raise UserError(f"there are {_MOST_SHARES:,} shares already", hint="revoke some")
         token = secrets.token_urlsafe(32)
         now = self._clock()
-        self._write(known | {name: Share(digest_of(token), now, now + days * 86_400, logs)})
+        self._write(known | {name: ReadingShare(digest_of(token), now, now + days * 86_400, logs)})
         return token
 
     def revoke(self, name: str) -> None:
@@ -262,7 +262,7 @@ class Keys:
             raise UserError(f"there is no share {name!r}", hint=f"there are: {names}")
         self._write(known)
 
-    def _write(self, shares: dict[str, Share]) -> None:
+    def _write(self, shares: dict[str, ReadingShare]) -> None:
         durable_file.replace(self._folder / _SHARES_NAME, msgspec.json.encode(shares))
 
     # -- the token's file -------------------------------------------------------------------

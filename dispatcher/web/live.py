@@ -14,8 +14,8 @@ from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.experiments.standing import Standing, standing
 from dispatcher.queries import ExperimentStatus
 from dispatcher.web.answering import encoded
-from dispatcher.web.faults import Refused
-from dispatcher.web.follower import Follower, Step, WholeTable
+from dispatcher.web.faults import RequestRefused
+from dispatcher.web.follower import Follower, TableStep, WholeTable
 from dispatcher.web.heads import HeadLine
 from dispatcher.web.work import Pools
 
@@ -41,12 +41,12 @@ MOST_STREAMS: Final = 100
 class Pushed(NamedTuple):
     """A step, and the same as JSON, made once for all who get it."""
 
-    step: Step
+    step: TableStep
     body: bytes
 
 
-class Said(NamedTuple):
-    """What was last said of an experiment as a whole: its number grows with each change."""
+class Announced(NamedTuple):
+    """The newest word on an experiment as a whole: its number grows with each change."""
 
     number: int
     standing: bytes
@@ -68,7 +68,7 @@ class Watch:
         self._stood_at = 0.0
         self._standing_turn = asyncio.Lock()
         self._had_head = False
-        self.said = Said(0, b"", b"")
+        self.announced = Announced(0, b"", b"")
         self.error: BequeathError | None = None  # why it is looked at no more
         self.lookers = 0
         self.looked_at = time.monotonic()
@@ -93,7 +93,7 @@ class Watch:
         """Return the step that begins at a cursor, if it is kept."""
         return next((one for one in self._steps if one.step.before == cursor), None)
 
-    async def step_from(self, cursor: str) -> Step:
+    async def step_from(self, cursor: str) -> TableStep:
         """Return what changed behind a cursor: a step that is kept, else asked of the store."""
         kept = self.kept_step(cursor)
         if kept is not None:
@@ -142,13 +142,13 @@ class Watch:
                     self._beat()
                 if step is None or not step.more:
                     await asyncio.sleep(LOOK_S)
-        except Refused:  # too much to do: the next one who looks begins again
+        except RequestRefused:  # too much to do: the next one who looks begins again
             self._tasks = []
         except BequeathError as error:
             self.error = error
             self._beat()
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step: TableStep) -> None:
         self._steps.append(Pushed(step, encoded(step.described())))
         rows = sum(len(one.step.trials) for one in self._steps)
         while rows > _MOST_ROWS and len(self._steps) > 1:
@@ -159,7 +159,7 @@ class Watch:
             began = time.monotonic()
             try:
                 self._say(await self.standing())
-            except Refused:
+            except RequestRefused:
                 pass
             except BequeathError as error:
                 if isinstance(error, ExperimentNotFound):
@@ -168,19 +168,19 @@ class Watch:
             took = time.monotonic() - began
             await asyncio.sleep(max(STAND_S, took / _SHARE if took < 1 else STAND_S))
 
-    def _say(self, found: Standing) -> None:
+    def _say(self, standing: Standing) -> None:
         """Note what is new of the experiment as a whole."""
-        running = found.experiment.status is ExperimentStatus.RUNNING
-        self._had_head = self._had_head or found.head is not None
-        missing = found.head is None and (running or self._had_head)
-        gone = self.said.gone
+        running = standing.experiment.status is ExperimentStatus.RUNNING
+        self._had_head = self._had_head or standing.head is not None
+        missing = standing.head is None and (running or self._had_head)
+        gone = self.announced.gone
         if missing and not gone:
             gone = encoded({"since": round(time.time(), 3)})
         elif not missing:
             gone = b""
-        body = encoded(found)
-        if (body, gone) != (self.said.standing, self.said.gone):
-            self.said = Said(self.said.number + 1, body, gone)
+        body = encoded(standing)
+        if (body, gone) != (self.announced.standing, self.announced.gone):
+            self.announced = Announced(self.announced.number + 1, body, gone)
             self._beat()
 
     def _beat(self) -> None:
@@ -203,7 +203,7 @@ class Hub:
         Raises:
             NotOurs: it is somebody else's.
             ExperimentNotFound: it is gone.
-            Refused: too many are looked at already.
+            RequestRefused: too many are looked at already.
         """
         self.sweep()
         watch = self._watches.get(folder)
@@ -212,7 +212,9 @@ class Hub:
             watch = None
         if watch is None:
             if len(self._watches) >= _MOST_WATCHED:
-                raise Refused("too-many", f"{_MOST_WATCHED} experiments are looked at already")
+                raise RequestRefused(
+                    "too-many", f"{_MOST_WATCHED} experiments are looked at already"
+                )
             watch = self._watches[folder] = Watch(folder, self._pools)
         watch.looked_at = time.monotonic()
         return watch
@@ -221,7 +223,7 @@ class Hub:
     async def looking(self, folder: Path, *, stream: bool) -> AsyncIterator[Watch]:
         """Look at an experiment as long as this lasts."""
         if stream and self.streams >= MOST_STREAMS:
-            raise Refused("too-many", f"{MOST_STREAMS} streams are open already")
+            raise RequestRefused("too-many", f"{MOST_STREAMS} streams are open already")
         watch = await self.watch(folder)
         watch.lookers += 1
         self.streams += stream

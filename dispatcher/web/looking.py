@@ -37,7 +37,7 @@ _ONE: Final = "/experiments/{experiment}"
 
 
 class AskChanges(Arguments, frozen=True):
-    """What a reader has, and how long it waits."""
+    """The cursor that a reader has, and how long it waits."""
 
     after: Annotated[
         str, Meta(description="The cursor of the answer before; none begins anew.", max_length=200)
@@ -49,7 +49,7 @@ class AskChanges(Arguments, frozen=True):
 
 
 class AskEvents(Arguments, frozen=True):
-    """What a reader of a stream has."""
+    """The cursor that a reader of a stream has."""
 
     after: Annotated[
         str,

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from dispatcher.attempt_files import fetching, log_stream
-from dispatcher.errors import UserError
+from dispatcher.errors import BequeathError, UserError
 from dispatcher.experiments.attempts import LocatedTrial
 from dispatcher.experiments.view import ExperimentView
 from dispatcher.operations.operation import Arguments, Scope
@@ -26,7 +26,7 @@ from dispatcher.ports import AttemptFiles
 from dispatcher.web.answering import PIECE_BYTES, encoded
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.events import EventStream, event
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 from dispatcher.web.live import Hub
 from dispatcher.web.performing import Performer
 from dispatcher.web.route import WebRoute, demand_scope, query_of, read_arguments, trial_of
@@ -103,7 +103,7 @@ class Outputs:
         identity = demand_scope(request, Scope.LOGS)
         stream, trial = str(request.path_params["stream"]), trial_of(request)
         if stream not in ("stdout", "stderr"):
-            raise Refused("no-page", "an output is stdout or stderr")
+            raise RequestRefused("no-page", "an output is stdout or stderr")
         wanted = read_arguments(AskLog, query_of(request, AskLog), texts=True)
         if wanted.rank:
             stream = f"{stream}.rank{wanted.rank}"
@@ -183,7 +183,7 @@ def _asked_range(text: str, wanted: AskLog) -> tuple[int, int] | None:
         return -int(last), min(wanted.limit, max(1, int(last)))
     many = int(last) - int(first) + 1 if last else wanted.limit
     if many < 1:
-        raise Refused("range", "the range ends before it begins")
+        raise RequestRefused("range", "the range ends before it begins")
     return int(first), min(many, MOST_BYTES)
 
 
@@ -223,7 +223,7 @@ def _shown(part: _Part, span: tuple[int, int] | None) -> Response:
     status = 200
     if span is not None:
         if not part.data:
-            raise Refused(
+            raise RequestRefused(
                 "range",
                 f"the output has {part.size} bytes",
                 headers={"Content-Range": f"bytes */{part.size}"},
@@ -237,8 +237,8 @@ def _shown(part: _Part, span: tuple[int, int] | None) -> Response:
 # -- following -----------------------------------------------------------------------------------
 
 
-class _Left(Exception):
-    """The reader of a stream has gone."""
+class _ReaderGone(BequeathError):
+    """Raised in the thread that reads for a stream, once nobody gets it any more."""
 
 
 class _Feed:
@@ -268,7 +268,7 @@ class _Feed:
                 with closing(located.open_files(attempt, of_kind="logs")) as files:
                     self._hand_on(located, files)
             self._put(event("end", encoded({"reason": "over"})))
-        except _Left:
+        except _ReaderGone:
             return
         except Exception as error:  # noqa: BLE001 - the top of a thread's work
             message = getattr(error, "message", "it cannot be read")
@@ -294,7 +294,7 @@ class _Feed:
 
         def is_over() -> bool:
             if self.over:
-                raise _Left
+                raise _ReaderGone("nobody gets the stream")
             located.look_again()
             return located.over(attempt.number)
 
@@ -338,7 +338,7 @@ class _OpenFile:
         self._at = 0
         first = files.read(path, 0, fetching.CHUNK_BYTES)
         if first is None:
-            raise Refused("no-page", f"the attempt has no file {path[:200]!r}")
+            raise RequestRefused("no-page", f"the attempt has no file {path[:200]!r}")
         self._first: bytes | None = first.data
         self.size = first.size
         self._identity = first.identity

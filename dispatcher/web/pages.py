@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.web.answering import answer, compressed, tag_of
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 
 #: Addresses that the page itself knows.
 _PAGES: Final = re.compile(
@@ -121,11 +121,11 @@ class Assets:
         """Return one file.
 
         Raises:
-            Refused: there is none.
+            RequestRefused: there is none.
         """
         media = _MEDIA.get(Path(path).suffix)
         if media is None or not _ASSET.fullmatch(path):
-            raise Refused("no-page", "the page has no such file")
+            raise RequestRefused("no-page", "the page has no such file")
         known = self._read(path)
         response = answer(request, known.body, tag=known.tag, media=media, small=known.small)
         response.headers["Cache-Control"] = "no-cache"
@@ -142,7 +142,7 @@ class Assets:
                 self._known[path] = known
             return known
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise Refused("no-page", "the page has no such file") from None
+            raise RequestRefused("no-page", "the page has no such file") from None
         except OSError as error:
             raise PermanentBackendError(
                 f"a file of the page cannot be read: {error.strerror}", where=str(file)

@@ -24,7 +24,7 @@ from dispatcher.operations.operation import Context, Operation, Scope, Subject, 
 from dispatcher.operations.table import OPERATIONS
 from dispatcher.web.answering import answer, encoded, tag_of
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.faults import Refused, answer_to, in_a_header
+from dispatcher.web.faults import RequestRefused, answer_to, in_a_header
 from dispatcher.web.keys import Identity
 from dispatcher.web.live import Hub
 from dispatcher.web.route import body_of, demand_scope, query_of, read_arguments, trial_of
@@ -185,20 +185,20 @@ class Performer:
             return
         name = _STATE_OF.get(row.name)
         if name is None:
-            raise Refused("request", f"{row.name!r} has no state that If-Match could name")
+            raise RequestRefused("request", f"{row.name!r} has no state that If-Match could name")
         of = OPERATIONS[name]
         value = await self._pools.stores.run(
             self._carry_out, of, request, of.arguments(), identity, []
         )
         if wanted.strip() not in (tag_of(encoded(value)), "*"):
-            raise Refused("changed", f"it has changed since it was read: {of.route}")
+            raise RequestRefused("changed", f"it has changed since it was read: {of.route}")
 
     async def _once(
         self, key: str, row: Operation[Any, Any], request: Request, given: Any, identity: Identity
     ) -> Response:
         """Carry a change out once for a key; the same request gets the same answer again."""
         if not 0 < len(key) <= _MOST_KEY or not key.isprintable():
-            raise Refused("request", f"an Idempotency-Key has 1 to {_MOST_KEY} letters")
+            raise RequestRefused("request", f"an Idempotency-Key has 1 to {_MOST_KEY} letters")
         place = (identity.who, request.url.path, request.method, key)
         asked = tag_of(encoded(given))
         self._forget_old()
@@ -246,7 +246,7 @@ class _Kept:
 
 def _limited(given: ListTrials) -> ListTrials:
     if given.limit is not None and given.limit > MOST_ROWS:
-        raise Refused(
+        raise RequestRefused(
             "too-large",
             f"a list has {MOST_ROWS:,} trials at most",
             hint="all of them are in …/table, and what changes in …/changes",

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from dispatcher.errors import UserError
 from dispatcher.operations.operation import Arguments, NoChoice, Scope
 from dispatcher.queries import TrialNotFound
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 from dispatcher.web.guard import MOST_BODY
 from dispatcher.web.keys import Identity
 
@@ -73,10 +73,10 @@ def identity_of(request: Request) -> Identity:
 
 
 def demand_scope(request: Request, scope: Scope) -> Identity:
-    """Raise ``Refused`` unless the one who asks has a right; return who it is."""
+    """Raise ``RequestRefused`` unless the one who asks has a right; return who it is."""
     identity = identity_of(request)
     if scope not in identity.scopes:
-        raise Refused(
+        raise RequestRefused(
             "scope",
             f"this link may not {'change anything' if scope is Scope.CHANGE else 'read logs'}",
             hint="its owner has one that may: bequeath web --link"
@@ -98,30 +98,30 @@ async def body_of(request: Request) -> dict[str, Any]:
     """Read the body as a JSON object; without a body an empty one.
 
     Raises:
-        Refused: it is no JSON, is too large, or does not come.
+        RequestRefused: it is no JSON, is too large, or does not come.
     """
     data = bytearray()
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Refused("media", "a body comes uncompressed")
+        raise RequestRefused("media", "a body comes uncompressed")
     try:
         async with asyncio.timeout(BODY_S):
             async for piece in request.stream():
                 data += piece
                 if len(data) > MOST_BODY:
-                    raise Refused("too-large", f"a body has {MOST_BODY:,} bytes at most")
+                    raise RequestRefused("too-large", f"a body has {MOST_BODY:,} bytes at most")
     except TimeoutError:
-        raise Refused("request", f"the body did not come within {BODY_S:g} s") from None
+        raise RequestRefused("request", f"the body did not come within {BODY_S:g} s") from None
     if not data:
         return {}
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
-        raise Refused("media", "a body is JSON", hint="Content-Type: application/json")
+        raise RequestRefused("media", "a body is JSON", hint="Content-Type: application/json")
     try:
         value = msgspec.json.decode(bytes(data))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Refused("request", f"the body is no JSON: {error}") from error
+        raise RequestRefused("request", f"the body is no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Refused("request", "the body is no JSON object")
+        raise RequestRefused("request", "the body is no JSON object")
     return value
 
 
@@ -139,7 +139,7 @@ def query_of(request: Request, kind: type[Arguments]) -> dict[str, Any]:
         if name in several:
             values.setdefault(name, []).append(value)
         elif name in values:
-            raise Refused("request", f"{name!r} is there twice")
+            raise RequestRefused("request", f"{name!r} is there twice")
         else:
             values[name] = value
     return values

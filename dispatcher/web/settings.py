@@ -1,4 +1,4 @@
-"""What `bequeath web` was asked for: where it listens, and for whom."""
+"""The settings of `bequeath web`: where it listens, and for whom."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class WebSettings:
             raise UserError(
                 f"{self.host} can be reached from other machines, and nothing is encrypted",
                 hint="give --tls-cert and --tls-key, or name the proxy before it by "
-                "--behind-proxy HOST; to look at it from elsewhere, `ssh -L` is enough",
+                "--behind-proxy HOST; to look at it from another machine, SSH carries its port",
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
-from dispatcher.web.faults import Refused
+from dispatcher.web.faults import RequestRefused
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +21,7 @@ FILE_THREADS: Final = 16
 MOST_WAITING: Final = 128
 
 
-class Pool:
+class WorkPool:
     """A few threads, and a bounded queue before them. Called in the event loop's thread."""
 
     def __init__(self, threads: int, name: str) -> None:
@@ -33,11 +33,11 @@ class Pool:
         """Run a function in a thread.
 
         Raises:
-            Refused: too many wait already.
+            RequestRefused: too many wait already.
             Exception: as the function.
         """
         if self.busy >= self._most:
-            raise Refused("too-many", "too many requests wait for their answers")
+            raise RequestRefused("too-many", "too many requests wait for their answers")
         self.busy += 1
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._executor, lambda: act(*given, **named))
@@ -58,9 +58,9 @@ class Pools:
     """All threads of a server."""
 
     def __init__(self) -> None:
-        self.stores = Pool(STORE_THREADS, "store")
-        self.heads = Pool(HEAD_THREADS, "head")
-        self.files = Pool(FILE_THREADS, "file")
+        self.stores = WorkPool(STORE_THREADS, "store")
+        self.heads = WorkPool(HEAD_THREADS, "head")
+        self.files = WorkPool(FILE_THREADS, "file")
 
     def close(self) -> None:
         """Take no more work."""
