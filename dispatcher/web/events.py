@@ -71,13 +71,18 @@ async def events_of(
     """
     yield f"retry: {_RETRY_MS}\n\n".encode()
     told, was_gone = 0, False
+    renewals = watch.renewals
     checked = time.monotonic()
     while not hub.closing:
         if watch.error is not None:
             yield _ended(watch.error)
             return
         kept = watch.kept_step(cursor)
-        if kept is not None:
+        if watch.renewals != renewals:
+            renewals = watch.renewals
+            step = TableStep(cursor, cursor, anew=True, more=False, trials=[])
+            yield event("changes", encoded(step.described()), cursor)
+        elif kept is not None:
             cursor = kept.step.cursor
             yield event("changes", kept.body, cursor)
         elif cursor != watch.cursor and watch.cursor:
@@ -97,7 +102,8 @@ async def events_of(
             if not may_stay():
                 return
             yield b": here\n\n"
-        if watch.kept_step(cursor) is None and watch.announced.number == told:
+        is_new = watch.kept_step(cursor) is not None or watch.renewals != renewals
+        if not is_new and watch.announced.number == told:
             await watch.wait(min(HEARTBEAT_S, 5.0))
 
 
@@ -128,11 +134,14 @@ async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> T
     Raises:
         BequeathError: the cursor is none of ours, or the experiment cannot be read.
     """
+    renewals = watch.renewals
     until = time.monotonic() + min(wait_s, MOST_WAIT_S)
     while True:
         if watch.error is not None:
             raise watch.error
         step = await watch.step_from(cursor)
+        if watch.renewals != renewals:
+            return step._replace(anew=True, trials=[])
         left = until - time.monotonic()
         if step.trials or step.anew or left <= 0 or hub.closing:
             return step

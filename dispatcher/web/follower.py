@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ from dispatcher.errors import ExperimentNotFound
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
+from dispatcher.queries.changes import NOBODY
 from dispatcher.web.answering import compressed, encoded, tag_of
 from dispatcher.web.table import TrialTable
 
@@ -20,6 +22,10 @@ MOST_AT_ONCE: Final = 5_000
 
 #: Steps that were taken for one who asks, and that others have yet to get.
 _MOST_ASIDE: Final = 64
+
+
+#: Seconds between two readings of a whole store in which nobody counts changes.
+_UNCOUNTED_S: Final = 5.0
 
 
 class TableStep(NamedTuple):
@@ -65,6 +71,7 @@ class Follower:
         self._reader: ExperimentReader | None = None
         self._file: tuple[int, int] = (0, 0)
         self._version = -1
+        self._next_first = 0.0
         self._cursor = ""
         self._table = TrialTable()
         self._whole: WholeTable | None = None
@@ -88,7 +95,8 @@ class Follower:
             if self._whole is None:
                 described = {"experiment": self.folder.name, "cursor": self._cursor}
                 body = encoded(described | self._table.described())
-                self._whole = WholeTable(tag_of(self._cursor.encode()), body, compressed(body))
+                tag = tag_of(body if self._is_uncounted else self._cursor.encode())
+                self._whole = WholeTable(tag, body, compressed(body))
             return self._whole
 
     def since(self, cursor: str) -> TableStep:
@@ -120,6 +128,11 @@ class Follower:
         with self._lock:
             self._forget()
 
+    @property
+    def _is_uncounted(self) -> bool:
+        """Whether the store's head counts no changes, so that cursors stay as they are."""
+        return self._cursor.startswith(f"{NOBODY}.")
+
     # -- reading ----------------------------------------------------------------------------
 
     def _opened(self) -> ExperimentReader:
@@ -147,6 +160,8 @@ class Follower:
             return None
         before = self._cursor
         found = queries.changes(reader, before, most=MOST_AT_ONCE)
+        if not found.exact and time.monotonic() < self._next_first:
+            return None
         if found.anew or not found.exact:
             return self._first(reader)
         touched = _touched(found)
@@ -182,6 +197,7 @@ class Follower:
         self._table.put(trials)
         self._whole = None
         self._cursor, self._version = cursor, version
+        self._next_first = time.monotonic() + _UNCOUNTED_S
         return TableStep(before, cursor, anew=True, more=False, trials=[])
 
     def _take(self, reader: ExperimentReader, touched: set[int]) -> bool:

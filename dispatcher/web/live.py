@@ -70,6 +70,7 @@ class Watch:
         self._had_head = False
         self.announced = Announced(0, b"", b"")
         self.error: BequeathError | None = None  # why it is looked at no more
+        self.renewals = 0
         self.lookers = 0
         self.looked_at = time.monotonic()
 
@@ -138,7 +139,10 @@ class Watch:
             while True:
                 step = await self._pools.stores.run(self._follower.step)
                 if step is not None:
-                    self._keep(step)
+                    if step.before == step.cursor:  # nobody counts changes: all was read again
+                        self.renewals += 1
+                    else:
+                        self._keep(step)
                     self._beat()
                 if step is None or not step.more:
                     await asyncio.sleep(LOOK_S)

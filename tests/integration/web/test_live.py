@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -228,3 +229,25 @@ def test_it_ends_within_two_seconds_with_streams_open(
     took = time.monotonic() - began
     assert server.process.returncode == 0
     assert took < 10, took  # two seconds, on a machine that has nothing else to do
+
+
+def test_where_nobody_counts_changes_the_table_is_asked_for_again(tmp_path: Path) -> None:
+    """As under a head of 0.1.0. Mutation: a cursor that stays is taken for a table that does."""
+    folder = laid_down(tmp_path / "home", 3)
+    server = WebServer(folder.parent, tmp_path / "state")
+    try:
+        first = server.ask("GET", f"{ONE}/table")
+        stream = server.stream(f"{ONE}/events?after={first.json()['cursor']}")
+        stream.next("standing")
+        with closing(sqlite3.connect(folder / "journal.sqlite")) as store:
+            store.execute("UPDATE trials SET number = 0.125 WHERE id = 1")
+            store.commit()
+        step = stream.next("changes")
+        assert (step.data["anew"], step.data["trials"]) == (True, [])
+        later = server.ask("GET", f"{ONE}/table", If_None_Match=first.headers["ETag"])
+        assert later.status == 200
+        (values,) = (one["values"] for one in later.json()["columns"] if one["name"] == "value")
+        assert values[1] == 0.125
+        stream.close()
+    finally:
+        server.end()
