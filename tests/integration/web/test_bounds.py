@@ -196,6 +196,14 @@ def test_a_thousand_connections_harm_nobody_for_long(own: WebServer) -> None:
     assert own.raw("GET", "/healthz").status == 200
 
 
+def test_guesses_are_slowed_and_the_owner_is_not(own: WebServer) -> None:
+    """Mutation: tokens can be guessed as fast as one can ask."""
+    statuses = [own.ask("GET", "/session", token=f"guess{n}").status for n in range(103)]
+    assert statuses[:100] == [401] * 100
+    assert statuses[100:] == [429] * 3
+    assert own.ask("GET", "/session").status == 200
+
+
 def test_streams_are_counted(own: WebServer) -> None:
     """Mutation: no bound on streams, or one that is not given back."""
     streams = [own.stream(f"{ONE}/events") for _ in range(100)]
