@@ -19,7 +19,7 @@ from dispatcher.experiments.standing import Standing
 from dispatcher.experiments.why import explained
 from dispatcher.folders.ownership import demand_ours, is_id
 from dispatcher.operations import answers
-from dispatcher.operations.arguments import ListTrials
+from dispatcher.operations.arguments import ListTrials, StopExperiment
 from dispatcher.operations.operation import Context, Operation, Scope, Subject, perform
 from dispatcher.operations.table import OPERATIONS
 from dispatcher.web.answering import answer, encoded, tag_of
@@ -92,6 +92,10 @@ class Performer:
             if name not in ("experiment", "trial"):
                 values[name] = value
         given = read_arguments(row.arguments, values, texts=not has_body)
+        if isinstance(given, StopExperiment) and given.wait:
+            raise RequestRefused(
+                "request", "a route does not wait", hint="…/events says when it has stopped"
+            )
         if row.scope is not Scope.CHANGE:
             return await self._read(row, request, given, identity)
         key = request.headers.get("idempotency-key")
@@ -166,7 +170,7 @@ class Performer:
         await self._demand_match(row, request, identity)
         notes: list[str] = []
         try:
-            value = await self._pools.heads.run(
+            value = await self._pools.changes.run(
                 self._carry_out, row, request, given, identity, notes
             )
         except BequeathError as error:

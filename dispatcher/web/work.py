@@ -1,4 +1,4 @@
-"""Threads for what blocks: a few for stores, a few for heads and machines; each with a bound."""
+"""Threads for what blocks: a few for stores, for heads, for changes; each with a bound."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dispatcher.web.faults import RequestRefused
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Threads that read stores, that ask heads and change things, and that read on other machines.
+#: Threads that read stores, that ask heads, that change things, and that read on other machines.
 STORE_THREADS: Final = 4
 HEAD_THREADS: Final = 4
+CHANGE_THREADS: Final = 4
 FILE_THREADS: Final = 16
 
 #: Calls that may wait for a thread.
@@ -60,9 +61,10 @@ class Pools:
     def __init__(self) -> None:
         self.stores = WorkPool(STORE_THREADS, "store")
         self.heads = WorkPool(HEAD_THREADS, "head")
+        self.changes = WorkPool(CHANGE_THREADS, "change")
         self.files = WorkPool(FILE_THREADS, "file")
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self.stores, self.heads, self.files):
+        for pool in (self.stores, self.heads, self.changes, self.files):
             pool.close()

@@ -118,6 +118,13 @@ def test_a_change_names_the_whole_id(server: WebServer) -> None:
     assert server.ask("GET", ONE).status == 200
 
 
+def test_a_change_does_not_wait(server: WebServer) -> None:
+    """Mutation: a few who wait keep everybody from changing anything."""
+    answer = server.ask("POST", f"{ONE}/stop", {"wait": True})
+    assert (answer.status, answer.kind) == (400, "request")
+    assert server.ask("POST", f"{ONE}/stop", {}).status == 503  # nothing runs
+
+
 def test_headers_are_bounded(server: WebServer) -> None:
     assert server.raw("GET", "/healthz", {"X-Long": "x" * 100_000}).status in (400, 413)
     assert server.raw("GET", "/healthz", {"X-Long": "x" * 40_000}).status in (400, 413)
