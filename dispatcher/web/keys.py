@@ -92,10 +92,12 @@ class Keys:
         self._clock = clock
         self._shares: dict[str, ReadingShare] = {}
         self._seen: tuple[int, int, int] | None = None
-        self._links: OrderedDict[str, float] = OrderedDict()
+        self._links: OrderedDict[str, tuple[float, str]] = OrderedDict()
         try:
             folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-            self._token = self._read_token() or self._new_token()
+            self._token, self._token_seen = "", (0, 0)
+            if not self.token:
+                self._new_token()
         except OSError as error:
             raise PermanentBackendError(
                 f"the keys of the page cannot be kept: {error.strerror}", where=str(folder)
@@ -103,25 +105,36 @@ class Keys:
 
     @property
     def token(self) -> str:
-        """The owner's token."""
+        """The owner's token, read again when another process has renewed it; empty if its file is
+        gone."""
+        path = self._folder / _TOKEN_NAME
+        try:
+            info = path.stat()
+        except FileNotFoundError:
+            self._token, self._token_seen = "", (0, 0)
+            return ""
+        if self._token_seen != (info.st_ino, info.st_mtime_ns):
+            _demand_private(path)
+            self._token = path.read_text().strip()
+            self._token_seen = (info.st_ino, info.st_mtime_ns)
         return self._token
 
     @property
     def owner(self) -> Identity:
         """The one who has the owner's token."""
-        digest = digest_of(self._token)
+        digest = digest_of(self.token)
         return Identity("", _ALL, digest[-4:], float("inf"), digest)
 
     def renew(self) -> None:
         """Make a new token: the old one and all cookies made with it count no more."""
-        self._token = self._new_token()
+        self._new_token()
 
     # -- tokens -----------------------------------------------------------------------------
 
     def by_token(self, token: str) -> Identity | None:
         """Return who has a token; None if it does not count."""
         digest = digest_of(token)
-        if hmac.compare_digest(digest, digest_of(self._token)):
+        if self.token and hmac.compare_digest(digest, digest_of(self.token)):
             return self.owner
         for name, share in self.shares().items():
             if hmac.compare_digest(digest, share.digest):
@@ -133,7 +146,7 @@ class Keys:
         if identity.expires <= self._clock():
             return False
         if not identity.share:
-            return hmac.compare_digest(identity.digest, digest_of(self._token))
+            return hmac.compare_digest(identity.digest, digest_of(self.token))
         share = self.shares().get(identity.share)
         return share is not None and hmac.compare_digest(share.digest, identity.digest)
 
@@ -148,15 +161,16 @@ class Keys:
     def new_link(self) -> str:
         """Make a code that opens the page once, for :data:`LINK_S`."""
         code = secrets.token_urlsafe(32)
-        self._links[digest_of(code)] = self._clock() + LINK_S
+        self._links[digest_of(code)] = (self._clock() + LINK_S, self.owner.digest)
         while len(self._links) > _MOST_LINKS:
             self._links.popitem(last=False)
         return code
 
     def take_link(self, code: str) -> Identity | None:
         """Use a code up; None if it does not count, or not any more."""
-        until = self._links.pop(digest_of(code), 0.0)
-        return self.owner if until > self._clock() else None
+        until, owner = self._links.pop(digest_of(code), (0.0, ""))
+        counts = until > self._clock() and owner == self.owner.digest
+        return self.owner if counts else None
 
     # -- cookies ----------------------------------------------------------------------------
 
@@ -179,7 +193,7 @@ class Keys:
             return None
         share = _unpacked(parts[0])
         known = self.owner if not share else self._known_share(share)
-        if known is None or int(parts[1]) <= self._clock():
+        if known is None or not self.token or int(parts[1]) <= self._clock():
             return None
         expected = self._signed(said, known.digest)
         if not hmac.compare_digest(signature.encode(), expected.encode()):
@@ -194,7 +208,7 @@ class Keys:
 
     def _signed(self, payload: str, digest: str) -> str:
         text = f"cookie:{digest}:{payload}".encode()
-        return hmac.new(self._token.encode(), text, hashlib.sha256).hexdigest()
+        return hmac.new(self.token.encode(), text, hashlib.sha256).hexdigest()
 
     # -- shares -----------------------------------------------------------------------------
 
@@ -267,17 +281,9 @@ class Keys:
 
     # -- the token's file -------------------------------------------------------------------
 
-    def _read_token(self) -> str:
-        path = self._folder / _TOKEN_NAME
-        if not path.exists():
-            return ""
-        _demand_private(path)
-        return path.read_text().strip()
-
-    def _new_token(self) -> str:
+    def _new_token(self) -> None:
         token = secrets.token_urlsafe(32)
         durable_file.replace(self._folder / _TOKEN_NAME, f"{token}\n".encode())
-        return token
 
 
 def _demand_private(path: Path) -> None:

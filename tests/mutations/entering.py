@@ -79,8 +79,8 @@ ENTERING = (
         9,
         "whoever finds a link in a history is signed in",
         _KEYS,
-        "        until = self._links.pop(digest_of(code), 0.0)",
-        "        until = self._links.get(digest_of(code), 0.0)",
+        'self._links.pop(digest_of(code), (0.0, ""))',
+        'self._links.get(digest_of(code), (0.0, ""))',
         ("tests/unit/web/test_keys.py",),
     ),
     Mutation(

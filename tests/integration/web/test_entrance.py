@@ -265,11 +265,14 @@ def test_a_new_token_signs_all_out(server: WebServer, tmp_path: Path) -> None:
             assert again.raw("GET", ACCESS, {"Cookie": cookie}).status == 200
         finally:
             again.end()
-        other.command("web", "--new-token")
         third = WebServer(server.state / "none", tmp_path, "--port", str(other.port))
         try:
+            unused = third.link
+            other.command("web", "--new-token")
             assert third.raw("GET", ACCESS, {"Cookie": cookie}).status == 401
             assert third.ask("GET", "/session", token=other.token).status == 401
+            assert "login?once=" in third.command("web", "--link")
+            assert third.raw("GET", f"/login?{unused.partition('?')[2]}").status == 401
         finally:
             third.end()
     finally:

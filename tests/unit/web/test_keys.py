@@ -137,3 +137,12 @@ def test_a_new_token_ends_what_the_old_one_began(keys: Keys) -> None:
     assert keys.by_token(old) is None
     assert keys.by_cookie(cookie) is None
     assert not keys.still_counts(owner)
+
+
+def test_a_token_that_is_gone_lets_nobody_in(keys: Keys, tmp_path: Path) -> None:
+    cookie, owner = keys.cookie(keys.owner)[0], keys.owner
+    (tmp_path / "web" / "token").unlink()
+    assert keys.by_token("") is None
+    assert keys.by_cookie(cookie) is None
+    assert not keys.still_counts(owner)
+    assert Keys(tmp_path / "web").token
