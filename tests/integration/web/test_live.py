@@ -251,3 +251,25 @@ def test_where_nobody_counts_changes_the_table_is_asked_for_again(tmp_path: Path
         stream.close()
     finally:
         server.end()
+
+
+def test_streams_that_begin_at_any_time_end_with_the_same_rows(
+    server: WebServer, life: Life, streams: list[EventReader]
+) -> None:
+    """Others ask for the table and for changes meanwhile, and so take steps as well. Mutation: a
+    step that is handed out once; a cursor that is ahead of its rows."""
+    held = []
+    for trial in range(3, 63):
+        life.whole(trial, trial - 1, "0.25")
+        if trial % 10 == 3:
+            held.append(Held(server))
+            streams.append(server.stream(f"{ONE}/events?after={held[-1].cursor}"))
+        if trial % 7 == 0:
+            server.get(f"{ONE}/changes?after={held[0].cursor}")
+    for mine, stream in zip(held, streams, strict=True):
+        while mine.rows.get(62, {}).get("outcome") != "succeeded":
+            mine.take(stream.next("changes").data)
+    last = Held(server)
+    for mine in held:
+        over = {trial: row for trial, row in mine.rows.items() if row["state"] == "ended"}
+        assert over == {t: row for t, row in last.rows.items() if row["state"] == "ended"}
