@@ -1,11 +1,13 @@
 """Write the pages that are made from the code: ``make docs``. Tests compare them with it."""
 
+import tempfile
 from pathlib import Path
 
 from dispatcher.cli.reference import reference_markdown as commands
 from dispatcher.experiment.reference import reference_markdown as configuration
 from dispatcher.nni.page import page as from_nni
 from dispatcher.operations.reference import reference_markdown as operations
+from dispatcher.web.reference import reference_markdown as rest
 
 DOCS = Path(__file__).parent
 
@@ -17,7 +19,13 @@ def pages() -> dict[str, str]:
         "cli.md": commands(),
         "operations.md": operations(),
         "from-nni.md": from_nni(),
+        "rest.md": _rest(),
     }
+
+
+def _rest() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return rest(Path(folder))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def follow(
     over: Callable[[], bool],
     *,
     look_every_s: float = LOOK_EVERY_S,
+    taken: int = 0,
 ) -> Iterator[bytes]:
     """Yield the newest part of a stream and all that is appended, until the attempt is over; the
     file may be rotated meanwhile.
@@ -43,8 +44,9 @@ def follow(
         stream: ``stdout`` or ``stderr``, or that of one of several nodes: ``stdout.rank1``.
         over: whether the attempt has ended.
         look_every_s: seconds between looks.
+        taken: bytes of the newest part that are passed over.
     """
-    taken, identity = 0, None
+    identity = None
     while True:
         done = over()  # before the look, so that output in between is seen
         piece = files.read(stream, taken, CHUNK_BYTES)

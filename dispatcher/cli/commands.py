@@ -34,6 +34,7 @@ _ALL: Table = {
     "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
+    "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),
     "trial": CommandEntry(
         "cli.trial.verbs:TRIAL", "List, show, follow, end and submit trials.", _PARTS
     ),

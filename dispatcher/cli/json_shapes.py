@@ -54,6 +54,9 @@ SHAPES: dict[str, str] = {
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
     "by_hand, changed, changes (as text).",
+    "web": "`{link}` once it serves, and for `--link`; `{token}` for `--token`; `{share, token, "
+    "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
+    "expires_at, logs, over.",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
     "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "

@@ -72,6 +72,9 @@ def run(
             min=0.05,
         ),
     ] = 1.0,
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve the page meanwhile, and print a link to it.")
+    ] = False,
 ) -> None:
     """Run an experiment file and show how it goes, or a script that starts one by NNI's API.
 
@@ -83,7 +86,7 @@ def run(
     if file.suffix == _SCRIPT:
         from dispatcher.experiment.dialects import first_dialect
 
-        if changes or name is not None or as_json or chaos is not None:
+        if changes or name is not None or as_json or chaos is not None or web:
             raise typer.BadParameter(
                 "a script takes its own options only, and they follow it", param_hint="'FILE'"
             )
@@ -93,7 +96,14 @@ def run(
         raise typer.BadParameter(
             f"an experiment file takes no arguments: {' '.join(arguments)}", param_hint="'ARG'"
         )
-    begin_here(configured(file, changes or [], name), as_json, chaos, chaos_every)
+    config = configured(file, changes or [], name)
+    if web:
+        from dispatcher.cli.web import served_meanwhile
+
+        with served_meanwhile():
+            begin_here(config, as_json, chaos, chaos_every)
+        return
+    begin_here(config, as_json, chaos, chaos_every)
 
 
 def arranged(arguments: list[str]) -> list[str]:

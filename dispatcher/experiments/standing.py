@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -22,13 +23,19 @@ class Standing(msgspec.Struct, frozen=True):
     head: HeadSnapshot | None
 
 
-def standing(folder: Path) -> Standing:
-    """Look at an experiment: its store first, then its head, which knows the limit of time."""
+def standing(folder: Path, ask: Callable[[Path], HeadSnapshot | None] | None = None) -> Standing:
+    """Look at an experiment: its store first, then its head, which knows the limit of time.
+
+    Args:
+        folder: of the experiment.
+        ask: asks its head; None: over a connection for this once.
+    """
     from dispatcher.experiments.why import asked
 
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
-    head = asked(folder) if summary.status is ExperimentStatus.RUNNING else None
+    running = summary.status is ExperimentStatus.RUNNING
+    head = (ask or asked)(folder) if running else None
     if head is not None:
         summary = dataclasses.replace(summary, time_left_s=left_by(head, summary.rate))
     return Standing(summary, head)

@@ -11,6 +11,7 @@ from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.errors import PassingBackendError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
+from dispatcher.queries import ExperimentSummary
 
 #: The causes that only a process outside the head can see.
 NO_HEAD = "NO_HEAD"
@@ -33,9 +34,20 @@ def explain(folder: Path) -> Why:
     """Return the cause and its sentence: the head's own, or one that its folder shows."""
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
+    running = summary.status is queries.ExperimentStatus.RUNNING
+    return explained(folder, summary, asked(folder) if running else None)
+
+
+def explained(folder: Path, summary: ExperimentSummary, snapshot: HeadSnapshot | None) -> Why:
+    """The same of what was read and asked already.
+
+    Args:
+        folder: of the experiment.
+        summary: from its store.
+        snapshot: from its head; None if none answers.
+    """
     status = summary.status
     if status is queries.ExperimentStatus.RUNNING:
-        snapshot = asked(folder)
         if snapshot is not None:
             return Why(snapshot.why.cause, snapshot.why.text)
         if not is_ours(folder):

@@ -67,6 +67,12 @@ class Problem(msgspec.Struct, frozen=True):
     errors: list[Problem] = []  # several that were found together
 
 
+class Failure(msgspec.Struct, frozen=True):
+    """The answer of a route that cannot give its own."""
+
+    error: Problem
+
+
 def fault_of(error: BequeathError) -> ErrorKind:
     """Return the kind of an error."""
     base = next(kind for kind in type(error).__mro__ if kind in FAULTS)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dispatcher.operations.faults import FAULTS, Problem
+from dispatcher.operations.faults import FAULTS, Failure
 from dispatcher.operations.operation import Operation, Scope, Subject
 from dispatcher.operations.table import OPERATIONS
 
@@ -43,7 +43,7 @@ def document(version: str) -> dict[str, Any]:
         each.answer for each in rows if each.answer not in _MEDIA
     ]
     schemas, components = msgspec.json.schema_components(
-        [*shapes, Problem], ref_template=_REFERENCE
+        [*shapes, Failure], ref_template=_REFERENCE
     )
     of_arguments = {id(row): schemas[place] for place, row in enumerate(rows)}
     of_answers = iter(schemas[len(rows) :])
@@ -153,7 +153,7 @@ def _problems(row: Operation[Any, Any]) -> dict[str, Any]:
         by_status[403] = ["the token may only read"]
     for each in _kinds(row):
         by_status.setdefault(each.status, []).append(f"`{each.kind}`: {each.meaning}")
-    content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
+    content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Failure")}}}
     return {
         str(status): {"description": "; ".join(texts), "content": content}
         for status, texts in sorted(by_status.items())

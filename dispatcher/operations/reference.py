@@ -18,8 +18,7 @@ _INTRODUCTION = """\
 <!-- Generated from dispatcher/operations by `make docs`; edits here are lost. -->
 
 What one can ask of experiments and do to them, for all ways in. The command line and Python carry
-these out. The table has routes below `/api/v1`, too, and a description of them by OpenAPI 3.1;
-nothing serves them yet.
+these out, and `bequeath web` serves their routes below `/api/v1` ([page](web.md), [REST](rest.md)).
 
 ```python
 from dispatcher import Experiment

@@ -35,7 +35,7 @@ _METRIC, _TRIAL, _ALL = 0, 1, 2
 _LONGEST: Final = 120
 
 #: The name of the lead in cursors of stores in which nobody counts.
-_NOBODY: Final = "0"
+NOBODY: Final = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,8 @@ def _leads_on(
 ) -> bool:
     """Whether all that a reader had seen at this place is in the store, as it was or changed by
     what comes later in the order."""
-    if lead is None or name == _NOBODY:
-        return lead is None and name == _NOBODY
+    if lead is None or name == NOBODY:
+        return lead is None and name == NOBODY
     if place.touched > newest:
         return False
     if name == lead:
@@ -289,7 +289,7 @@ def _cursor_text(lead: str | None, place: _Place) -> str:
     """The lead's name, the change, and the key within it unless all of it was read."""
     key = {_METRIC: (place.trial, place.attempt, place.seq), _TRIAL: (place.trial,)}
     numbers = (place.touched, *key.get(place.kind, ()))
-    return ".".join([lead or _NOBODY, *map(str, numbers)])
+    return ".".join([lead or NOBODY, *map(str, numbers)])
 
 
 def _read_cursor(text: str) -> tuple[str, _Place]:

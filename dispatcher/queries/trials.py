@@ -173,8 +173,19 @@ def trial(reader: ExperimentReader, number: int) -> TrialDetail:
         )
 
 
+def demand_trial(reader: ExperimentReader, number: int) -> None:
+    """Raise :class:`TrialNotFound` unless there is such a trial."""
+    if reader.row("SELECT 1 FROM trials WHERE id = ?", (number,)) is None:
+        raise _not_found(reader, number)
+
+
 def metrics(
-    reader: ExperimentReader, number: int, *, attempt: int | None = None, after: int = 0
+    reader: ExperimentReader,
+    number: int,
+    *,
+    attempt: int | None = None,
+    after: int = 0,
+    most: int | None = None,
 ) -> list[MetricPoint]:
     """Return a trial's metrics in the order in which they were reported.
 
@@ -183,11 +194,12 @@ def metrics(
         number: the trial.
         attempt: only those of this attempt.
         after: only those whose ``seq`` is above it, for following one attempt.
+        most: at most so many; None: all.
     """
     rows = reader.rows(
         "SELECT * FROM metrics WHERE trial = ? AND (? IS NULL OR attempt = ?) AND seq > ? "
-        "ORDER BY attempt, seq",
-        (number, attempt, attempt, after),
+        "ORDER BY attempt, seq LIMIT ?",
+        (number, attempt, attempt, after, -1 if most is None else most),
     )
     return [MetricPoint.from_row(row) for row in rows]
 

@@ -19,6 +19,7 @@ ASK_HEADS = {
     "experiments/why.py",
     "head/lead.py",
     "live_view/scene.py",
+    "web/heads.py",
 }
 
 

@@ -38,6 +38,8 @@ LATER = {
     "CheckedSftp.ftp",
     # A thread of the standard library has a name; this gives it another.
     "RequestThread.name",
+    # The library's connection has a socket once it is connected, and this connects to another kind.
+    "_UnixConnection.sock",
 }
 
 #: What makes an object, or gives its class the values that all begin with.

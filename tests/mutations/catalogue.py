@@ -14,6 +14,7 @@ from tests.mutations.blind import BLIND
 from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
+from tests.mutations.entering import ENTERING
 from tests.mutations.files import FILES
 from tests.mutations.following import FOLLOWING
 from tests.mutations.mutation import Mutation
@@ -45,6 +46,7 @@ ALL: tuple[Mutation, ...] = (
     *SHARED_STORES,  # weights that many train at once
     *NNI_WORDS,
     *ADVISING,
+    *ENTERING,  # who comes in over the page
     *TELLING,
     *UNSEEN,
     *BLIND_AGAIN,  # likewise, after the nets were changed

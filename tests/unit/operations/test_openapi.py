@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from dispatcher.cli.main import PROGRAM
-from dispatcher.operations.faults import FAULTS, Problem, problem_of
+from dispatcher.operations.faults import FAULTS, Failure, problem_of
 from dispatcher.operations.openapi import PREFIX, document
 from dispatcher.operations.operation import Context, Scope, perform
 from dispatcher.operations.table import OPERATIONS
@@ -118,7 +118,8 @@ def test_an_error_fits_its_schema(described: dict[str, Any], evolved: Path) -> N
     problem = problem_of(refused.value)
     assert (problem.kind, problem.exit_code) == ("no-trial", 3)
     assert problem.hint.startswith("its trials are numbered")
-    validator_for(described, Problem.__name__).validate(json.loads(msgspec.json.encode(problem)))
+    answer = msgspec.json.encode(Failure(problem))
+    validator_for(described, Failure.__name__).validate(json.loads(answer))
 
 
 def validator_for(described: dict[str, Any], name: str) -> Draft202012Validator:

@@ -48,6 +48,7 @@ NO_ROW = {
     "experiment replay": "for those who mend bequeath: its text needs records of the core",
     "tuner replay": "runs a tuner's code here",
     "systemd-unit": "a file for this machine",
+    "web": "serves all of them",
 }
 
 #: About no experiment that is there: tuners, files, machines; and groups of commands.

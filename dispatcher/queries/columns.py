@@ -1,0 +1,144 @@
+"""Trials as rows of a table that a page holds: plain values, parameters in columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dispatcher.queries.export import flatten
+from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.records import json_value
+
+#: Numbers in one statement.
+_AT_ONCE: Final = 500
+
+#: Where a trial finds and leaves weights is no parameter that anybody compares.
+_PATHS: Final = frozenset({"save_path", "restore_path"})
+
+_TRIALS: Final = """
+SELECT t.id, t.state, t.outcome, t.parent, t.number, t.asked_at, t.proposed_at, t.since,
+       t.started_at, t.ended_at, t.attempt, t.worker, t.parameters,
+       coalesce(t.told, t.final) AS result, p.trial IS NOT NULL AS pinned
+FROM trials t LEFT JOIN pins p ON p.trial = t.id
+"""
+
+# Of a group with max(), SQLite takes the other columns from the row that has the greatest.
+_REPORTED: Final = """
+SELECT trial, attempt, count(*) AS many, max(seq) AS seq, number FROM metrics
+WHERE counted AND NOT final {which} GROUP BY trial, attempt ORDER BY trial, attempt
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatTrial:
+    """One trial. ``reports`` counts the intermediate metrics of the newest attempt that has any,
+    ``latest`` is the newest of them."""
+
+    trial: int
+    state: str
+    outcome: str | None
+    parent: int | None
+    value: float | None
+    created: float | None
+    started: float | None
+    ended: float | None
+    attempts: int
+    reports: int
+    latest: float | None
+    worker: str | None
+    pinned: int
+    parameters: dict[str, Any]  # nested ones by names with dots
+    metrics: dict[str, Any]  # of the final result, without ``default``
+
+
+def flat_trials(reader: ExperimentReader, numbers: Sequence[int] | None = None) -> list[FlatTrial]:
+    """Read trials by number, in order; within a moment of the caller's, as of that.
+
+    Args:
+        reader: the experiment.
+        numbers: only these, those that there are; None: all.
+    """
+    with reader.moment():
+        if numbers is None:
+            return _read(reader, "", "", ())
+        found: list[FlatTrial] = []
+        ordered = sorted(numbers)
+        for at in range(0, len(ordered), _AT_ONCE):
+            some = ordered[at : at + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            found += _read(reader, f"WHERE t.id IN ({marks})", f"AND trial IN ({marks})", some)
+        return found
+
+
+def _read(
+    reader: ExperimentReader, which: str, which_metrics: str, values: Sequence[int]
+) -> list[FlatTrial]:
+    reported = {
+        row["trial"]: (row["many"], row["number"])
+        for row in reader.rows(_REPORTED.format(which=which_metrics), values)
+    }
+    rows = reader.rows(f"{_TRIALS} {which} ORDER BY t.id", values)
+    return [_flat(row, *reported.get(row["id"], (0, None))) for row in rows]
+
+
+def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
+    parameters = json_value(row["parameters"])
+    if parameters is not None and not isinstance(parameters, dict):
+        parameters = {"value": parameters}
+    result = json_value(row["result"])
+    beside = result if isinstance(result, dict) else {}
+    shown = {name: one for name, one in (parameters or {}).items() if name not in _PATHS}
+    created = row["asked_at"] if row["asked_at"] is not None else row["proposed_at"]
+    return FlatTrial(
+        trial=row["id"],
+        state=row["state"],
+        outcome=row["outcome"],
+        parent=row["parent"],
+        value=row["number"],
+        created=row["since"] if created is None else created,
+        started=row["started_at"],
+        ended=row["ended_at"],
+        attempts=row["attempt"],
+        reports=reports,
+        latest=latest,
+        worker=row["worker"],
+        pinned=int(row["pinned"]),
+        parameters=flatten(shown, ""),
+        metrics=flatten({k: v for k, v in beside.items() if k != "default"}, ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The intermediate metrics of one trial's newest attempt that has any, in their order."""
+
+    trial: int
+    steps: list[int]
+    values: list[float]
+
+
+def curve(reader: ExperimentReader, trial: int, name: str = "", *, most: int = 100_000) -> Curve:
+    """Read a curve; of more than ``most`` points the newest.
+
+    Args:
+        reader: the experiment.
+        trial: its number; one that is not there has no points.
+        name: of the metric, where values are objects; empty: the number by which trials are
+            compared.
+        most: points at most.
+    """
+    number = "CASE json_valid(value) WHEN 1 THEN json_extract(value, ?) END" if name else "number"
+    path = ('$."' + name.replace('"', "") + '"',) if name else ()
+    rows = reader.rows(
+        f"SELECT seq, {number} AS value FROM metrics WHERE trial = ? AND counted AND NOT final "  # noqa: S608
+        "AND attempt = (SELECT max(attempt) FROM metrics WHERE trial = ? AND counted AND NOT final)"
+        " ORDER BY seq DESC LIMIT ?",
+        (*path, trial, trial, most),
+    )
+    points = [
+        (row["seq"], float(row["value"]))
+        for row in reversed(rows)
+        if isinstance(row["value"], int | float)
+    ]
+    return Curve(trial, [step for step, _ in points], [value for _, value in points])

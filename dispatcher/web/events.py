@@ -1,0 +1,152 @@
+"""Streams of events (SSE) and answers that wait: what changed in an experiment, as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from dispatcher.errors import BequeathError, ExperimentNotFound
+from dispatcher.operations.faults import problem_of
+from dispatcher.web.answering import encoded
+from dispatcher.web.follower import TableStep
+from dispatcher.web.live import LOOK_S, Hub, Watch
+
+#: Seconds after which a stream that has nothing to say says that it is there.
+HEARTBEAT_S: Final = 15.0
+
+#: Seconds for which an answer may wait.
+MOST_WAIT_S: Final = 60.0
+
+#: Milliseconds after which a browser asks again when a stream breaks.
+_RETRY_MS: Final = 2_000
+
+
+def event(name: str, data: bytes, ident: str = "") -> bytes:
+    """Return one event of a stream.
+
+    Args:
+        name: by which a page listens.
+        data: JSON, which has no line ends.
+        ident: the id from which a stream goes on; empty for none.
+    """
+    head = f"id: {ident}\n" if ident else ""
+    return f"{head}event: {name}\ndata: ".encode() + data + b"\n\n"
+
+
+class EventStream(StreamingResponse):
+    """A stream that lets go of what it holds however it ends."""
+
+    def __init__(
+        self, events: AsyncIterator[bytes], held: AbstractAsyncContextManager[Any] | None = None
+    ) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(events, headers=headers, media_type="text/event-stream")
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, until one of both sides has enough."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self._held is not None:
+                await self._held.__aexit__(None, None, None)
+
+
+async def events_of(
+    watch: Watch, hub: Hub, cursor: str, may_stay: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Yield the events of one stream.
+
+    Args:
+        watch: looks at the experiment.
+        hub: says when the server ends.
+        cursor: what the reader has; empty if nothing.
+        may_stay: whether the reader's token still counts; asked now and then.
+    """
+    yield f"retry: {_RETRY_MS}\n\n".encode()
+    told, was_gone = 0, False
+    renewals = watch.renewals
+    checked = time.monotonic()
+    while not hub.closing:
+        if watch.error is not None:
+            yield _ended(watch.error)
+            return
+        kept = watch.kept_step(cursor)
+        if watch.renewals != renewals:
+            renewals = watch.renewals
+            step = TableStep(cursor, cursor, anew=True, more=False, trials=[])
+            yield event("changes", encoded(step.described()), cursor)
+        elif kept is not None:
+            cursor = kept.step.cursor
+            yield event("changes", kept.body, cursor)
+        elif cursor != watch.cursor and watch.cursor:
+            step = await _caught_up(watch, cursor)
+            if step.cursor != cursor or step.anew:
+                cursor = step.cursor
+                yield event("changes", encoded(step.described()), cursor)
+        said = watch.announced
+        if said.number != told:
+            told = said.number
+            yield event("standing", said.standing)
+            if bool(said.gone) != was_gone:
+                was_gone = bool(said.gone)
+                yield event("gone", said.gone) if was_gone else event("back", b"{}")
+        if time.monotonic() - checked >= HEARTBEAT_S:
+            checked = time.monotonic()
+            if not may_stay():
+                return
+            yield b": here\n\n"
+        is_new = watch.kept_step(cursor) is not None or watch.renewals != renewals
+        if not is_new and watch.announced.number == told:
+            await watch.wait(min(HEARTBEAT_S, 5.0))
+
+
+async def _caught_up(watch: Watch, cursor: str) -> TableStep:
+    try:
+        return await watch.step_from(cursor)
+    except BequeathError as error:
+        watch.error = watch.error or (error if isinstance(error, ExperimentNotFound) else None)
+        await asyncio.sleep(1.0)
+        return TableStep(cursor, cursor, anew=False, more=False, trials=[])
+
+
+def _ended(error: BequeathError) -> bytes:
+    deleted = isinstance(error, ExperimentNotFound)
+    facts = {"since": round(time.time(), 3), "deleted": deleted, "error": problem_of(error)}
+    return event("gone", encoded(facts))
+
+
+async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> TableStep:
+    """Return what changed behind a cursor; wait a while if nothing did.
+
+    Args:
+        watch: looks at the experiment.
+        hub: says when the server ends.
+        cursor: of the answer before.
+        wait_s: seconds to wait at most.
+
+    Raises:
+        BequeathError: the cursor is none of ours, or the experiment cannot be read.
+    """
+    renewals = watch.renewals
+    until = time.monotonic() + min(wait_s, MOST_WAIT_S)
+    while True:
+        if watch.error is not None:
+            raise watch.error
+        step = await watch.step_from(cursor)
+        if watch.renewals != renewals:
+            return step._replace(anew=True, trials=[])
+        left = until - time.monotonic()
+        if step.trials or step.anew or left <= 0 or hub.closing:
+            return step
+        cursor = step.cursor
+        if watch.cursor == cursor:
+            await watch.wait(left)
+        else:
+            await asyncio.sleep(min(left, LOOK_S))

@@ -1,0 +1,131 @@
+"""One look for all: however many ask, a head and a store are asked once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dispatcher.experiments.standing import Standing, standing
+from dispatcher.store import SqliteJournal
+from dispatcher.web import live
+from dispatcher.web.faults import RequestRefused
+from dispatcher.web.follower import Follower
+from dispatcher.web.live import MOST_STREAMS, Hub
+from dispatcher.web.work import MOST_WAITING, Pools, WorkPool
+from tests.unit.queries.evolution import evolve, make_folder
+from tests.unit.store.life import Life
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = make_folder(tmp_path)
+    evolve(folder, 3)
+    return folder
+
+
+def with_hub(act: Callable[[Hub], Awaitable[None]]) -> None:
+    """Run in an event loop, with threads that end."""
+
+    async def run() -> None:
+        pools = Pools()
+        hub = Hub(pools)
+        try:
+            await act(hub)
+        finally:
+            hub.close()
+            pools.close()
+
+    asyncio.run(run())
+
+
+def test_many_who_ask_at_once_ask_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: a standing for each browser."""
+    asked: list[Path] = []
+
+    def count(where: Path, ask: object) -> Standing:
+        asked.append(where)
+        return standing(where, lambda _: None)
+
+    monkeypatch.setattr(live, "standing", count)
+    monkeypatch.setattr(live, "STAND_S", 1e9)
+
+    async def act(hub: Hub) -> None:
+        watch = await hub.watch(folder)
+        await asyncio.gather(*(watch.standing() for _ in range(50)))
+        assert await hub.watch(folder) is watch
+
+    with_hub(act)
+    assert asked == [folder]
+
+
+def test_streams_that_end_make_room(folder: Path) -> None:
+    async def act(hub: Hub) -> None:
+        held = [hub.looking(folder, stream=True) for _ in range(MOST_STREAMS)]
+        for one in held:
+            await one.__aenter__()
+        with pytest.raises(RequestRefused, match="streams are open"):
+            async with hub.looking(folder, stream=True):
+                pass
+        async with hub.looking(folder, stream=False):
+            pass
+        await held.pop().__aexit__(None, None, None)
+        async with hub.looking(folder, stream=True):
+            assert hub.streams == MOST_STREAMS
+        for one in held:
+            await one.__aexit__(None, None, None)
+        assert hub.streams == 0
+
+    with_hub(act)
+
+
+def test_too_much_work_is_refused_and_not_queued() -> None:
+    """Mutation: a queue without an end."""
+
+    async def run() -> None:
+        pool = WorkPool(1, "test")
+        go = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            asyncio.run_coroutine_threadsafe(go.wait(), loop).result()
+
+        tasks = [asyncio.create_task(pool.run(wait)) for _ in range(MOST_WAITING + 1)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestRefused, match="too many requests"):
+            await pool.run(wait)
+        go.set()
+        await asyncio.gather(*tasks)
+        assert await pool.run(lambda: 3) == 3
+        pool.close()
+
+    asyncio.run(run())
+
+
+def test_who_asks_for_the_table_takes_no_step_from_those_who_follow(tmp_path: Path) -> None:
+    """Mutation: a step that was taken for one answer reaches no stream."""
+    folder = make_folder(tmp_path)
+    with closing(SqliteJournal.open(folder / "journal.sqlite", epoch=1)) as journal:
+        life = Life(journal)
+        life.begin()
+        follower = Follower(folder)
+        first = follower.step()
+        assert first is not None
+        assert first.anew
+        life.whole(0)
+        follower.whole()  # somebody opens the page meanwhile
+        life.whole(1)
+        since = follower.since(first.cursor)
+        assert {row["trial"] for row in since.trials} >= {0, 1}
+        seen: set[int] = set()
+        cursor = first.cursor
+        while (step := follower.step()) is not None:
+            assert step.before == cursor
+            cursor = step.cursor
+            seen |= {row["trial"] for row in step.trials} if not step.anew else {0, 1}
+        assert seen >= {0, 1}
+        assert cursor == since.cursor == follower.cursor
+        follower.close()
