@@ -161,6 +161,9 @@ class MadeSearch:
                 **{f"blocks[{n}].op": draw.choice(["conv3", "sep5", "skip"]) for n in range(4)},
                 **{f"blocks[{n}].kernel": draw.choice([3, 5, 7]) for n in range(2)},
             }  # fmt: skip
+        busy = [one.trial for one in self.trials[-60:] if one.state == "running"]
+        if state == "blocked" and busy:
+            parent = busy[number % min(3, len(busy))]
         slot = number / max(1, self.slots)
         created = round(self.began + slot * 22 + draw.uniform(0, 3), 3)
         if parent is not None:

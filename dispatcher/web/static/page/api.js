@@ -20,13 +20,22 @@ const one = (word) => encodeURIComponent(String(word));
 export const of = (experiment, rest = "") => `/experiments/${one(experiment)}${rest}`;
 
 const underWay = new Map();
+const early = new Map();
+
+/** Asks for something before anybody wants it; the first who does gets this answer. */
+export function ahead(path) {
+  const asked = request("GET", path);
+  asked.catch(() => {});
+  early.set(path, asked);
+}
 
 /**
  * Reads a path. Who asks for what is being asked for gets the same answer.
  * @param {string} path below /api/v1
  */
 export function get(path) {
-  const known = underWay.get(path);
+  const known = underWay.get(path) ?? early.get(path);
+  early.delete(path);
   if (known) return known;
   const asked = request("GET", path).finally(() => underWay.delete(path));
   underWay.set(path, asked);

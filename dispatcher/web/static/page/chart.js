@@ -3,7 +3,17 @@ import uPlot from "../vendor/uplot.js";
 import { html, useEffect, useRef } from "./ui.js";
 import { colour, onTheme } from "./colours.js";
 import { useWidth } from "./widgets.js";
-import { number } from "./format.js";
+import { number, time as moment } from "./format.js";
+
+/** Moments as people read them: with seconds where the picture shows minutes, with days where weeks. */
+const clocks = (plot, ticks) => {
+  const span = plot.scales.x.max - plot.scales.x.min;
+  return ticks.map((one) => {
+    const then = new Date(one * 1000);
+    const clock = then.toLocaleTimeString("en-GB").slice(0, span < 600 ? 8 : 5);
+    return span > 172800 ? `${then.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${clock}` : clock;
+  });
+};
 
 const padded = (low, high) => {
   if (low === null || high === null) return [0, 1];
@@ -45,8 +55,8 @@ export function Chart({ data, series, height = 220, time = false, x, label, onPi
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { show: true, live: true },
       scales: { x: { time }, y: { range: (_, low, high) => within.current ?? padded(low, high) } },
-      axes: [{ ...axis(), size: 34 }, { ...axis(), size: 58, values: (_, ticks) => ticks.map((one) => (one === null ? "" : number(one, 4))) }],
-      series: [{ label: x }, ...series.map((one) => ({
+      axes: [{ ...axis(), size: 30, ...(time ? { values: clocks } : {}) }, { ...axis(), size: 58, values: (_, ticks) => ticks.map((one) => (one === null ? "" : number(one, 4))) }],
+      series: [{ label: x, value: (_, raw) => (raw === null || raw === undefined ? "–" : time ? moment(raw) : number(raw)) }, ...series.map((one) => ({
         ...one,
         stroke: one.stroke && colour(one.stroke), fill: one.fill && colour(one.fill),
         points: one.points && { ...one.points, fill: one.points.fill && colour(one.points.fill), stroke: one.stroke && colour(one.stroke) },

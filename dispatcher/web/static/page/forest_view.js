@@ -3,8 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
 import { colour, onTheme, ramp, STEPS } from "./colours.js";
 import { lanes, spans, ticks } from "./forest.js";
 import { packed, paint } from "./raster.js";
-import { useWidth } from "./widgets.js";
-import { stateOf } from "./widgets.js";
+import { stateOf, useWidth } from "./widgets.js";
 
 const AXIS = 24;
 const TALLEST_LANE = 26;

@@ -8,21 +8,36 @@ import { Live } from "./live.js";
 import { Problem } from "./widgets.js";
 import { Keys } from "./keyboard.js";
 
-import { Experiments } from "../pages/experiments.js";
-import { Leaderboard } from "../pages/leaderboard.js";
-import { Overview } from "../pages/overview.js";
-import { Trials } from "../pages/trials.js";
-import { Trial } from "../pages/trial.js";
-import { Lineage } from "../pages/lineage.js";
-import { Waits } from "../pages/waits.js";
-import { Hosts } from "../pages/hosts.js";
-import { Compare } from "../pages/compare.js";
-import { Checks } from "../pages/checks.js";
-
-const WITHIN = {
-  overview: Overview, trials: Trials, trial: Trial, lineage: Lineage, waits: Waits, hosts: Hosts,
-  compare: Compare, checks: Checks,
+/** Pages are loaded when somebody goes there: the module, and the name of its page. */
+const PAGES = {
+  experiments: [() => import("../pages/experiments.js"), "Experiments"],
+  leaderboard: [() => import("../pages/leaderboard.js"), "Leaderboard"],
+  overview: [() => import("../pages/overview.js"), "Overview"],
+  trials: [() => import("../pages/trials.js"), "Trials"],
+  trial: [() => import("../pages/trial.js"), "Trial"],
+  lineage: [() => import("../pages/lineage.js"), "Lineage"],
+  waits: [() => import("../pages/waits.js"), "Waits"],
+  hosts: [() => import("../pages/hosts.js"), "Hosts"],
+  compare: [() => import("../pages/compare.js"), "Compare"],
+  checks: [() => import("../pages/checks.js"), "Checks"],
 };
+const loaded = {};
+
+/** The page of a name: null while it comes. */
+function usePage(name) {
+  const [, again] = useState(0);
+  const [failed, setFailed] = useState(null);
+  useEffect(() => {
+    if (loaded[name] || !PAGES[name]) return;
+    const [load, word] = PAGES[name];
+    load().then((module) => {
+      loaded[name] = module[word];
+      again((count) => count + 1);
+    }, () => setFailed(name));
+  }, [name]);
+  if (failed === name) return Unloaded;
+  return PAGES[name] ? loaded[name] ?? null : Nowhere;
+}
 
 function App() {
   const [, again] = useState(0);
@@ -34,16 +49,16 @@ function App() {
   }, []);
   const where = here();
   const change = session?.scope === "change";
+  const Page = usePage(where.page);
   if (refused && refused.status === 401) {
     return html`<${Frame} where=${where}><main id="main"><${Problem} error=${refused} /></main><//>`;
   }
-  if (where.experiment) return html`<${Experiment} key=${where.experiment} where=${where} session=${session} change=${change} />`;
-  const Page = { experiments: Experiments, leaderboard: Leaderboard }[where.page] ?? Nowhere;
-  return html`<${Frame} where=${where} session=${session}><${Page} where=${where} change=${change} /><${Keys} where=${where} /><//>`;
+  if (where.experiment) return html`<${Experiment} key=${where.experiment} where=${where} session=${session} change=${change} Page=${Page} />`;
+  return html`<${Frame} where=${where} session=${session}>${Page && html`<${Page} where=${where} change=${change} />`}<${Keys} where=${where} /><//>`;
 }
 
 /** All pages of one experiment share what is known of it, and its stream. */
-function Experiment({ where, session, change }) {
+function Experiment({ where, session, change, Page }) {
   const [live, setLive] = useState(null);
   const [, again] = useState(0);
   useEffect(() => {
@@ -55,7 +70,6 @@ function Experiment({ where, session, change }) {
       begun.close();
     };
   }, [where.experiment]);
-  const Page = WITHIN[where.page] ?? Nowhere;
   const name = live?.standing?.experiment.name ?? where.experiment;
   useEffect(() => {
     const what = where.page === "trial" ? `trial ${where.trial}` : where.page;
@@ -64,11 +78,13 @@ function Experiment({ where, session, change }) {
   return html`
     <${Frame} where=${where} session=${session} live=${live} change=${change}>
       ${live?.error && live.line !== "away" && html`<main id="main"><${Problem} error=${live.error}><p><a href="./">All experiments</a></p><//></main>`}
-      ${!live?.table && !live?.error && html`<main id="main"><p class="quiet" role="status">Reading the trials …</p></main>`}
-      ${live?.table && live.line !== "refused" && html`<${Page} where=${where} live=${live} version=${live.table.version} change=${change} />`}
+      ${(!live?.table || !Page) && !live?.error && html`<main id="main"><p class="quiet" role="status">Reading the trials …</p></main>`}
+      ${Page && live?.table && live.line !== "refused" && html`<${Page} where=${where} live=${live} version=${live.table.version} change=${change} />`}
       <${Keys} where=${where} />
     <//>`;
 }
+
+const Unloaded = () => html`<main id="main"><h1>This part of the page could not be loaded</h1><p><button type="button" onClick=${() => location.reload()}>load the page again</button></p></main>`;
 
 const Nowhere = () => html`<main id="main"><h1>There is no such page</h1><p><a href="./">All experiments</a></p></main>`;
 

@@ -50,16 +50,16 @@ export function Parallel({ table, mode, version }) {
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count_) => count_ + 1)), []);
   const made = useMemo(() => {
-    const names = telling(table, 9);
+    const names = telling(table, width < 700 ? 5 : 11);
     if (!names.length) return null;
     const all = axes(table, [...names, "value"]);
     return { axes: all, ...sample(table, mode), ranks: table.ranks(mode) };
-  }, [table, version, mode]);
+  }, [table, version, mode, width < 700]);
   useEffect(() => {
     if (made && canvas.current && made.rows.length) draw(canvas.current, made, width);
   }, [made, width, theme]);
   const empty = !made || made.rows.length === 0;
-  return html`<${Panel} title="parameters and results" side=${empty ? "" : made.rows.length < made.of ? `${count(made.rows.length)} of ${count(made.of)}: the best ${BEST}, a sample of the others` : `${count(made.of)} trials`}>
+  return html`<${Panel} title="parameters and results" wide side=${empty ? "" : made.rows.length < made.of ? `${count(made.rows.length)} of ${count(made.of)}: the best ${BEST}, a sample of the others` : `${count(made.of)} trials`}>
     <div ref=${place}>${empty ? html`<${Empty}>No results with parameters that differ.<//>`
       : html`<canvas ref=${canvas} class="parallel" role="img" aria-label=${`parallel coordinates of ${made.axes.map((one) => one.name).join(", ")}`}></canvas>`}</div><//>`;
 }

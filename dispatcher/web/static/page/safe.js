@@ -4,14 +4,14 @@
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** A text with what cannot be seen shown as ⟨U+202E⟩, escapes as ␛. */
+/** A text with what cannot be seen shown as ⟨U+202E⟩, escapes as ⟨ESC⟩. */
 export function visible(text) {
   return text.replace(HIDDEN, shown).replace(LONE, "\ufffd");
 }
 
 function shown(mark) {
   const code = mark.charCodeAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  if (code === 0x1b) return "⟨ESC⟩";
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 

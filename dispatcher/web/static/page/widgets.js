@@ -9,7 +9,7 @@ export const Foreign = ({ text, most = 4000, title }) => {
 };
 
 const SIGNS = {
-  succeeded: "✓", failed: "✗", "timed out": "⧗", lost: "?", killed: "■", "stopped early": "◖",
+  succeeded: "✓", failed: "✗", "timed out": "◔", lost: "?", killed: "■", "stopped early": "◖",
   "no trial": "·", running: "▶", queued: "…", blocked: "⏸", held: "⏸", parked: "·", open: "○",
   backoff: "↻", delivering: "→", completed: "✓", stopped: "■", draining: "◖", stopping: "◖",
 };
@@ -90,7 +90,7 @@ export function Ask({ title, children, command, word, danger, act, onClose, disa
 /** A choice of a few words. */
 export const Choose = ({ label, value, options, onChange }) => html`
   <label class="choose">${label} <select value=${value} onChange=${(event) => onChange(event.target.value)}>
-    ${options.map((one) => html`<option value=${one[0] ?? one} selected=${(one[0] ?? one) === value}>${one[1] ?? one}</option>`)}
+    ${options.map((one) => (Array.isArray(one) ? one : [one, one])).map(([word, text]) => html`<option value=${word} selected=${word === value}>${text}</option>`)}
   </select></label>`;
 
 /** Words in place of what is not there yet. */

@@ -17,7 +17,7 @@ export function Hosts({ where, live, version }) {
   }
   const busy = rows.reduce((sum, one) => sum + one.worker.busy, 0);
   const slots = rows.reduce((sum, one) => sum + one.worker.slots, 0);
-  return html`<main id="main"><div class="bar"><h1>Hosts</h1><span class="quiet" role="status">${several(rows.length, "worker")} · ${count(busy)} of ${several(slots, "slot")} busy · ${several(head.devices.length, "GPU")}</span></div>
+  return html`<main id="main"><div class="bar"><h1>Hosts</h1><span class="quiet" role="status">${several(rows.length, "worker")} · ${count(busy)} of ${several(slots, "slot")} busy · ${several((head.devices ?? []).length, "GPU")}</span></div>
     ${rows.length === 0 ? html`<${Empty}>No worker is there yet.<//>` : html`<div class="hosts">${rows.slice(0, MOST).map((one) => html`<${Host} key=${one.worker.name} ...${one} experiment=${experiment} />`)}</div>`}
     ${rows.length > MOST && html`<p class="quiet">The first ${count(MOST)} are shown.</p>`}</main>`;
 }
@@ -26,7 +26,7 @@ export function Hosts({ where, live, version }) {
 export function joined(head) {
   return head.workers.map((worker) => ({
     worker,
-    devices: head.devices.filter((one) => one.worker === worker.name).sort((a, b) => a.index - b.index),
+    devices: (head.devices ?? []).filter((one) => one.worker === worker.name).sort((a, b) => a.index - b.index),
     running: head.running.filter((one) => one.worker === worker.name),
   }));
 }
@@ -48,6 +48,6 @@ function Host({ worker, devices, running, experiment }) {
       <span>${one.trials.length ? one.trials.map((trial) => html`<a href=${trialLink(experiment, trial)}>${trial}</a> `) : html`<span class="quiet">free</span>`}</span>
       ${one.trouble && html`<span class="warn">⚠ <${Foreign} text=${one.trouble} most=${200} /></span>`}</li>`)}</ul>`}
     ${running.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label=${`trials on ${worker.name}`}><table class="list small"><thead><tr><th scope="col">trial</th><th scope="col">for</th><th scope="col" class="right">CPU</th><th scope="col" class="right">memory</th><th scope="col" class="right">GPU memory</th><th scope="col">newest metric</th></tr></thead>
-      <tbody>${running.slice(0, 64).map((one) => html`<tr key=${one.trial}><th scope="row"><a href=${trialLink(experiment, one.trial)}>${one.trial}</a></th><td>${duration(one.for_s)}</td><td class="right">${one.cpu === undefined ? "–" : `${Math.round(one.cpu)} %`}</td><td class="right">${bytes(one.rss_bytes)}</td><td class="right">${bytes(one.gpu_bytes)}</td><td>${one.last === null ? "–" : html`<${Foreign} text=${one.last} most=${40} />`}</td></tr>`)}</tbody></table></div>`}
+      <tbody>${running.slice(0, 64).map((one) => html`<tr key=${one.trial}><th scope="row"><a href=${trialLink(experiment, one.trial)}>${one.trial}</a></th><td>${duration(one.for_s)}</td><td class="right">${one.cpu === undefined ? "–" : `${Math.round(one.cpu)} %`}</td><td class="right">${bytes(one.rss_bytes)}</td><td class="right">${bytes(one.gpu_bytes)}</td><td>${one.last === null ? "–" : html`<${Foreign} text=${Number.isFinite(Number(one.last)) ? number(Number(one.last)) : one.last} most=${40} />`}</td></tr>`)}</tbody></table></div>`}
   </section>`;
 }

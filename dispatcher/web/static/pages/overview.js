@@ -22,8 +22,8 @@ export function Overview({ where, live, version, change }) {
       <${Now} summary=${summary} head=${head} experiment=${where.experiment} />
       <${States} summary=${summary} experiment=${where.experiment} />
       <${Progress} table=${table} mode=${mode} version=${version} where=${where} />
+      <${Parallel} table=${table} mode=${mode} version=${version} />
       <${Curves} table=${table} mode=${mode} version=${version} experiment=${where.experiment} />
-      <${Parallel} table=${table} mode=${mode} version=${version} experiment=${where.experiment} />
       <${Gains} table=${table} mode=${mode} version=${version} />
       <${Recent} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
     </div></main>`;
@@ -73,8 +73,8 @@ function Now({ summary, head, experiment }) {
   const rows = [
     ["running", at("running"), "trials", { where: "state=running" }], ["queued", at("queued"), "trials", { where: "state=queued" }],
     ["wait for parents", at("blocked") + at("held"), "waits"], ["in the tuner", at("open"), "waits"],
-    ["wait to try again", at("backoff"), "trials", { where: "state=backoff" }], ["being delivered to the tuner", at("delivering"), "trials", { where: "state=delivering" }],
-    ["parked by the tuner", at("parked"), "waits"],
+    ["try again soon", at("backoff"), "trials", { where: "state=backoff" }], ["being delivered", at("delivering"), "trials", { where: "state=delivering" }],
+    ["parked", at("parked"), "waits"],
   ];
   return html`<${Panel} title="now">
     <ul class="now">${rows.map(([word, many, page, query]) => html`<li class=${many ? "" : "quiet"}><a href=${link(experiment, page, query ?? {})}><b>${count(many)}</b> ${word}</a></li>`)}</ul>

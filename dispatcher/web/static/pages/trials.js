@@ -16,7 +16,7 @@ const OWN = ["value", "gain", "state", "parent", "generation", "took", "attempts
 const FIRST = ["value", "gain", "state", "parent", "generation", "took"];
 const MOST_PARAMETERS = 6;
 const WIDTHS = { trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64 };
-const TITLES = { generation: "gen", gain: "gain over parent" };
+const TITLES = { generation: "gen", took: "took" };
 
 export function Trials({ where, live, version, change }) {
   const { table } = live;
@@ -49,8 +49,8 @@ export function Trials({ where, live, version, change }) {
   const template = { gridTemplateColumns: widths.join(" ") };
   const resort = (name) => choose({ sort: by === name ? `${descending ? "" : "-"}${name}` : `${table.columns.get(name)?.numeric || name === "gain" ? "-" : ""}${name}` });
   const head = html`<div class="vhead" role="rowgroup"><div class="vrow" role="row" aria-rowindex="1" style=${template}>
-    <span role="columnheader" aria-label="marked"></span>
-    ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
+    <span role="columnheader" class="box"><span class="hidden">marked</span></span>
+    ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} class=${rightly(table, name) ? "right" : ""} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
       <button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button></span>`)}
   </div></div>`;
   const row = (index) => html`<${Row} key=${order[index]} index=${index} row=${order[index]} table=${table} version=${version} columns=${columns}
@@ -148,11 +148,13 @@ function Filter({ given, problem }) {
 function Row({ index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
   const trial = table.number("trial", row);
   return html`<div class=${`vrow${at ? " at" : ""}${marked ? " marked" : ""}`} role="row" aria-rowindex=${index + 2} aria-selected=${at} style=${template}>
-    <span role="gridcell"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
-    <span role="rowheader"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
-    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${table.columns.get(name)?.numeric || name === "gain" || name === "took" ? "right" : ""}><${Cell} name=${name} row=${row} table=${table} mode=${mode} experiment=${experiment} /></span>`)}
+    <span role="gridcell" class="box"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
+    <span role="rowheader" class="right"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
+    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}><${Cell} name=${name} row=${row} table=${table} mode=${mode} experiment=${experiment} /></span>`)}
   </div>`;
 }
+
+const rightly = (table, name) => name === "gain" || name === "took" || Boolean(table.columns.get(name)?.numeric && table.columns.get(name).kind !== "time");
 
 function Cell({ name, row, table, mode, experiment }) {
   const running = table.get("state", row) === "running";

@@ -28,7 +28,7 @@ export function Waits({ where, live, version, change }) {
       <${Panel} title="in the tuner" side=${head ? count(head.counts.open) : ""}>
         ${!head?.open.length ? html`<${Empty}>The tuner works on no request.<//>` : html`<ul class="plain-list">${head.open.slice(0, 50).map((one) => html`<li>request ${one.trial} <span class="quiet">for ${duration(one.for_s)}</span></li>`)}</ul>`}<//>
       <${Panel} title="refused" side="by what">
-        ${!head || !Object.keys(head.refused).length ? html`<${Empty}>Nothing was refused.<//>` : html`<ul class="plain-list">${Object.entries(head.refused).map(([who, kinds]) => html`<li><${Foreign} text=${who} />: ${Object.entries(kinds).map(([kind, many]) => html`<${Foreign} text=${kind} /> ${count(many)} `)}</li>`)}</ul>`}<//>
+        ${!Object.keys(head?.refused ?? {}).length ? html`<${Empty}>Nothing was refused.<//>` : html`<ul class="plain-list">${Object.entries(head.refused).map(([who, kinds]) => html`<li><${Foreign} text=${who} />: ${Object.entries(kinds).map(([kind, many]) => html`<${Foreign} text=${kind} /> ${count(many)} `)}</li>`)}</ul>`}<//>
     </div></main>`;
 }
 
