@@ -7,14 +7,14 @@ const typing = (target) => target instanceof Element && target.closest("input, t
 
 export function Keys({ where }) {
   const [shown, setShown] = useState(false);
-  const waiting = useRef(0);
+  const waiting = useRef(-Infinity);
   const dialog = useRef(null);
   useEffect(() => {
     const show = () => setShown(true);
     const key = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-      if (performance.now() - waiting.current < 1500) {
-        waiting.current = 0;
+      if (performance.now() - waiting.current < 2500) {
+        waiting.current = -Infinity;
         const page = PAGES.find(([, , letter]) => letter === event.key);
         if (event.key === "e") go("./");
         else if (page && where.experiment) go(link(where.experiment, page[0]));
