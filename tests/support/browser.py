@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.failures import ENABLES
+from tests.support.processes import holds_within
 
 _WATCH = """
 window.breaches = [];
@@ -92,18 +92,23 @@ class Browser:
 
     def until(self, holds: Callable[[], Any], what: str, limit_s: float = 30.0) -> Any:
         """Wait until something is so, and return it."""
-        end = time.monotonic() + limit_s
-        while not (found := holds()):
-            if time.monotonic() > end:
-                self.picture("failed")
-                raise AssertionError(f"{what}: not within {limit_s} s; {self.faults()}\n{self.text()[:2000]}")
-            time.sleep(0.05)
-        return found
+        found: list[Any] = []
+
+        def look() -> bool:
+            found[:] = [holds()]
+            return bool(found[0])
+
+        if not holds_within(look, limit_s):
+            self.picture("failed")
+            seen = f"{self.faults()}\n{self.text()[:2000]}"
+            raise AssertionError(f"{what}: not within {limit_s} s; {seen}")
+        return found[0]
 
     def text(self, selector: str = "body") -> str:
         """What one sees of an element."""
         found = self.run(
-            "const one = document.querySelector(arguments[0]); return one ? one.innerText : ''", selector
+            "const one = document.querySelector(arguments[0]); return one ? one.innerText : ''",
+            selector,
         )
         return str(found)
 
@@ -139,7 +144,7 @@ class Browser:
         return path
 
     def faults(self) -> list[str]:
-        """Errors of scripts and breaches of the policy in this document, and what the console got."""
+        """Errors of scripts, breaches of the policy in this document, and what the console got."""
         found = self.run("return [...(window.breaches ?? []), ...(window.faults ?? [])]") or []
         console = [
             one["message"] for one in self.driver.get_log("browser") if one["level"] == "SEVERE"

@@ -21,7 +21,7 @@ from dispatcher.queries.summary import ExperimentListing, ExperimentSummary
 
 #: Texts and numbers of a trial that mean harm, or that pages tend to show wrongly.
 HOSTILE: dict[str, Any] = {
-    "markup": "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>",
+    "markup": "<img src=x onerror=\"document.title='owned'\"><script>alert(1)</script>",
     "turned": "gnp.\u202egpj.exe\u2066\u200b",
     "escapes": "\u001b[2J\u001b]0;owned\u0007\u0000red",
     "huge": 123456789012345678901234567890,
@@ -177,7 +177,7 @@ class MadeSearch:
         one = MadeTrial(
             number, parent, generation, parameters, state or "ended", None if state else outcome,
             value if good and not state else None, created,
-            None if state in ("queued", "blocked", "held") else round(created + draw.uniform(0.1, 1.5), 3),
+            None if state in ("queued", "blocked", "held") else round(created + 0.4, 3),
             None if state else ended, f"ssh/gpu{number % 4 + 1}", curve,
             None if good or outcome != "failed" else "RuntimeError: CUDA out of memory",
         )  # fmt: skip
@@ -316,8 +316,19 @@ class MadeSearch:
     def shown(self, number: int) -> dict[str, Any]:
         """What ``trial show`` answers."""
         one = self.trials[number]
-        attempt = Attempt(1, one.worker, 4712, one.started, one.ended, one.outcome, 0, None, one.error,
-                          42.0, 60.0)  # fmt: skip
+        attempt = Attempt(
+            1,
+            one.worker,
+            4712,
+            one.started,
+            one.ended,
+            one.outcome,
+            0,
+            None,
+            one.error,
+            42.0,
+            60.0,
+        )
         points = [
             MetricPoint(1, at, (one.started or 0) + at, False, True, value, value)
             for at, value in enumerate(one.curve)

@@ -29,9 +29,7 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'self'"
 )
-PAGES = re.compile(
-    r"/(leaderboard|e/[^/]+(/(trials|lineage|waits|hosts|compare|checks)|/t/\d+)?)?"
-)
+PAGES = re.compile(r"/(leaderboard|e/[^/]+(/(trials|lineage|waits|hosts|compare|checks)|/t/\d+)?)?")
 
 
 class PageServer:
@@ -170,7 +168,10 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(size) or b"null")
         path = unquote(urlsplit(self.path).path).removeprefix(page.prefix + "/api/v1")
-        if self.headers.get("X-Bequeath") != "1" or self.headers.get("Sec-Fetch-Site") != "same-origin":
+        if (
+            self.headers.get("X-Bequeath") != "1"
+            or self.headers.get("Sec-Fetch-Site") != "same-origin"
+        ):
             self._problem(403, "refused", "this request did not come from the page")
             return
         if page.scope != "change":
@@ -179,7 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
         page.written.append((self.command, path, body))
         rest = path.removeprefix(f"/experiments/{page.search.ident}")
         answers: dict[str, Callable[[], dict[str, Any]]] = {
-            "POST /stop": lambda: {"kind": "now", "stopped": False, "allocations": [], "troubles": []},
+            "POST /stop": lambda: {
+                "kind": "now", "stopped": False, "allocations": [], "troubles": []},
             "POST /kill": lambda: {"processes": [1, 2], "allocations": [], "troubles": []},
             "POST /resume": lambda: {"folder": "/f", "pid": 4711},
             "PATCH ": lambda: {"key": body["key"], "running": True, "warning": "", "beyond": 0},
@@ -196,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json({"experiment": page.search.ident, **make()})
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = _write
+    do_POST = do_PUT = do_PATCH = do_DELETE = _write  # noqa: N815 - http.server's names
 
     def _answer(self, path: str, query: dict[str, str]) -> None:
         page, search = self.server_of_page, self.server_of_page.search
@@ -209,7 +211,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         rest = path.removeprefix(f"/experiments/{search.ident}")
         if rest == path:
-            self._problem(404, "no-experiment", "no experiment goes by that name", "look at the list")
+            self._problem(
+                404, "no-experiment", "no experiment goes by that name", "look at the list"
+            )
         elif rest == "":
             self._json(search.standing(head=page.head))
         elif rest == "/table":
@@ -239,13 +243,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _trial(self, number: int, what: str | None, query: dict[str, str]) -> None:
         page = self.server_of_page
         if number >= len(page.search.trials):
-            self._problem(404, "no-trial", f"the experiment has no trial {number}", "look at the table")
+            self._problem(
+                404, "no-trial", f"the experiment has no trial {number}", "look at the table"
+            )
         elif what is None:
             self._json(page.search.shown(number))
         elif what == "/files":
             names = [("artefacts/confusion.png", 20_480), ("checkpoints/<b>last</b>.pt", 4_200_000)]
             files = [
-                {"path": path, "kind": "work", "size": size, "changed_at": time.time(), "link": False}
+                {
+                    "path": path,
+                    "kind": "work",
+                    "size": size,
+                    "changed_at": time.time(),
+                    "link": False,
+                }
                 for path, size in names
             ]
             self._json({"attempt": 1, "place": "ssh/gpu1", "files": files, "cut": False})
@@ -289,9 +301,8 @@ class _Handler(BaseHTTPRequestHandler):
                     self._event("standing", page.search.standing(head=head))
                     self._event("back" if head else "gone", {} if head else {"since": time.time()})
                 with page.news:
-                    page.news.wait_for(
-                        lambda: page.closing or page.cursor > cursor or page.head != head, 5.0
-                    )
+                    if page.cursor <= cursor and page.head == head and not page.closing:
+                        page.news.wait(5.0)
                 self.wfile.write(b": here\n\n")
                 self.wfile.flush()
         except (BrokenPipeError, ConnectionResetError):
@@ -310,7 +321,9 @@ class _Handler(BaseHTTPRequestHandler):
         kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
         packed = gzip.compress(path.read_bytes(), 6)
         more = {"Content-Encoding": "gzip", "Cache-Control": "no-cache"}
-        self._send(200, packed, f"{kind}; charset=utf-8" if path.suffix != ".png" else "image/png", more)
+        self._send(
+            200, packed, f"{kind}; charset=utf-8" if path.suffix != ".png" else "image/png", more
+        )
 
     def _json(self, told: Any) -> None:
         encoded = msgspec.json.encode(told) if not _huge(told) else json.dumps(told).encode()

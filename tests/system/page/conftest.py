@@ -19,7 +19,7 @@ PICTURES = "BEQUEATH_PICTURES"
 
 @functools.cache
 def search_of(trials: int, hostile: bool = False) -> MadeSearch:
-    """A search of so many trials that are over, and some that run and wait; made once, only read."""
+    """A search of so many trials that are over, and some that run or wait; made once."""
     search = MadeSearch(trials, hostile=hostile)
     if trials > 1:
         for state, many in (("running", 40), ("blocked", 17), ("queued", 3)):

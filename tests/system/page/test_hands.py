@@ -30,7 +30,9 @@ def test_keys_go_everywhere_and_the_address_is_the_view(browser: Browser) -> Non
         browser.waits_for("460 trials")
         browser.keys("/")
         browser.keys(*"outcome=failed", Keys.TAB)
-        browser.until(lambda: query(browser).get("where") == "outcome=failed", "the condition in the address")
+        browser.until(
+            lambda: query(browser).get("where") == "outcome=failed", "the condition in the address"
+        )
         failed = made.tally("outcome")["failed"]
         browser.waits_for(f"{failed} of 460 trials")
         browser.one(".virtual").send_keys("j", "j", "x", "j", "x")
@@ -44,6 +46,7 @@ def test_keys_go_everywhere_and_the_address_is_the_view(browser: Browser) -> Non
         browser.keys("g", "l")
         browser.waits_for("Wheel zooms")
         browser.keys("?")
+        browser.until(lambda: browser.all("dialog[open]"), "the list of keys")
         browser.waits_for("mark for comparing", "dialog")
         browser.keys(Keys.ESCAPE)
         browser.until(lambda: not browser.all("dialog"), "the list of keys goes")
@@ -111,20 +114,33 @@ def _over(browser: Browser):  # type: ignore[no-untyped-def]
 BUTTONS = [
     ("", "stop…", "stop", ("POST", "/stop", {"drain": False, "wait": False}), "bequeath stop ID"),
     ("", "kill…", "kill", ("POST", "/kill", {}), "bequeath kill ID"),
-    ("/t/460", "kill…", "kill", ("POST", "/trials/kill", {"trials": [460]}), "bequeath trial kill -e ID 460"),
+    (
+        "/t/460",
+        "kill…",
+        "kill",
+        ("POST", "/trials/kill", {"trials": [460]}),
+        "bequeath trial kill -e ID 460",
+    ),
     ("/checks", "verify", "", ("POST", "/verify", {}), "bequeath experiment verify ID"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("page, button, word, written, command", BUTTONS)
 def test_a_button_does_what_the_command_beside_it_does(
-    browser: Browser, page: str, button: str, word: str, written: tuple[str, str, object], command: str
+    browser: Browser,
+    page: str,
+    button: str,
+    word: str,
+    written: tuple[str, str, object],
+    command: str,
 ) -> None:
     made = MadeSearch(460)
     made.add(state="running")
     with PageServer(made) as server:
         browser.open(f"{server.url}e/{made.ident}{page}")
-        browser.until(lambda: any(one.text.startswith(button) for one in browser.all("button")), button)
+        browser.until(
+            lambda: any(one.text.startswith(button) for one in browser.all("button")), button
+        )
         browser.click(button)
         browser.waits_for(command.replace("ID", made.ident), "dialog" if word else "main")
         if word:
@@ -144,7 +160,9 @@ def test_a_limit_is_changed_by_click(browser: Browser) -> None:
         browser.waits_for("limits…")
         browser.click("limits…")
         browser.one("dialog input").send_keys("8")
-        browser.waits_for(f"bequeath experiment update -e {server.search.ident} trialConcurrency 8", "dialog")
+        browser.waits_for(
+            f"bequeath experiment update -e {server.search.ident} trialConcurrency 8", "dialog"
+        )
         browser.click("change", "dialog button[type=submit]")
         browser.waits_for("trialConcurrency is 8", "dialog")
         assert server.written[0][2] == {"key": "trialConcurrency", "value": 8}
@@ -171,7 +189,11 @@ def test_a_child_of_a_trial_begins_with_its_parameters_and_weights(browser: Brow
         browser.click("submit", "dialog button[type=submit]")
         browser.waits_for("It is trial", "dialog")
         told = server.written[0][2]["parameters"]
-        wanted = {**best.parameters, "depth": int(f"1{depth}"), "restore_path": f"trials/{best.trial}"}
+        wanted = {
+            **best.parameters,
+            "depth": int(f"1{depth}"),
+            "restore_path": f"trials/{best.trial}",
+        }
         assert told == wanted
 
 

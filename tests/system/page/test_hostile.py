@@ -1,4 +1,4 @@
-"""Texts of trials stay texts, however they are made; what is long is cut, with a link to all of it."""
+"""Texts of trials stay texts, however they are made; what is long is cut, with a link to it all."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ LOG = (
 
 def markup(browser: Browser) -> int:
     """Elements that a text may have become."""
-    return int(browser.run("return document.querySelectorAll('img, script:not([src]), i, iframe').length"))
+    return int(
+        browser.run("return document.querySelectorAll('img, script:not([src]), i, iframe').length")
+    )
 
 
-@pytest.mark.parametrize("page", ["", "/trials", "/lineage?pick=0", "/t/0", "/compare?trials=0,1", "/waits", "/hosts"])
+@pytest.mark.parametrize(
+    "page", ["", "/trials", "/lineage?pick=0", "/t/0", "/compare?trials=0,1", "/waits", "/hosts"]
+)
 def test_texts_stay_texts(browser: Browser, page: str) -> None:
     search = search_of(40, hostile=True)
     with PageServer(search, log=LOG) as server:
@@ -60,7 +64,8 @@ def test_whole_numbers_keep_all_of_their_digits(browser: Browser) -> None:
         browser.open(f"{server.url}e/{search.ident}/t/0")
         browser.waits_for("huge")
         title = browser.run(
-            "return [...document.querySelectorAll('tr')].find((row) => row.querySelector('th')?.innerText === 'huge')"
+            "return [...document.querySelectorAll('tr')]"
+            ".find((row) => row.querySelector('th')?.innerText === 'huge')"
             ".querySelector('td bdi').title"
         )
         assert title == "123456789012345678901234567890"

@@ -16,9 +16,14 @@ SIZES = (0, 1, 10_000, 50_000)
 
 #: What is to be seen on each page, and is not before its data are there.
 PAGES = {
-    "": "how trials ended", "/trials": "Trials", "/lineage": "Lineage", "/waits": "who waits for whom",
-    "/hosts": "Hosts", "/compare": "Name two to eight trials", "/checks": "No trial descends from itself",
-}  # fmt: skip
+    "": "how trials ended",
+    "/trials": "Trials",
+    "/lineage": "Lineage",
+    "/waits": "who waits for whom",
+    "/hosts": "Hosts",
+    "/compare": "Name two to eight trials",
+    "/checks": "No trial descends from itself",
+}
 AXE = (Path(__file__).parent / "vendor" / "axe.js").read_text()
 
 
@@ -29,7 +34,7 @@ def complaints(browser: Browser) -> list[str]:
         "const done = arguments[0];"
         "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})"
         ".then((told) => done(told.violations.map((one) =>"
-        "`${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`)),"
+        "`${one.id}: ${one.nodes.slice(0, 3).map((x) => x.html.slice(0, 200)).join(' ; ')}`)),"
         "(error) => done([String(error)]))"
     )
     return [str(one) for one in found]
@@ -71,13 +76,20 @@ def test_a_page_is_accessible(browser: Browser, theme: str) -> None:
     found = {}
     with PageServer(search, log=b"\x1b[31mred\x1b[0m \x1b[33myellow\x1b[0m\n") as server:
         browser.theme(theme)
-        pages = [*PAGES, f"/t/{best.trial}", f"/compare?trials={best.trial},3", f"/lineage?pick={best.trial}"]
+        pages = [
+            *PAGES,
+            f"/t/{best.trial}",
+            f"/compare?trials={best.trial},3",
+            f"/lineage?pick={best.trial}",
+        ]
         for page in pages:
             browser.open(f"{server.url}e/{search.ident}{page}")
             browser.until(lambda: browser.all("main h1, main h2"), f"page {page}")
             browser.until(lambda: "Reading" not in browser.text("main"), f"the data of {page}")
             found[page] = complaints(browser)
-            browser.picture(f"{theme}-{page.strip('/').replace('/', '-').partition('?')[0] or 'overview'}")
+            browser.picture(
+                f"{theme}-{page.strip('/').replace('/', '-').partition('?')[0] or 'overview'}"
+            )
         browser.open(server.url)
         browser.waits_for(search.ident)
         found["list"] = complaints(browser)

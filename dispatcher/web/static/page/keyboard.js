@@ -1,5 +1,5 @@
 /** Keys of all pages: `g` and a letter goes to a page, `/` to the filter, `?` lists them. */
-import { html, useEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { PAGES, link, trialLink } from "./route.js";
 import { go } from "./navigation.js";
 
@@ -39,7 +39,7 @@ export function Keys({ where }) {
       document.removeEventListener("keys", show);
     };
   }, [where.page, where.experiment, where.trial]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown) dialog.current.showModal();
   }, [shown]);
   if (!shown) return null;

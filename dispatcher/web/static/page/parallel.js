@@ -72,7 +72,7 @@ function draw(canvas, { axes: all, rows, ranks }, width) {
   canvas.style.height = `${HEIGHT}px`;
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
-  const [left, right, top, bottom] = [24, 44, 34, HEIGHT - 18];
+  const [left, right, top, bottom] = [24, 44, 40, HEIGHT - 18];
   const x = (at) => left + (at * (width - left - right)) / Math.max(1, all.length - 1);
   const y = (part) => bottom - part * (bottom - top);
   const colours = ramp();
@@ -106,7 +106,7 @@ function draw(canvas, { axes: all, rows, ranks }, width) {
     pen.textAlign = at === 0 ? "left" : at === all.length - 1 ? "right" : "center";
     const shift = at === 0 ? -left + 2 : at === all.length - 1 ? right - 2 : 0;
     pen.fillStyle = colour("text");
-    pen.fillText(fitted(pen, brief(axis.name, 40) + (axis.log ? " (log)" : ""), room - 6), x(at) + shift, at % 2 && room < 90 ? 10 : 22);
+    pen.fillText(fitted(pen, brief(axis.name, 40) + (axis.log ? " (log)" : ""), room - 6), x(at) + shift, at % 2 && room < 90 ? 10 : 23);
     pen.fillStyle = colour("quiet");
     pen.fillText(fitted(pen, axis.high, room - 4), x(at) + shift, top - 3);
     pen.fillText(fitted(pen, axis.low, room - 4), x(at) + shift, bottom + 13);

@@ -1,5 +1,5 @@
 /** Small parts that all pages are made of. */
-import { html, useEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { visible } from "./safe.js";
 
 /** A text of a trial: isolated from its surroundings, with hidden marks shown. */
@@ -58,7 +58,7 @@ export function Command({ text }) {
 export function Ask({ title, children, command, word, danger, act, onClose, disabled }) {
   const dialog = useRef(null);
   const [state, setState] = useState({});
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current.showModal();
     return () => dialog.current?.close();
   }, []);
