@@ -5,6 +5,9 @@ import { colour, onTheme } from "./colours.js";
 import { useWidth } from "./widgets.js";
 import { number, time as moment } from "./format.js";
 
+/** Steps of an axis that counts. */
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8];
+
 /** Moments as people read them: with seconds where the picture shows minutes, with days where weeks. */
 const clocks = (plot, ticks) => {
   const span = plot.scales.x.max - plot.scales.x.min;
@@ -26,7 +29,7 @@ const padded = (low, high) => {
  *   onPick?: (index: number) => void, hooks?: object, version?: any}} props  `series` in uPlot's words,
  *   with `stroke` and `fill` as names of the style sheet's colours
  */
-export function Chart({ data, series, height = 220, time = false, x, label, onPick, hooks = {}, span = null }) {
+export function Chart({ data, series, height = 220, time = false, x, label, onPick, hooks = {}, span = null, whole = false }) {
   const [place, width] = useWidth();
   const plot = useRef(null);
   const now = useRef(data);
@@ -55,7 +58,7 @@ export function Chart({ data, series, height = 220, time = false, x, label, onPi
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { show: true, live: true },
       scales: { x: { time }, y: { range: (_, low, high) => within.current ?? padded(low, high) } },
-      axes: [{ ...axis(), size: 30, ...(time ? { values: clocks } : {}) }, { ...axis(), size: 58, values: (_, ticks) => ticks.map((one) => (one === null ? "" : number(one, 4))) }],
+      axes: [{ ...axis(), size: 30, ...(time ? { values: clocks, space: (_plot, _axis, low, high) => (high - low > 172800 ? 110 : 64) } : whole ? { incrs: WHOLE } : {}) }, { ...axis(), size: 58, values: (_, ticks) => ticks.map((one) => (one === null ? "" : number(one, 4))) }],
       series: [{ label: x, value: (_, raw) => (raw === null || raw === undefined ? "–" : time ? moment(raw) : number(raw)) }, ...series.map((one) => ({
         ...one,
         stroke: one.stroke && colour(one.stroke), fill: one.fill && colour(one.fill),

@@ -58,19 +58,22 @@ function App() {
 }
 
 /** All pages of one experiment share what is known of it, and its stream. */
-function Experiment({ where, session, change, Page }) {
+function Experiment({ where: address, session, change, Page }) {
+  const asked = address.experiment;
   const [live, setLive] = useState(null);
   const [, again] = useState(0);
   useEffect(() => {
-    const begun = new Live(where.experiment);
+    const begun = new Live(asked);
     setLive(begun);
     const end = begun.subscribe(() => again((count) => count + 1));
     return () => {
       end();
       begun.close();
     };
-  }, [where.experiment]);
-  const name = live?.standing?.experiment.name ?? where.experiment;
+  }, [asked]);
+  const name = live?.standing?.experiment.name ?? asked;
+  // An address may have the beginning of an id, or a name; what changes something names the whole id.
+  const where = { ...address, experiment: live?.standing?.experiment.id ?? asked };
   useEffect(() => {
     const what = where.page === "trial" ? `trial ${where.trial}` : where.page;
     document.title = `${what} · ${name} · bequeath`;

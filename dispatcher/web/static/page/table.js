@@ -236,9 +236,11 @@ export class Table {
     return this.once(`ranks ${mode}`, () => {
       const made = new Float32Array(this.capacity).fill(NaN);
       const order = this.order("value", mode === "minimize").filter((row) => !Number.isNaN(this.number("value", row)));
-      order.forEach((row, place) => {
-        made[row] = order.length > 1 ? place / (order.length - 1) : 1;
-      });
+      // Equals share the rank of the best among them.
+      for (let place = order.length - 1, at = place; place >= 0; place -= 1) {
+        if (this.number("value", order[place]) !== this.number("value", order[at])) at = place;
+        made[order[place]] = order.length > 1 ? at / (order.length - 1) : 1;
+      }
       return made;
     });
   }

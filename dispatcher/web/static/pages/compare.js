@@ -99,5 +99,5 @@ function Curves({ trials, experiment, stamp }) {
     };
   }, [trials, stamp]);
   const drawn = useMemo(() => told && joined(told.curves.filter((one) => one.steps.length)), [told]);
-  return html`<${Panel} title="curves" wide>${drawn && (drawn.series.length === 0 ? html`<${Empty}>None of them has reported intermediate metrics.<//>` : html`<${Chart} data=${drawn.data} series=${drawn.series} x="report" height=${260} label=${`curves of trials ${trials}`} />`)}<//>`;
+  return html`<${Panel} title="curves" wide>${drawn && (drawn.series.length === 0 ? html`<${Empty}>None of them has reported intermediate metrics.<//>` : html`<${Chart} data=${drawn.data} series=${drawn.series} x="report" whole height=${260} label=${`curves of trials ${trials}`} />`)}<//>`;
 }

@@ -128,7 +128,7 @@ function Curves({ table, mode, version, experiment }) {
   }, [wanted]);
   const drawn = useMemo(() => told && joined(told.curves), [told]);
   return html`<${Panel} title=${`curves of the best ${drawn ? drawn.series.length : ""}`.trim()}>
-    ${!wanted ? html`<${Empty}>No trial has reported intermediate metrics.<//>` : drawn && html`<${Chart} data=${drawn.data} series=${drawn.series} x="report" height=${220} label=${`curves of trials ${wanted}`} />`}<//>`;
+    ${!wanted ? html`<${Empty}>No trial has reported intermediate metrics.<//>` : drawn && html`<${Chart} data=${drawn.data} series=${drawn.series} x="report" whole height=${220} label=${`curves of trials ${wanted}`} />`}<//>`;
 }
 
 /** Curves over one axis, as uPlot takes them. */

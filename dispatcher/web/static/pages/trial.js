@@ -174,7 +174,7 @@ function Metrics({ told, parent }) {
   }, [told, parent]);
   const final = told.metrics.find((one) => one.final && one.counted);
   return html`<${Panel} title="metrics" side=${final ? html`final <b title=${whole(final.value)}>${shownValue(final.value, 60)}</b>` : ""}>
-    ${data[0].length === 0 ? html`<${Empty}>No intermediate metrics.<//>` : html`<${Chart} data=${data} series=${series} x="report" height=${220} label=${`curve of trial ${told.trial.id}, ${several(data[0].length, "report")}`} />`}
+    ${data[0].length === 0 ? html`<${Empty}>No intermediate metrics.<//>` : html`<${Chart} data=${data} series=${series} x="report" whole height=${220} label=${`curve of trial ${told.trial.id}, ${several(data[0].length, "report")}`} />`}
     ${missing > 0 && html`<p class="quiet">${several(missing, "report")} ${missing === 1 ? "has" : "have"} no number (NaN, or a value without one) and ${missing === 1 ? "is" : "are"} not drawn.</p>`}<//>`;
 }
 

@@ -106,6 +106,12 @@ test("the best so far never gets worse, whichever way is up", () => {
   assert.ok(low > -1 && high >= 0.995);
 });
 
+test("equal results have equal ranks", () => {
+  const one = table({ trial: [0, 1, 2, 3], value: [0.5, 0.7, 0.7, null] });
+  assert.deepEqual([...one.ranks("maximize")].slice(0, 4), [0, 1, 1, NaN]);
+  assert.deepEqual([...one.ranks("minimize")].slice(0, 4), [1, 0.5, 0.5, NaN]);
+});
+
 test("gains are medians by change, of changes that were made thrice", () => {
   const trial = [0, 1, 2, 3, 4];
   const one = table({ trial, parent: [null, 0, 0, 0, 0], value: [0.5, 0.6, 0.7, 0.8, 0.1], lr: [1, 2, 2, 3, 0.5], op: ["a", "a", "a", "a", "a"] });
