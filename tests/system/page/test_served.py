@@ -1,4 +1,4 @@
-"""The page over ``bequeath web`` and a real experiment: seen, changed by click, lost and taken up."""
+"""The page over ``bequeath web`` and a real experiment: seen, changed, lost and taken up."""
 
 from __future__ import annotations
 
@@ -102,11 +102,13 @@ def test_a_running_experiment_is_seen_and_changed_by_click(
     browser.click("resume", "dialog button[type=submit]")
     settled(browser, "the resume")
     browser.waits_for("completed", ".why", limit_s=120)
+    browser.until(lambda: not browser.all(".gone"), "the line of the head goes")
     for page in ("trials", "lineage", "waits", "hosts", "compare?trials=0,1", "checks"):
         browser.open(f"{base}e/{name}/{page}")
         browser.until(lambda: browser.all("main h1, main h2"), page)
         browser.until(lambda: "Reading" not in browser.text("main"), f"the data of {page}")
         assert browser.faults() == []
+        assert not browser.all(".gone")
         browser.picture(f"served-{page.partition('?')[0]}")
     browser.click("verify")
     browser.waits_for("holds:\nThe store is what its journal says")

@@ -9,7 +9,7 @@ const AXIS = 24;
 const TALLEST_LANE = 26;
 
 /** What the view shows: x and lane at the left top, and how much of each. */
-const whole = (forest) => ({ x0: forest.low - (forest.high - forest.low) * 0.02, x1: forest.high + (forest.high - forest.low) * 0.03, y0: -0.5, y1: Math.max(1, forest.lanes) + 0.5 });
+const whole = (forest, height) => ({ x0: forest.low - (forest.high - forest.low) * 0.02, x1: forest.high + (forest.high - forest.low) * 0.03, y0: -0.5, y1: Math.max(forest.lanes + 0.5, (height - AXIS) / TALLEST_LANE - 0.5) });
 
 export function ForestView({ table, version, mode, x, colours: by, within, picked, onPick, onOpen, start, onView, best, height }) {
   const [place, width] = useWidth();
@@ -34,8 +34,8 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
 
   const key = `${x}|${within ? "family" : "all"}`;
   const known = useRef(key);
-  if (!view.current) view.current = start ?? whole(made);
-  else if (known.current !== key) view.current = whole(made);
+  if (!view.current) view.current = start ?? whole(made, height);
+  else if (known.current !== key) view.current = whole(made, height);
   known.current = key;
 
   const frame = useRef(0);
@@ -60,7 +60,7 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
   useEffect(() => () => clearTimeout(settle.current), []);
   const zoom = (factor, fx = 0.5, fy = 0.5, onlyX = false) => {
     const now = view.current;
-    const full = whole(made);
+    const full = whole(made, height);
     const span = clamp((now.x1 - now.x0) * factor, (full.x1 - full.x0) / 1e6, (full.x1 - full.x0) * 1.2);
     const tall = onlyX ? now.y1 - now.y0 : clamp((now.y1 - now.y0) * factor, Math.min(full.y1 - full.y0, (height - AXIS) / TALLEST_LANE), (full.y1 - full.y0) * 1.2);
     const x0 = now.x0 + (now.x1 - now.x0 - span) * fx;
@@ -86,7 +86,7 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
     if (event.key === "+" || event.key === "=") zoom(0.7);
     else if (event.key === "-") zoom(1 / 0.7);
     else if (event.key === "0") {
-      view.current = whole(made);
+      view.current = whole(made, height);
       moved();
     } else if (event.key === "Enter" && picked >= 0) onOpen(picked);
     else if (step) onPick(neighbour(table, made, picked, step));
@@ -96,7 +96,7 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
   return html`<div ref=${place} class="forest">
     <canvas ref=${canvas} tabindex="0" role="application" aria-roledescription="picture of the lineage" aria-label=${`lineage of ${made.order.length} trials, ${x} from left to right; arrows walk it, plus and minus zoom`} onKeyDown=${keyed}></canvas>
     <div class="zoom"><button type="button" aria-label="zoom in" onClick=${() => zoom(0.6)}>+</button><button type="button" aria-label="zoom out" onClick=${() => zoom(1 / 0.6)}>−</button><button type="button" onClick=${() => {
-      view.current = whole(made);
+      view.current = whole(made, height);
       moved();
     }}>all</button></div></div>`;
 }

@@ -62,7 +62,7 @@ function Why({ live, experiment }) {
     <section class="why" aria-label="why" aria-live="polite">
       <${State} word=${head?.phase ?? summary.status} />
       <span class="why-text">${text ? html`<${WhyText} text=${text} experiment=${experiment} />` : head ? "Nothing is in the way." : `The experiment is ${summary.status}; no head runs.`}</span>
-      ${cause && html`<span class="quiet cause">${cause}</span>`}
+      ${cause && html`<span class="quiet cause"><${Foreign} text=${cause.replace(/_/g, " ").toLowerCase()} most=${80} /></span>`}
       <${Heard} live=${live} />
       ${head?.troubles?.length > 0 && html`<ul class="troubles">${head.troubles.slice(0, 5).map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul>`}
     </section>`;
@@ -77,13 +77,16 @@ function Heard({ live }) {
   return html`<span class="heard quiet"><span class="dot" aria-hidden="true"></span> not live</span>`;
 }
 
+/** Statuses in which nobody misses a head. */
+const OVER = new Set(["completed", "stopped", "failed", "created"]);
+
 /** A line when the connection or the head is gone. */
 function Line({ live }) {
   const now = useNow(1);
   if (live.line === "away") {
     return html`<div class="gone" role="alert">The server of this page has not answered for ${duration(Math.max(1, now - (live.awaySince ?? now)))}; the page tries again. What it shows is as of ${time(live.heardAt || live.awaySince)}.</div>`;
   }
-  if (live.headGone !== null) {
+  if (live.headGone !== null && !OVER.has(live.standing?.experiment.status)) {
     return html`<div class="gone" role="alert">The head has not answered since ${time(live.headGone)} (${ago(live.headGone, now)}): what it alone knows is as it was then. <code>bequeath resume</code> takes the experiment up if it has died.</div>`;
   }
   return null;

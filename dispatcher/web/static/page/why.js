@@ -3,7 +3,7 @@ import { html } from "./ui.js";
 import { trialLink, link } from "./route.js";
 import { visible } from "./safe.js";
 
-const TRIALS = /\b(trials?|parents?) (\d+(?:(?:, | and |, and )\d+)*)/g;
+const TRIALS = /\b(trials?|parents?|requests?|waits? for) (\d+(?:(?:, | and |, and )\d+)*)(?!\d|\.\d|\s?(?:s|ms|m|h|d|%)\b)/g;
 
 /** The pieces of a sentence: texts, and numbers of trials. Pure. */
 export function pieces(text) {
@@ -25,6 +25,8 @@ export function pieces(text) {
   return found;
 }
 
-export const WhyText = ({ text, experiment }) => html`<bdi>${pieces(visible(text).slice(0, 4000)).map((piece) =>
+const begun = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const WhyText = ({ text, experiment }) => html`<bdi>${pieces(begun(visible(text).slice(0, 4000))).map((piece) =>
   piece.trial === undefined ? piece.text
     : html`<a href=${trialLink(experiment, piece.trial)}>${piece.text}</a>`)}</bdi>${" "}<a class="more" href=${link(experiment, "waits")}>waits</a>`;

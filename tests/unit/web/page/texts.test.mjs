@@ -7,6 +7,7 @@ import { parse, write } from "../../../../dispatcher/web/static/page/json.js";
 import { differences, flatten } from "../../../../dispatcher/web/static/page/words.js";
 import { quoted } from "../../../../dispatcher/web/static/page/commands.js";
 import { link, readPath, readTrials, trialLink, writeQuery } from "../../../../dispatcher/web/static/page/route.js";
+import { pieces } from "../../../../dispatcher/web/static/page/why.js";
 import { chain, groups } from "../../../../dispatcher/web/static/page/waiting.js";
 
 test("what cannot be seen is shown by its name", () => {
@@ -66,6 +67,12 @@ test("addresses are read as they are written", () => {
   assert.equal(readPath(trialLink("a/b ü", 3)).experiment, "a/b ü");
   assert.equal(new URLSearchParams(writeQuery({ where: "a+b c,d" })).get("where"), "a+b c,d");
   assert.deepEqual(readTrials("1,2,2,x,-3,4.5,99999999999999999999", 8), [1, 2]);
+});
+
+test("a sentence of the head names trials as links, and nothing else", () => {
+  const found = pieces("2 slots: trials 91, 97 and 3 failed; request 5 waits for 0 (running); 4 trials wait for 12 s");
+  assert.deepEqual(found.filter((one) => one.trial !== undefined).map((one) => one.trial), [91, 97, 3, 5, 0]);
+  assert.equal(found.map((one) => one.text).join(""), "2 slots: trials 91, 97 and 3 failed; request 5 waits for 0 (running); 4 trials wait for 12 s");
 });
 
 test("who waits for whom is one line a parent, down to what runs", () => {
