@@ -89,3 +89,26 @@ def test_an_experiment_that_nobody_knows_gets_the_words_of_the_server(browser: B
         browser.open(f"{server.url}e/nobody")
         browser.waits_for("no experiment goes by that name")
         browser.waits_for("look at the list")
+
+
+_HIDE = """
+Object.defineProperty(document, 'hidden', {value: arguments[0], configurable: true});
+document.dispatchEvent(new Event('visibilitychange'));
+"""
+
+
+def test_a_hidden_page_holds_no_stream_and_catches_up_when_it_is_seen(browser: Browser) -> None:
+    """A browser has six connections for all of its pages."""
+    made = search()
+    with PageServer(made) as server:
+        events = f"/api/v1/experiments/{made.ident}/events"
+        browser.open(f"{server.url}e/{made.ident}/trials")
+        browser.waits_for("61 trials")
+        browser.until(lambda: server.at_once.get(events) == 1, "a stream")
+        browser.run(_HIDE, True)
+        made.add()
+        server.tell(61)
+        browser.until(lambda: server.at_once[events] == 0, "the stream is let go")
+        assert "61 trials" in browser.text()
+        browser.run(_HIDE, False)
+        browser.waits_for("62 trials", limit_s=10)
