@@ -106,6 +106,21 @@ export function useNow(seconds = 1) {
   return now;
 }
 
+/** A value that follows another one at most each so many seconds: for pictures that take long to make. */
+export function useCalm(value, seconds) {
+  const [shown, setShown] = useState(value);
+  const due = useRef(0);
+  useEffect(() => {
+    if (value === shown) return undefined;
+    const timer = setTimeout(() => {
+      due.current = Date.now() + seconds * 1000;
+      setShown(value);
+    }, Math.max(0, due.current - Date.now()));
+    return () => clearTimeout(timer);
+  }, [value, shown, seconds]);
+  return shown;
+}
+
 /** The width of an element as it is. */
 export function useWidth(otherwise = 600) {
   const place = useRef(null);

@@ -5,10 +5,11 @@ import { trialLink } from "../page/route.js";
 import { COMMANDS } from "../page/commands.js";
 import { write } from "../page/json.js";
 import { endings, inheritance, rings } from "../page/receipt.js";
-import { Command, Foreign, Panel, Problem } from "../page/widgets.js";
+import { Command, Foreign, Panel, Problem, useCalm } from "../page/widgets.js";
 import { count, duration, several } from "../page/format.js";
 
-export function Checks({ where, live, version, change }) {
+export function Checks({ where, live, version: newest, change }) {
+  const version = useCalm(newest, 1);
   const { table } = live;
   const { experiment } = where;
   const [state, setState] = useState({});

@@ -5,14 +5,15 @@ import { choose, go } from "../page/navigation.js";
 import { family } from "../page/forest.js";
 import { ForestView } from "../page/forest_view.js";
 import { differences } from "../page/words.js";
-import { Choose, Empty, Foreign, State, stateOf } from "../page/widgets.js";
+import { Choose, Empty, Foreign, State, stateOf, useCalm } from "../page/widgets.js";
 import { useTrial } from "./trial.js";
 import { count, duration, number, several, signed, time } from "../page/format.js";
 
 const COLOURS = [["rank", "rank of the result"], ["gain", "gain over the parent"], ["state", "how it ended"]];
 
-export function Lineage({ where, live, version }) {
+export function Lineage({ where, live, version: newest }) {
   const { table } = live;
+  const version = useCalm(newest, table.count > 20_000 ? 3 : table.count > 2000 ? 1 : 0.2);
   const { query, experiment } = where;
   const mode = live.standing.experiment.mode;
   const x = query.x === "generation" ? "generation" : "time";

@@ -7,7 +7,7 @@ import { Chart } from "../page/chart.js";
 import { Parallel } from "../page/parallel.js";
 import { LINES, DASHES } from "../page/colours.js";
 import { gains, progress, range } from "../page/progress.js";
-import { Choose, Empty, Foreign, Panel, State, stateOf } from "../page/widgets.js";
+import { Choose, Empty, Foreign, Panel, State, stateOf, useCalm } from "../page/widgets.js";
 import { Controls } from "../page/controls.js";
 import { count, duration, number, roughly, several, signed, time } from "../page/format.js";
 
@@ -15,16 +15,19 @@ export function Overview({ where, live, version, change }) {
   const { table } = live;
   const { experiment: summary, head } = live.standing;
   const mode = summary.mode;
+  const many = table.count > 2000;
+  const soon = useCalm(version, many ? 0.7 : 0.1);
+  const later = useCalm(version, many ? 3 : 0.3);
   return html`<main id="main" class="overview">
     <${Top} summary=${summary} head=${head} experiment=${where.experiment} change=${change} live=${live} />
     <div class="grid">
-      <${Best} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
+      <${Best} table=${table} mode=${mode} experiment=${where.experiment} version=${soon} />
       <${Now} summary=${summary} head=${head} experiment=${where.experiment} />
       <${States} summary=${summary} experiment=${where.experiment} />
-      <${Progress} table=${table} mode=${mode} version=${version} where=${where} />
-      <${Parallel} table=${table} mode=${mode} version=${version} />
-      <${Curves} table=${table} mode=${mode} version=${version} experiment=${where.experiment} />
-      <${Gains} table=${table} mode=${mode} version=${version} />
+      <${Progress} table=${table} mode=${mode} version=${soon} where=${where} />
+      <${Parallel} table=${table} mode=${mode} version=${later} />
+      <${Curves} table=${table} mode=${mode} version=${later} experiment=${where.experiment} />
+      <${Gains} table=${table} mode=${mode} version=${later} />
       <${Recent} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
     </div></main>`;
 }

@@ -53,8 +53,11 @@ export function Trials({ where, live, version, change }) {
     ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} class=${rightly(table, name) ? "right" : ""} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
       <button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button></span>`)}
   </div></div>`;
-  const row = (index) => html`<${Row} key=${order[index]} index=${index} row=${order[index]} table=${table} version=${version} columns=${columns}
-    template=${template} mode=${mode} experiment=${where.experiment} at=${index === at} marked=${marked.includes(table.number("trial", order[index]))} onMark=${mark} />`;
+  // Plain calls and no keys: a row that scrolls in takes the elements of one that scrolls out.
+  const row = (index) => rowOf({
+    index, row: order[index], table, columns, template, mode, experiment: where.experiment, at: index === at,
+    marked: marked.includes(table.number("trial", order[index])), onMark: mark,
+  });
   return html`<main id="main" class="trials">
     <div class="bar"><h1>Trials</h1>
       <${Filter} given=${query.where ?? ""} problem=${filter.error} />
@@ -145,18 +148,18 @@ function Filter({ given, problem }) {
     placeholder="lr<0.01 and optimizer=adam and outcome!=failed" maxlength="2000" />`;
 }
 
-function Row({ index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
+function rowOf({ index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
   const trial = table.number("trial", row);
   return html`<div class=${`vrow${at ? " at" : ""}${marked ? " marked" : ""}`} role="row" aria-rowindex=${index + 2} aria-selected=${at} style=${template}>
     <span role="gridcell" class="box"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
     <span role="rowheader" class="right"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
-    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}><${Cell} name=${name} row=${row} table=${table} mode=${mode} experiment=${experiment} /></span>`)}
+    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}>${cellOf(name, row, table, mode, experiment)}</span>`)}
   </div>`;
 }
 
 const rightly = (table, name) => name === "gain" || name === "took" || Boolean(table.columns.get(name)?.numeric && table.columns.get(name).kind !== "time");
 
-function Cell({ name, row, table, mode, experiment }) {
+function cellOf(name, row, table, mode, experiment) {
   const running = table.get("state", row) === "running";
   if (name === "state") return html`<${State} word=${stateOf(table.get("state", row), table.get("outcome", row))} />`;
   if (name === "gain") return signed(table.numbers("gain", mode)[row]).replace("–", "");
