@@ -62,7 +62,7 @@ function Why({ live, experiment }) {
     <section class="why" aria-label="why" aria-live="polite">
       <${State} word=${head?.phase ?? summary.status} />
       <span class="why-text">${text ? html`<${WhyText} text=${text} experiment=${experiment} />` : head ? "Nothing is in the way." : `The experiment is ${summary.status}; no head runs.`}</span>
-      ${cause && html`<span class="quiet cause"><${Foreign} text=${cause.replace(/_/g, " ").toLowerCase()} most=${80} /></span>`}
+      ${cause && html`<span class="quiet cause"><${Foreign} text=${inWords(cause)} most=${80} /></span>`}
       <${Heard} live=${live} />
       ${head?.troubles?.length > 0 && html`<ul class="troubles">${head.troubles.slice(0, 5).map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul>`}
     </section>`;
@@ -76,6 +76,9 @@ function Heard({ live }) {
   }
   return html`<span class="heard quiet"><span class="dot" aria-hidden="true"></span> not live</span>`;
 }
+
+/** A cause by its name in the head's code, NO_FREE_GPU, or in words already. */
+const inWords = (cause) => (/^[A-Z_]+$/.test(cause) ? cause.replace(/_/g, " ").toLowerCase().replace(/\bgpu\b/, "GPU") : cause);
 
 /** Statuses in which nobody misses a head. */
 const OVER = new Set(["completed", "stopped", "failed", "created"]);
