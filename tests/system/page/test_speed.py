@@ -1,0 +1,97 @@
+"""How long until something is to be seen, and how it moves; bounds are wide on a loaded machine."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Browser
+from tests.support.page_server import PageServer
+from tests.system.page.conftest import search_of
+
+pytestmark = pytest.mark.needs("chromium")
+
+#: Times what is asked for, on a machine on which much else runs.
+PATIENCE = 5.0
+
+_MARK = "return performance.getEntriesByName('first-chart')[0]?.startTime ?? 0"
+
+_SCROLL = """
+const done = arguments[arguments.length - 1];
+const list = document.querySelector('.virtual');
+const times = [];
+let before = 0;
+let left = 60;
+const step = (now) => {
+  if (before) times.push(now - before);
+  before = now;
+  list.scrollTop += 937;
+  left -= 1;
+  if (left) requestAnimationFrame(step);
+  else done(times);
+};
+requestAnimationFrame(step);
+"""
+
+_ZOOM = """
+const done = arguments[arguments.length - 1];
+const canvas = document.querySelector('.forest canvas');
+const box = canvas.getBoundingClientRect();
+const times = [];
+let before = 0;
+let left = 60;
+const step = (now) => {
+  if (before) times.push(now - before);
+  before = now;
+  canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: left > 30 ? -60 : 60, cancelable: true,
+    clientX: box.left + box.width * 0.6, clientY: box.top + box.height * 0.4}));
+  left -= 1;
+  if (left) requestAnimationFrame(step);
+  else done(times);
+};
+requestAnimationFrame(step);
+"""
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def note(pictures: Path, name: str, value: float) -> None:
+    """Keep a figure beside the pictures, and print it."""
+    with (pictures / "figures.jsonl").open("a") as file:
+        file.write(
+            json.dumps({"what": name, "ms": round(value, 1), "load": os.getloadavg()[0]}) + "\n"
+        )
+    print(f"{name}: {value:.0f} ms at load {os.getloadavg()[0]:.1f}")
+
+
+@pytest.mark.parametrize("trials, limit_ms", [(10_000, 1_000.0), (50_000, 4_000.0)])
+def test_the_first_chart_comes_soon(
+    browser: Browser, pictures: Path, trials: int, limit_ms: float
+) -> None:
+    with PageServer(search_of(trials)) as server:
+        server.table()  # which the real one keeps
+        found = []
+        for _ in range(3):
+            browser.open(f"{server.url}e/{server.search.ident}")
+            found.append(float(browser.until(functools.partial(browser.run, _MARK), "a chart")))
+        note(pictures, f"first chart, {trials} trials", min(found))
+        assert min(found) <= limit_ms * PATIENCE
+
+
+@pytest.mark.parametrize("page, script", [("/trials", _SCROLL), ("/lineage", _ZOOM)])
+@pytest.mark.parametrize("trials", [10_000, 50_000])
+def test_scrolling_and_zooming_are_smooth(
+    browser: Browser, pictures: Path, page: str, script: str, trials: int
+) -> None:
+    with PageServer(search_of(trials)) as server:
+        browser.open(f"{server.url}e/{server.search.ident}{page}")
+        browser.waits_for(f"{trials + 60:,} trials")
+        times = browser.driver.execute_async_script(script)
+        note(pictures, f"frame of {page}, {trials} trials", median(times))
+        assert median(times) <= 33.0 * PATIENCE
