@@ -7,6 +7,7 @@ error ends a :class:`Feeding` as a crash does; the next one begins at the cursor
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -22,8 +23,10 @@ from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
 #: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
 SINKS: Final = "sinks"
 
-#: Points after which a sink is flushed and the cursor written, whatever is still to come.
+#: Points, and seconds, after which a sink is flushed and the cursor written, whatever is still to
+#: come: what a tracker has taken so slowly is not sent again.
 MOST_POINTS: Final = 100_000
+LONGEST_S: Final = 5.0
 
 
 class Feeding:
@@ -64,6 +67,7 @@ class Feeding:
         self._runs: dict[int, Touched] = {}  # those that have not ended
         self._ranked: set[int] | None = None  # runs that have ended and were not dropped
         self._points = 0
+        self._kept_at = time.monotonic()
         self._news = False  # the sink was given something since the cursor was written
 
     @property
@@ -99,7 +103,8 @@ class Feeding:
             touched = {**self._runs, **touched}
         for each in touched.values():
             self._take(each)
-            if self._points > MOST_POINTS:
+            late = time.monotonic() - self._kept_at > LONGEST_S
+            if self._points > MOST_POINTS or (late and self._news):
                 self._keep()
         self._cursor.after = look.after
         if self._news:
@@ -146,7 +151,7 @@ class Feeding:
         live = self._cursor.live.get(run.trial)
         goes_on = live is not None and live.attempt == run.attempt
         if goes_on and live is not None and run.trial not in self._begun:
-            goes_on = self._sink.begin(run, live.place)
+            goes_on = live.place is not None and self._sink.begin(run, live.place)
         if live is None or not goes_on:
             live = self._begun_anew(touched)
         self._begun.add(run.trial)
@@ -183,6 +188,7 @@ class Feeding:
         self._cursor.memo = kept.memo
         self._file.write(self._cursor)
         self._points, self._news = 0, False
+        self._kept_at = time.monotonic()
 
     def _drop_the_rest(self) -> None:
         """Leave the best runs only, if the file asks for so many."""

@@ -13,7 +13,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from dispatcher.experiment.sink_base import FileSink, SinkConfig
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.experiment.platform_base import KeyProblem
+from dispatcher.experiment.sink_base import FileSink, Secret, SinkConfig
+
+__all__ = [
+    "BackendError",
+    "ExperimentRun",
+    "FileSink",
+    "Kept",
+    "KeyProblem",
+    "PassingBackendError",
+    "PermanentBackendError",
+    "Point",
+    "Secret",
+    "Sink",
+    "SinkConfig",
+    "SinkKind",
+    "Surroundings",
+    "TrialEnd",
+    "TrialRun",
+]
 
 Json = Any
 """A value as JSON has them."""
@@ -166,7 +186,7 @@ class Sink(Protocol):
         ...
 
     def close(self, status: str) -> None:
-        """Give up what is open.
+        """Give up what is open; nothing more is written, whatever was held.
 
         Args:
             status: the experiment's, if it is over and all of it was taken; else empty.

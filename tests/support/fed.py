@@ -37,7 +37,9 @@ class FedLife(Life):
     def metrics(self, trial: int, seqs: Sequence[int], attempt: int = 1, value: Any = None) -> None:
         """Report metrics."""
         t = TrialId(trial)
-        texts = [json.dumps({"default": 1 / s, "loss": s} if value is None else value) for s in seqs]
+        texts = [
+            json.dumps({"default": 1 / s, "loss": s} if value is None else value) for s in seqs
+        ]
         told = zip(seqs, texts, strict=True)
         self.say(*(e.MetricReported(t, attempt, s, text) for s, text in told), durable=False)
 
@@ -195,6 +197,10 @@ class RecordingKind(SinkKind[RecordingConfig]):
     def plain(self) -> Mapping[int, tuple[int, tuple[int, ...], str]]:
         """What it holds: attempt, numbers of points, outcome."""
         return {
-            trial: (one["attempt"], tuple(one["points"]), one["end"].outcome if "end" in one else "")
+            trial: (
+                one["attempt"],
+                tuple(one["points"]),
+                one["end"].outcome if "end" in one else "",
+            )
             for trial, one in sorted(self.runs.items())
         }

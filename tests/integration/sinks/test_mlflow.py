@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import BequeathError, PassingBackendError, PermanentBackendError
+from dispatcher.sinks.conformance import HeldRun, try_sink
 from dispatcher.sinks.feeding import Feeding
-from dispatcher.sinks.mlflow.kind import MlflowConfig
+from dispatcher.sinks.mlflow.kind import MlflowConfig, MlflowKind
 from tests.support.fed import FedLife, journal_of, new_folder
 from tests.support.trackers import MlflowServer, free_port, mlflow_server
 
@@ -56,7 +57,9 @@ def test_a_search_is_there_once_however_often_it_was_sent(
     for path in (folder / "sinks").glob("*.cursor.json"):
         path.unlink()
     feed(folder, section, "completed")
-    *trials, parent = sorted(server.runs("often"), key=lambda r: "trial-" not in r["info"]["run_name"])
+    *trials, parent = sorted(
+        server.runs("often"), key=lambda r: "trial-" not in r["info"]["run_name"]
+    )
     assert parent["info"]["status"] == "FINISHED"
     assert [run["info"]["run_name"] for run in trials] == [f"trial-{n:05d}" for n in range(1, 11)]
     for number, run in enumerate(trials, 1):
@@ -107,6 +110,26 @@ def test_names_and_numbers_of_any_kind_are_taken(server: MlflowServer, tmp_path:
     assert len(server.history(trial["info"]["run_id"], "default")) == 2
 
 
+def test_the_sink_conforms(server: MlflowServer, tmp_path: Path) -> None:
+    section = MlflowConfig(kind="mlflow", uri=server.uri, experiment="conformance")
+
+    def held() -> dict[int, HeldRun]:
+        found = {}
+        for run in server.runs("conformance"):
+            tags = tags_of(run)
+            if "bequeath.trial" in tags:
+                history = server.history(run["info"]["run_id"], "default")
+                parent = tags.get("bequeath.parent")
+                found[int(tags["bequeath.trial"])] = HeldRun(
+                    [int(each["step"]) for each in history],
+                    run["info"]["status"] == "FINISHED",
+                    None if parent is None else int(parent),
+                )
+        return found
+
+    try_sink(MlflowKind(), section, tmp_path, held)
+
+
 def test_a_server_that_is_away_is_an_error_that_passes(
     server: MlflowServer, tmp_path: Path
 ) -> None:
@@ -153,7 +176,10 @@ def test_what_is_no_mlflow_server_is_named(tmp_path: Path) -> None:
     threading.Thread(target=stranger.serve_forever, daemon=True).start()
     try:
         section = MlflowConfig(kind="mlflow", uri=f"http://127.0.0.1:{stranger.server_port}")
-        with pytest.raises(PermanentBackendError, match="answers 302"), Feeding(folder, section) as f:
+        with (
+            pytest.raises(PermanentBackendError, match="answers 302"),
+            Feeding(folder, section) as f,
+        ):
             f.step()
     finally:
         stranger.shutdown()

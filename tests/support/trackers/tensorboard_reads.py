@@ -30,13 +30,17 @@ def main(folder):
     provider = data_provider.MultiplexerDataProvider(multiplexer, folder)
     context = backend_context.Context(base_plugin.TBContext(data_provider=provider))
     request = RequestContext()
-    found = get_experiment.Handler(request, context, "", api_pb2.GetExperimentRequest(experiment_name="")).run()
+    found = get_experiment.Handler(
+        request, context, "", api_pb2.GetExperimentRequest(experiment_name="")
+    ).run()
     wanted = api_pb2.ListSessionGroupsRequest(
         start_index=0,
         slice_size=100000,
         allowed_statuses=list(api_pb2.Status.values()),
         col_params=[
-            api_pb2.ColParams(metric={"tag": "final"}, order=api_pb2.ORDER_DESC, missing_values_first=False)
+            api_pb2.ColParams(
+                metric={"tag": "final"}, order=api_pb2.ORDER_DESC, missing_values_first=False
+            )
         ],
     )
     groups = list_session_groups.Handler(request, context, "", wanted).run()
