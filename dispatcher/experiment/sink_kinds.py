@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint
@@ -18,13 +17,18 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import Field, PlainValidator, ValidationError, ValidationInfo
 from pydantic_core.core_schema import list_schema
 
-from dispatcher.errors import BequeathError, PermanentBackendError, SeveralErrors, UserError
+from dispatcher.errors import (
+    BequeathError,
+    ExperimentFileError,
+    PermanentBackendError,
+    UserError,
+)
 from dispatcher.experiment.entry_points import brought_by, entries_of, is_ours
 from dispatcher.experiment.fields import BASE_FOLDER, ChosenSection, Section, fold_word
 from dispatcher.experiment.foreign import ForeignObject
 from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.experiment.problems import Misfit
+from dispatcher.experiment.problems import ExperimentFileErrors, Misfit
 from dispatcher.experiment.references import resolve_reference
 from dispatcher.experiment.sentences import explain
 from dispatcher.experiment.sink_base import FileSink, SinkConfig
@@ -203,10 +207,10 @@ def read_sink(values: Mapping[str, Any], base_folder: Path) -> SinkConfig:
     Raises:
         UserError: with all that is wrong.
     """
-    wrong: list[BequeathError] = []
+    wrong: list[ExperimentFileError] = []
 
     def refuse(path: JsonPath, text: str, hint: str) -> None:
-        wrong.append(UserError(text, hint=hint))
+        wrong.append(ExperimentFileError(text, hint=hint))
 
     kind = sink_kind(str(values.get("kind", "")))
     if isinstance(kind, NoSuchSink):
@@ -223,20 +227,21 @@ def read_sink(values: Mapping[str, Any], base_folder: Path) -> SinkConfig:
             for path, text, hint in explain(detail):
                 refuse(path, text, hint)
     if wrong:
-        raise SeveralErrors(wrong)
+        raise ExperimentFileErrors(wrong)
     return section
 
 
 def check_titles(sinks: Sequence[SinkConfig]) -> None:
     """Raise ``Misfit`` unless all names differ."""
-    counted = Counter(each.title for each in sinks)
+    titles: set[str] = set()
     for index, each in enumerate(sinks):
-        if counted[each.title] > 1:
+        if each.title in titles:
             raise Misfit(
                 f"'sinks' has two called {each.title!r}",
                 at=("sinks", index, "name" if each.name else "kind"),
                 hint="give one of them a 'name' of its own",
             )
+        titles.add(each.title)
 
 
 def secret_keys(section: SinkConfig) -> dict[str, str]:

@@ -26,6 +26,7 @@ from dispatcher.errors import (
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led
 from dispatcher.queries import ExperimentReader
@@ -136,7 +137,10 @@ class SinkThread:
         return PermanentBackendError(f"a sink stops: {error.strerror or error}", where=where)
 
     def _fed(self, feeding: Feeding) -> bool:
-        """Take one step; false when it was the last."""
+        """Take one step; false when it was the last. What was deleted is readable for as long as it
+        is open, and nobody wants it."""
+        if not (self._folder / STORE_NAME).exists():
+            raise ExperimentNotFound("the experiment was deleted", where=str(self._folder))
         ending = self._ending.is_set()  # before the look: what came before it is in the look
         more = feeding.step()
         self._note(feeding, "", more=more)

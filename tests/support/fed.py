@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Weights
@@ -18,6 +19,7 @@ from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.folders.names import CONFIG_NAME, LOCK_NAME, STORE_NAME
 from dispatcher.sinks.protocol import Kept, Point, SinkKind, Surroundings, TrialEnd, TrialRun
 from dispatcher.store import SqliteJournal
+from dispatcher.store.replay.history import replay
 from tests.unit.store.life import DIGEST, Life
 
 SPACE = {
@@ -33,6 +35,11 @@ class FedLife(Life):
     def __init__(self, journal: SqliteJournal, **settings: object) -> None:
         super().__init__(journal, slots=8, trial_retries=2, **settings)
         self.begin()
+
+    @staticmethod
+    def replayed(journal: SqliteJournal) -> State:
+        """The state that a journal leads to."""
+        return replay(journal)[0]
 
     def metrics(self, trial: int, seqs: Sequence[int], attempt: int = 1, value: Any = None) -> None:
         """Report metrics."""

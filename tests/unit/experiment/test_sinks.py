@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,9 +23,8 @@ def test_sinks_are_read_and_kept(tmp_path: Path) -> None:
         "sinks:\n"
         "  - {kind: tensorboard, folder: tb, keep: 20}\n"
         "  - {kind: mlflow, uri: 'https://tracks:5000/x', token: 'env:TRACKS_TOKEN'}\n"
-        "  - {Kind: tensorboard, name: other, folder: /data/tb}\n"
-    ).replace("Kind", "kind")
-    import os
+        "  - {kind: tensorboard, name: other, folder: /data/tb}\n"
+    )
 
     os.environ["TRACKS_TOKEN"] = "very-secret"
     try:
@@ -45,67 +45,67 @@ def test_sinks_are_read_and_kept(tmp_path: Path) -> None:
     [
         (
             "sinks: [{kind: tensorbord}]",
-            "e.yml:6:16: there is no sink 'tensorbord' — installed are mlflow, tensorboard, wandb",
+            "e.yml:7:16: there is no sink 'tensorbord' — installed are mlflow, tensorboard, wandb",
         ),
-        ("sinks: [{folder: tb}]", "e.yml:6:9: a sink needs 'kind' — write one of: mlflow"),
-        ("sinks: [{kind: 7}]", "e.yml:6:16: a sink needs 'kind'"),
-        ("sinks: [tensorboard]", "e.yml:6:9: 'sinks[0]' must be a mapping such as"),
-        ("sinks: 5", "e.yml:6:8: 'sinks' must be a list, not 5"),
+        ("sinks: [{folder: tb}]", "e.yml:7:9: a sink needs 'kind' — write one of: mlflow"),
+        ("sinks: [{kind: 7}]", "e.yml:7:16: a sink needs 'kind'"),
+        ("sinks: [tensorboard]", "e.yml:7:9: 'sinks[0]' must be a mapping such as"),
+        ("sinks: 5", "e.yml:7:8: 'sinks' must be a list, not the number 5"),
         (
             "sinks: [{kind: tensorboard, foldr: tb}]",
-            "e.yml:6:29: unknown key 'foldr' in 'sinks'; did you mean 'folder'?",
+            "e.yml:7:29: unknown key 'foldr' in 'sinks'; did you mean 'folder'?",
         ),
         (
             "sinks: [{kind: tensorboard, folder: ../tb}]",
-            "e.yml:6:37: 'sinks[0].folder' must lie in the experiment's folder, or be an absolute",
+            "e.yml:7:37: 'sinks[0].folder' must lie in the experiment's folder, or be an absolute",
         ),
         (
             "sinks: [{kind: tensorboard, folder: trials/x}]",
-            "e.yml:6:37: 'sinks[0].folder' is a folder of the experiment's own: 'trials'",
+            "e.yml:7:37: 'sinks[0].folder' is a folder of the experiment's own: 'trials'",
         ),
         (
             "sinks: [{kind: tensorboard, name: ../x}]",
-            "e.yml:6:35: 'sinks[0].name' must be letters, digits, '-' and '_'",
+            "e.yml:7:35: 'sinks[0].name' must be letters, digits, '-' and '_'",
         ),
-        ("sinks: [{kind: tensorboard, keep: 0}]", "e.yml:6:35: 'sinks[0].keep' must be at least 1"),
+        ("sinks: [{kind: tensorboard, keep: 0}]", "e.yml:7:35: 'sinks[0].keep' must be at least 1"),
         (
             "sinks: [{kind: tensorboard}, {kind: tensorboard, folder: b}]",
-            "e.yml:6:37: 'sinks' has two called 'tensorboard' — give one of them a 'name'",
+            "e.yml:7:37: 'sinks' has two called 'tensorboard' — give one of them a 'name'",
         ),
-        ("sinks: [{kind: mlflow}]", "e.yml:6:9: 'sinks[0]' needs the key 'uri'"),
+        ("sinks: [{kind: mlflow}]", "e.yml:7:9: 'sinks[0]' needs the key 'uri'"),
         (
             "sinks: [{kind: mlflow, uri: 'file:///mlruns'}]",
-            "e.yml:6:29: 'sinks[0].uri' must be the address of an MLflow server, as",
+            "e.yml:7:29: 'sinks[0].uri' must be the address of an MLflow server, as",
         ),
         (
             "sinks: [{kind: mlflow, uri: 'sqlite:///m.db'}]",
-            "e.yml:6:29: 'sinks[0].uri' must be the address of an MLflow server, as",
+            "e.yml:7:29: 'sinks[0].uri' must be the address of an MLflow server, as",
         ),
         (
             "sinks: [{kind: mlflow, uri: 'http://me:pass@host'}]",
-            "e.yml:6:29: 'sinks[0].uri' holds a password",
+            "e.yml:7:29: 'sinks[0].uri' holds a password",
         ),
         (
             "sinks: [{kind: mlflow, uri: 'http://h', token: 'abcdef'}]",
-            "e.yml:6:48: 'sinks[0].token' must refer to a secret, as 'env:NAME' or 'file:PATH'",
+            "e.yml:7:48: 'sinks[0].token' must refer to a secret, as 'env:NAME' or 'file:PATH'",
         ),
         (
             "sinks: [{kind: mlflow, uri: 'http://h', token: 'env:NOT_SET_HERE'}]",
-            "e.yml:6:48: 'sinks[0].token' refers to the variable 'NOT_SET_HERE', which is not set",
+            "e.yml:7:48: 'sinks[0].token' refers to the variable 'NOT_SET_HERE', which is not set",
         ),
         (
             "sinks: [{kind: mlflow, uri: 'http://h', username: 'env:HOME'}]",
-            "e.yml:6:51: 'sinks[0]' needs 'password' as well",
+            "e.yml:7:51: 'sinks[0]' needs 'password' as well",
         ),
         (
             "sinks: [{kind: wandb, project: x}]",
-            "e.yml:6:16: 'sinks[0].kind' names Weights & Biases, whose package is not installed",
+            "e.yml:7:16: 'sinks[0].kind' names Weights & Biases, whose package is not installed",
         ),
         (
             "sinks: [{kind: wandb, project: x, mode: online, keep: 3}]",
-            "e.yml:6:55: 'sinks[0]' works with 'mode: offline' only",
+            "e.yml:7:55: 'sinks[0]' works with 'mode: offline' only",
         ),
-        ("sinks: [" + "{kind: tensorboard}, " * 9 + "]", "e.yml:6:8: 'sinks' "),
+        ("sinks: [" + "{kind: tensorboard}, " * 9 + "]", "e.yml:7:8: 'sinks' "),
     ],
 )
 def test_each_mistake_is_named_with_its_place(errors_of: ErrorsOf, line: str, error: str) -> None:
