@@ -56,7 +56,7 @@ def sink(
         values["folder"] = str(Path(folder).expanduser().absolute())
     answers = []
     for section in sinks_of(handle, values):
-        done = feed(handle, section, _show(section.title), follow=follow)
+        done = feed(handle, section, _show(section.title), follow=follow, tell=not values)
         answers.append({"experiment": handle.id, **done._asdict()})
         if not as_json:
             say(f"{done.sink}: {done.taken} trials are in {done.target}")

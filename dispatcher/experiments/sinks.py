@@ -57,6 +57,7 @@ def feed(
     on_progress: Callable[[Progress], None] = lambda _: None,
     *,
     follow: bool = False,
+    tell: bool = True,
 ) -> Fed:
     """Give a tracker what it has not taken yet. Blocks.
 
@@ -65,6 +66,7 @@ def feed(
         section: of the sink.
         on_progress: called now and then.
         follow: go on until no head leads any more.
+        tell: whether it is one of the experiment's own, of which ``status`` tells.
 
     Raises:
         BequeathError: the tracker or the store fails, and what was not taken stays to be taken.
@@ -76,7 +78,7 @@ def feed(
         last[0] = progress
         on_progress(progress)
 
-    one = SinkThread(view.folder, section, ending, watch, tell=is_ours(view.folder))
+    one = SinkThread(view.folder, section, ending, watch, tell=tell and is_ours(view.folder))
     if follow and is_led(view.folder):
         threading.Thread(
             target=_end_with_head, args=(view.folder, ending), name="sink-end", daemon=True
@@ -109,7 +111,8 @@ def write_for_tensorboard(views: Sequence[ExperimentView], folder: Path) -> None
         BequeathError: as of :func:`feed`.
     """
     for view in views:
-        feed(view, read_sink({"kind": USUAL, "folder": str(folder.absolute())}, folder))
+        section = read_sink({"kind": USUAL, "folder": str(folder.absolute())}, folder)
+        feed(view, section, tell=False)
 
 
 def tensorboard_command(folder: Path, port: int) -> list[str]:

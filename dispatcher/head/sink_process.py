@@ -6,6 +6,7 @@ The engine does not know of it, and nothing here speaks with it: it reads the st
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Final
 import structlog
 
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.sinks import FEEDS
 
 #: Seconds between two starts: a process that ends at once would be started for ever.
 AGAIN_S: Final = 30.0
@@ -70,16 +72,21 @@ class SinkProcess:
         root = str(Path(__file__).resolve().parents[2])
         before = os.environ.get("PYTHONPATH")
         path = os.pathsep.join(filter(None, (before, root)))
-        command = [sys.executable, "-P", "-m", "dispatcher.cli", "sink", "--serve"]
-        with log.open("wb" if whole else "ab") as errors:
-            return subprocess.Popen(
-                [*command, str(self._folder.path)],
-                env={**os.environ, "PYTHONPATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
-            )
+        command = [sys.executable, "-P", "-m", "dispatcher.cli", "sink", FEEDS]
+        # The mask is inherited: one that is asked to end while it begins would give nothing.
+        before_it = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            with log.open("wb" if whole else "ab") as errors:
+                return subprocess.Popen(
+                    [*command, str(self._folder.path)],
+                    env={**os.environ, "PYTHONPATH": path},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before_it)
 
     def close(self) -> None:
         """Ask it to give what is there, and to end; leave it to that after a while."""

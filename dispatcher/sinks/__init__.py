@@ -8,3 +8,6 @@ Read ``protocol.py`` first (what a tracker is given), then ``feeding.py`` (exact
 ``follow.py`` reads, ``cursor.py`` remembers, ``serving.py`` is the process. A tracker is found by
 the entry point group ``bequeath.sinks``, as platforms are by theirs; ``conformance.py`` tries one.
 """
+
+FEEDS = "--serve"
+"""On the command line of a head's sink process, which is known again by it."""

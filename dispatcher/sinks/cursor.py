@@ -111,7 +111,7 @@ class CursorFile:
 
     Args:
         folder: in which it lies; made if it is missing.
-        name: of the sink.
+        name: of the file.
 
     Raises:
         SinkBusy: another process feeds this sink.

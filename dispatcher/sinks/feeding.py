@@ -7,6 +7,7 @@ error ends a :class:`Feeding` as a crash does; the next one begins at the cursor
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,8 +57,11 @@ class Feeding:
             self._reader = stack.enter_context(ExperimentReader.open(folder))
             self._follower = Follower(self._reader)
             self._experiment = self._follower.experiment()
-            place = self._kind.cursor_folder(section, self._experiment) or folder / SINKS
-            self._file = CursorFile(place, section.title)
+            place = self._kind.cursor_folder(section, self._experiment)
+            digest = hashlib.sha256(self.target.encode("utf-8", "replace")).hexdigest()[:8]
+            # Two sinks to one place are one; one name for two places, in turn, are two.
+            name = section.word if place is not None else f"{section.title}-{digest}"
+            self._file = CursorFile(place or folder / SINKS, name)
             stack.callback(self._file.close)
             self._stack = stack.pop_all()
         self._secrets = secrets
@@ -117,7 +121,7 @@ class Feeding:
         if began is None:
             return False
         self._experiment = self._follower.experiment()
-        name = f"{self._experiment.id}@{began!r}"
+        name = f"{self._experiment.id}@{began!r} > {self.target}"
         known = self._file.read()
         fresh = known is None or known.experiment != name
         self._cursor = Cursor(name) if known is None or fresh else known

@@ -246,3 +246,4 @@ def _end_on_signals(ending: threading.Event) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # as the head has started us
