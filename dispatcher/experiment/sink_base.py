@@ -62,7 +62,7 @@ class SinkConfig(Section):
 
     @property
     def word(self) -> str:
-        """Its kind."""
+        """The word for its kind."""
         return str(getattr(self, "kind", ""))
 
     @property

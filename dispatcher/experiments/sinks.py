@@ -16,7 +16,7 @@ from dispatcher.experiment.sink_kinds import read_sink
 from dispatcher.experiments.view import ExperimentView
 from dispatcher.folders.ownership import is_ours
 from dispatcher.folders.status import is_led
-from dispatcher.sinks.serving import Progress, SinkThread
+from dispatcher.sinks.serving import SinkProgress, SinkThread
 
 #: The kind that is meant where nothing names one: it needs neither package nor server.
 USUAL = "tensorboard"
@@ -54,7 +54,7 @@ def sinks_of(view: ExperimentView, values: Mapping[str, Any]) -> tuple[SinkConfi
 def feed(
     view: ExperimentView,
     section: SinkConfig,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[SinkProgress], None] = lambda _: None,
     *,
     follow: bool = False,
     tell: bool = True,
@@ -72,9 +72,9 @@ def feed(
         BequeathError: the tracker or the store fails, and what was not taken stays to be taken.
     """
     ending = threading.Event()
-    last = [Progress(0, 0, "")]
+    last = [SinkProgress(0, 0, "")]
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: SinkProgress) -> None:
         last[0] = progress
         on_progress(progress)
 

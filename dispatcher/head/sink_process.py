@@ -50,6 +50,11 @@ class SinkProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = -AGAIN_S
 
+    @property
+    def pid(self) -> int | None:
+        """The number of the process that was started last; None if none was, or it was closed."""
+        return None if self._process is None else self._process.pid
+
     def watch(self) -> None:
         """Start it if it does not run and was not started a moment ago. Returns at once."""
         if not self._wanted or time.monotonic() - self._started_at < AGAIN_S:

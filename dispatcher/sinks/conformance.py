@@ -17,13 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from dispatcher.errors import UserError
 from dispatcher.sinks.protocol import (
     ExperimentRun,
-    Kept,
+    Flushed,
     Point,
     Sink,
     SinkKind,
@@ -57,7 +58,7 @@ class NotConforming(UserError):
 
 @dataclass(slots=True)
 class HeldRun:
-    """What a tracker holds of one trial, as far as ``read_back`` can tell.
+    """The part of one trial that a tracker holds, as far as ``read_back`` can tell.
 
     Attributes:
         steps: the numbers of its points, in their order; each once.
@@ -99,7 +100,7 @@ class _Trying:
         self._experiment = ExperimentRun(
             "conformance-1", "<b>a name</b>\x1b[2J", 1.7e9, folder, {"lr": {}}, maximize=True
         )
-        self._kept = Kept()
+        self._kept = Flushed()
         self._begun = False
 
     def all(self) -> None:
@@ -113,7 +114,7 @@ class _Trying:
         self._dropped()
         self._again()
 
-    def _sink(self, *, kept: Kept | None = None) -> Sink:
+    def _sink(self, *, kept: Flushed | None = None) -> Sink:
         memo = (kept or self._kept).memo if self._begun else None
         self._begun = True
         return self._kind.sink_for(self._section, Surroundings(self._experiment, memo, {}))
@@ -138,9 +139,9 @@ class _Trying:
             sink.points(run, _points(1, 4))
             kept = sink.flush()
             calls = [
-                lambda s=sink, r=run: s.points(r, _points(4, 7)),
-                lambda s=sink, r=run: s.points(r, _points(7, 9)),
-                lambda s=sink, r=run: s.end(r, END),
+                partial(sink.points, run, _points(4, 7)),
+                partial(sink.points, run, _points(7, 9)),
+                partial(sink.end, run, END),
             ]
             for call in calls[:lost_after]:
                 call()

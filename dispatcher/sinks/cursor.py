@@ -1,4 +1,4 @@
-"""What a sink has taken, on disk: written by rename, and only when the tracker has it all.
+"""The cursor of a sink, on disk: written by rename, and only when the tracker has it all.
 
 One process at a time feeds one sink: it holds a lock beside the cursor.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +41,7 @@ class LiveRun:
 
 @dataclass(slots=True)
 class Cursor:
-    """What one sink has taken.
+    """All that one sink has taken.
 
     Attributes:
         experiment: the id of the experiment and when it was created: what tells it from another
@@ -56,6 +57,16 @@ class Cursor:
     closed: bytearray = field(default_factory=bytearray)
     live: dict[int, LiveRun] = field(default_factory=dict)
     memo: Json = None
+
+    def advance(self, after: str) -> None:
+        """Note how far changes were read."""
+        self.after = after
+
+    def place(self, places: Mapping[int, Json], memo: Json) -> None:
+        """Note where live runs are, and the sink's own memo."""
+        for trial, live in self.live.items():
+            live.place = places.get(trial)
+        self.memo = memo
 
     def close(self, trial: int) -> None:
         """Note that a run has ended, and all of it was taken."""

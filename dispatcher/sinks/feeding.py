@@ -76,7 +76,7 @@ class Feeding:
 
     @property
     def target(self) -> str:
-        """Where the runs go, in some words."""
+        """The place that the runs go to, in some words."""
         return self._kind.target(self._section, self._experiment)
 
     @property
@@ -110,7 +110,7 @@ class Feeding:
             late = time.monotonic() - self._kept_at > LONGEST_S
             if self._points > MOST_POINTS or (late and self._news):
                 self._keep()
-        self._cursor.after = look.after
+        self._cursor.advance(look.after)
         if self._news:
             self._keep()
         self._drop_the_rest()
@@ -138,7 +138,7 @@ class Feeding:
         return self._kind.sink_for(self._section, around)
 
     def _begin_anew(self) -> None:
-        """What was read counts no more: a power cut took it, or a backup took the store's place."""
+        """Forget what was read: a power cut took it, or a backup took the store's place."""
         self._file.forget()
         if self._sink is not None:
             self._sink.close("")
@@ -186,10 +186,8 @@ class Feeding:
     def _keep(self) -> None:
         """Have all of it where it belongs, then write that down."""
         assert self._sink is not None
-        kept = self._sink.flush()
-        for trial, live in self._cursor.live.items():
-            live.place = kept.places.get(trial)
-        self._cursor.memo = kept.memo
+        flushed = self._sink.flush()
+        self._cursor.place(flushed.places, flushed.memo)
         self._file.write(self._cursor)
         self._points, self._news = 0, False
         self._kept_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a tracker is given, and what it has to answer: the protocol of the group ``bequeath.sinks``.
+"""The protocol of sinks: what a tracker is given, and what it has to answer.
 
 A package names an object there, a :class:`SinkKind`, under the word that is written as ``kind`` in
 the experiment file. It reads its section of the file and makes a :class:`Sink`, which is then
@@ -21,7 +21,7 @@ __all__ = [
     "BackendError",
     "ExperimentRun",
     "FileSink",
-    "Kept",
+    "Flushed",
     "KeyProblem",
     "PassingBackendError",
     "PermanentBackendError",
@@ -132,8 +132,8 @@ class TrialEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What a sink wants to be given back when it is made the next time.
+class Flushed:
+    """The state that a sink wants to be given back when it is made the next time.
 
     Attributes:
         places: trial → its place, for runs that have begun and not ended.
@@ -181,7 +181,7 @@ class Sink(Protocol):
         """Remove runs that have ended: the option ``keep`` leaves the best ones only."""
         ...
 
-    def flush(self) -> Kept:
+    def flush(self) -> Flushed:
         """Return once all that was given is where it belongs: on disk, or at the tracker."""
         ...
 
@@ -196,7 +196,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What else a sink is made with.
+    """All else that a sink is made with.
 
     Attributes:
         experiment: whose runs it gets.

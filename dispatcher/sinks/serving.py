@@ -55,7 +55,7 @@ _log = logging.getLogger("bequeath.sinks")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SinkProgress:
     """How far one sink is, for whoever watches."""
 
     taken: int
@@ -79,7 +79,7 @@ class SinkThread:
         folder: Path,
         section: SinkConfig,
         ending: threading.Event,
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_progress: Callable[[SinkProgress], None] = lambda _: None,
         *,
         tell: bool = True,
     ) -> None:
@@ -91,7 +91,7 @@ class SinkThread:
         self._on_progress = on_progress
         self._tell = tell
         self._mask = Mask()
-        self._told: tuple[float, SinkStanding] | None = None
+        self._written: tuple[float, SinkStanding] | None = None
         self._taken, self._behind = 0, 0
         self._heard_at: float | None = None
         self.thread = threading.Thread(target=self._run, name=f"sink {section.title}", daemon=True)
@@ -161,7 +161,7 @@ class SinkThread:
     def _show(self, error: str) -> None:
         """Tell those who watch, and write it down where something is new."""
         error = self._mask(" ".join(error.split()))
-        self._on_progress(Progress(self._taken, self._behind, error))
+        self._on_progress(SinkProgress(self._taken, self._behind, error))
         if not self._tell:
             return
         section = self._section
@@ -169,14 +169,14 @@ class SinkThread:
         now = SinkStanding(
             section.title, section.word, target, self._behind, self._taken, self._heard_at, error
         )
-        if self._told is not None:
-            at, before = self._told
+        if self._written is not None:
+            at, before = self._written
             same = (before.taken, before.error) == (now.taken, now.error)
             if same and time.monotonic() - at < _TELL_EVERY_S:
                 return
             if now.error and now.error != before.error:
                 _log.warning("%s: %s", section.title, now.error)
-        self._told = (time.monotonic(), now)
+        self._written = (time.monotonic(), now)
         try:
             if self._folder.is_dir():
                 write_standing(self._folder, now)

@@ -82,7 +82,7 @@ def standings(folder: Path, reader: ExperimentReader) -> tuple[SinkStanding, ...
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """What was written down; None if it is no such record."""
+    """Read what was written down; None if it is no such record."""
     found = read_object(path)
     texts = all(isinstance(found.get(key), str) for key in ("name", "kind", "target", "error"))
     heard = found.get("heard_at")

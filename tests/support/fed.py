@@ -17,7 +17,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Weights
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.folders.names import CONFIG_NAME, LOCK_NAME, STORE_NAME
-from dispatcher.sinks.protocol import Kept, Point, SinkKind, Surroundings, TrialEnd, TrialRun
+from dispatcher.sinks.protocol import Flushed, Point, SinkKind, Surroundings, TrialEnd, TrialRun
 from dispatcher.store import SqliteJournal
 from dispatcher.store.replay.history import replay
 from tests.unit.store.life import DIGEST, Life
@@ -168,9 +168,9 @@ class RecordingSink:
         for trial in trials:
             self.kind.runs.pop(trial, None)
 
-    def flush(self) -> Kept:
+    def flush(self) -> Flushed:
         self.kind.trouble()
-        return Kept({trial: trial for trial in self.kind.runs})
+        return Flushed({trial: trial for trial in self.kind.runs})
 
     def close(self, status: str) -> None:
         self.kind.closed.append(status)

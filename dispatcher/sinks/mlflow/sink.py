@@ -14,12 +14,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.sinks.mlflow.client import MlflowClient, Refused
+from dispatcher.sinks.mlflow.client import MlflowClient, RequestRefused
 from dispatcher.sinks.naming import flat_numbers, flat_parameters, shown_text
 from dispatcher.sinks.protocol import (
     ExperimentRun,
+    Flushed,
     Json,
-    Kept,
     Point,
     Surroundings,
     TrialEnd,
@@ -112,7 +112,7 @@ class MlflowSink:
         if self._parent:
             return
         self._there = self._experiment_there()
-        found = dict(self._found())
+        found = dict(self._earlier_runs())
         self._known = {trial: each for trial, each in found.items() if trial >= 0}
         self._parent = found[-1][0] if -1 in found else self._made_parent(self._experiment)
 
@@ -120,7 +120,7 @@ class MlflowSink:
         try:
             path = f"experiments/get-by-name?experiment_name={quote(self._name, safe='')}"
             found = self._client.get(path)["experiment"]
-        except Refused as error:
+        except RequestRefused as error:
             if error.code != "RESOURCE_DOES_NOT_EXIST":
                 raise
             made = self._client.post("experiments/create", {"name": self._name})
@@ -132,7 +132,7 @@ class MlflowSink:
             )
         return str(found["experiment_id"])
 
-    def _found(self) -> Iterator[tuple[int, tuple[str, int]]]:
+    def _earlier_runs(self) -> Iterator[tuple[int, tuple[str, int]]]:
         """Yield the runs that sinks before have made; that of the experiment as trial -1."""
         token = ""
         while True:
@@ -254,11 +254,11 @@ class MlflowSink:
             if known is not None:
                 self._delete(known[0])
 
-    def flush(self) -> Kept:
+    def flush(self) -> Flushed:
         """Send all that waits."""
         for there in self._runs.values():
             self._send(there)
-        return Kept({trial: there.run_id for trial, there in self._runs.items()}, {})
+        return Flushed({trial: there.run_id for trial, there in self._runs.items()}, {})
 
     def close(self, status: str) -> None:
         """Say at the server that the experiment is over, if it is."""

@@ -82,7 +82,7 @@ class Columns:
             self._seen = {str(name): dict(each) for name, each in memo.items()}
 
     def memo(self) -> dict[str, Any]:
-        """What was gathered from trials, as JSON."""
+        """Return what was gathered from trials, as JSON."""
         return self._seen
 
     def fitted(self, parameters: Mapping[str, Plain]) -> dict[str, Plain]:

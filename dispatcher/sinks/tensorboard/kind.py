@@ -21,8 +21,8 @@ class TensorBoardConfig(SinkConfig):
     folder: Annotated[
         Annotated[Text, AfterValidator(check_folder)],
         Field(
-            description="Where the files go: a folder within the experiment's own, or an absolute "
-            "path, below which each experiment has a folder called after its id."
+            description="Folder of the files: within the experiment's own, or an absolute path, "
+            "below which each experiment has a folder called after its id."
         ),
     ] = "tb"
 
@@ -34,7 +34,7 @@ class TensorBoardKind(SinkKind[TensorBoardConfig]):
     section = TensorBoardConfig
 
     def target(self, section: TensorBoardConfig, experiment: ExperimentRun) -> str:
-        """Its folder."""
+        """Name its folder."""
         return str(folder_of(section.folder, experiment))
 
     def cursor_folder(self, section: TensorBoardConfig, experiment: ExperimentRun) -> Path | None:

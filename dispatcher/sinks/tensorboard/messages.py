@@ -82,7 +82,7 @@ def session_start(at: float) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _scalar_parts(tag: str) -> tuple[bytes, bytes]:
-    """What comes before a scalar's value, without and with its time, for one tag."""
+    """Encode what comes before a scalar's value, and the key of its time, for one tag."""
     value = _text(1, tag) + _key(2, _FIXED32)
     length = len(value) + 4
     summary = _key(1, _BYTES) + _varint(length) + value
@@ -90,7 +90,14 @@ def _scalar_parts(tag: str) -> tuple[bytes, bytes]:
 
 
 def scalar(tag: str, at: float, step: int, value: float) -> bytes:
-    """A number of a metric; TensorBoard keeps 32 bits of it."""
+    """A number of a metric; TensorBoard keeps 32 bits of it.
+
+    Args:
+        tag: its name.
+        at: seconds since the epoch.
+        step: at least 0.
+        value: any float.
+    """
     summary, time_key = _scalar_parts(tag)
     if not -_LARGEST_FLOAT32 <= value <= _LARGEST_FLOAT32 and value == value:
         value = math.copysign(math.inf, value)
@@ -117,7 +124,13 @@ def _value(value: Plain) -> bytes:
 
 
 def hparams_start(at: float, group: str, parameters: Mapping[str, Plain]) -> bytes:
-    """The parameters of a run."""
+    """The parameters of a run.
+
+    Args:
+        at: when it began (seconds since the epoch).
+        group: the name of its row.
+        parameters: plain values by their columns.
+    """
     start = b"".join(
         _bytes(1, _text(1, name) + _bytes(2, _value(value))) for name, value in parameters.items()
     )
@@ -152,7 +165,14 @@ def column(
 def hparams_experiment(
     at: float, description: str, columns: Sequence[bytes], metrics: Sequence[str]
 ) -> bytes:
-    """The experiment: its columns as :func:`column` gives them, and the tags of its metrics."""
+    """The experiment.
+
+    Args:
+        at: when it began (seconds since the epoch).
+        description: of it, any text.
+        columns: as :func:`column` gives them.
+        metrics: tags of results that have a column.
+    """
     experiment = _text(1, description) + _double(3, at)
     experiment += b"".join(_bytes(4, each) for each in columns)
     experiment += b"".join(_bytes(5, _bytes(1, _text(2, tag))) for tag in metrics)

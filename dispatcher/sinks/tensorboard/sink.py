@@ -15,7 +15,7 @@ from typing import Final
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.sinks.naming import flat_numbers, flat_parameters
-from dispatcher.sinks.protocol import Json, Kept, Point, Surroundings, TrialEnd, TrialRun
+from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
 from dispatcher.sinks.tensorboard import messages
 from dispatcher.sinks.tensorboard.columns import Columns
 from dispatcher.sinks.tensorboard.messages import SessionStatus
@@ -95,7 +95,7 @@ class TensorBoardSink:
             if _OURS.fullmatch(entry.name):
                 entry.unlink()
             elif _TRIAL.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():
-                _remove_ours(entry)
+                remove_ours(entry)
 
     def begin(self, run: TrialRun, place: Json) -> bool:
         """Make the file, or cut it back."""
@@ -105,7 +105,7 @@ class TensorBoardSink:
             if place is not None:
                 return self._cut_back(run.trial, path, place)
             folder.mkdir(exist_ok=True)
-            _remove_ours(folder)
+            remove_ours(folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(path, flags, 0o666))
         self._runs[run.trial] = file = _Run(path, 0)
@@ -164,10 +164,10 @@ class TensorBoardSink:
         for trial in trials:
             folder = self._folder / f"trial-{trial:05d}"
             with _Disk(folder), contextlib.suppress(FileNotFoundError):
-                _remove_ours(folder)
+                remove_ours(folder)
                 folder.rmdir()
 
-    def flush(self) -> Kept:
+    def flush(self) -> Flushed:
         """Write all; what has ended is on disk then, and survives a power cut."""
         with _Disk(self._folder):
             for file in self._runs.values():
@@ -181,7 +181,7 @@ class TensorBoardSink:
                 self._write_experiment()
                 self._changed = False
         places = {trial: file.place for trial, file in self._runs.items()}
-        return Kept(places, self._columns.memo())
+        return Flushed(places, self._columns.memo())
 
     def _write_experiment(self) -> None:
         at = self._experiment.created_at
@@ -212,7 +212,8 @@ class _Disk:
             raise PassingBackendError(text, hint="free space there", where=where) from error
 
 
-def _remove_ours(folder: Path) -> None:
+def remove_ours(folder: Path) -> None:
+    """Remove the files of sinks from a trial's folder, and nothing else. Raises ``OSError``."""
     for entry in list(folder.iterdir()):
         if _OURS.fullmatch(entry.name):
             entry.unlink()

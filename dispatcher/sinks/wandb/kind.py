@@ -51,8 +51,8 @@ class WandbConfig(SinkConfig):
     folder: Annotated[
         Annotated[Text, AfterValidator(check_folder)],
         Field(
-            description="Where the files go: a folder within the experiment's own, or an absolute "
-            "path, below which each experiment has a folder called after its id."
+            description="Folder of the files: within the experiment's own, or an absolute path, "
+            "below which each experiment has a folder called after its id."
         ),
     ] = "wandb"
     api_key: Annotated[

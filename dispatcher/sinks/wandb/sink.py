@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.sinks.naming import flat_numbers, flat_parameters, shown_text
-from dispatcher.sinks.protocol import Json, Kept, Point, Surroundings, TrialEnd, TrialRun
+from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
 
 #: Seconds for the tracker's own process to come up, and for a run to begin.
 _BEGIN_S: Final = 90.0
@@ -150,14 +150,14 @@ class WandbSink:
             for trial in trials:
                 self._remove(self._id_of(trial))
 
-    def flush(self) -> Kept:
+    def flush(self) -> Flushed:
         """Have the runs that have ended on disk."""
         with _mended():
             for ident in self._ended:
                 for folder in self._folders(ident):
                     _sync(folder)
         self._ended = []
-        return Kept({}, {})
+        return Flushed({}, {})
 
     def close(self, status: str) -> None:
         """End the package's own process, unless it was never there."""

@@ -92,7 +92,7 @@ def test_killed_with_its_head_and_taken_up_by_the_next(place: Place) -> None:
     place("kill", "--yes")
     assert not psutil.pid_exists(first.pid) or first.status() == psutil.STATUS_ZOMBIE
     head.communicate()
-    place._started.remove(head)  # it was killed, as it should
+    place.forget(head)  # it was killed, as it should
     place.go()
     place("resume")
     assert left_of(place.experiment) == []
@@ -109,7 +109,7 @@ def test_a_head_that_is_killed_takes_its_sinks_along(place: Place) -> None:
     place.wait_until(lambda: feeder(place), "the sinks' process runs")
     head.kill()
     head.communicate()
-    place._started.remove(head)
+    place.forget(head)
     wait_until(lambda: not feeder(place), "nobody feeds sinks any more", 60)
 
 

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.fed import FedLife, bytes_below, fill, journal_of, led, new_folder
+from tests.support.processes import wait_until
 
 KILLS = 8
 
@@ -21,6 +23,10 @@ KILLS = 8
 def sink(folder: Path, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "dispatcher.cli", "sink", str(folder), *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def has_begun(process: subprocess.Popen[str], out: Path) -> bool:
+    return process.poll() is not None or any(out.rglob("*tfevents*"))
 
 
 def finished(process: subprocess.Popen[str]) -> str:
@@ -41,9 +47,10 @@ def test_eight_kills_at_random_moments_change_no_byte(tmp_path: Path) -> None:
         if killed == KILLS:
             break
         process = sink(folder, "--folder", str(out))
-        while process.poll() is None and not bytes_below(out):
-            time.sleep(0.02)
-        time.sleep(dice.random() * 0.15)
+        begun = partial(has_begun, process, out)
+        wait_until(begun, "it writes, or it was faster", 60)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(dice.random() * 0.15)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
@@ -71,7 +78,7 @@ def test_a_search_that_goes_on_is_followed_through_kills(tmp_path: Path) -> None
 
         def lead() -> None:
             for _ in life.some(range(1, 121), 30):
-                time.sleep(0.004)
+                over.wait(0.004)
             over.set()
 
         head = threading.Thread(target=lead)

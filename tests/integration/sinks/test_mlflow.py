@@ -13,6 +13,7 @@ import pytest
 
 from dispatcher.errors import BequeathError, PassingBackendError, PermanentBackendError
 from dispatcher.sinks.conformance import HeldRun, try_sink
+from dispatcher.sinks.cursor import CursorFile
 from dispatcher.sinks.feeding import Feeding
 from dispatcher.sinks.mlflow.kind import MlflowConfig, MlflowKind
 from tests.support.fed import FedLife, journal_of, new_folder
@@ -49,9 +50,9 @@ def test_a_search_is_there_once_however_often_it_was_sent(
         life = FedLife(journal)
         for _ in life.some(range(1, 11), 20):
             if dice.random() < 0.2:
-                with Feeding(folder, section) as feeding:
+                with Feeding(folder, section) as feeding, pytest.MonkeyPatch.context() as patch:
                     if dice.random() < 0.5:  # sent, and the cursor is lost
-                        feeding._file.write = lambda cursor: None  # type: ignore[method-assign]
+                        patch.setattr(CursorFile, "write", lambda file, cursor: None)
                     feeding.step()
     feed(folder, section, "completed")
     for path in (folder / "sinks").glob("*.cursor.json"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.fed import FedLife, fill, journal_of, new_folder
+from tests.support.processes import wait_until
 from tests.support.trackers import python_of, read_by
 
 pytestmark = pytest.mark.slow
@@ -28,6 +29,7 @@ from pathlib import Path
 sys.path.append(sys.argv[1])
 from dispatcher.sinks.conformance import HeldRun, try_sink
 from dispatcher.sinks.wandb.kind import WandbConfig, WandbKind
+from tests.support.processes import wait_until
 from tests.support.trackers import read_by
 there = Path(sys.argv[2])
 
@@ -68,6 +70,10 @@ def begun(out: Path) -> set[str]:
     return {path.name for path in (out / "fed-1" / "wandb").glob("offline-run-*")}
 
 
+def goes_on(process: subprocess.Popen[str], out: Path, before: set[str]) -> bool:
+    return process.poll() is not None or len(begun(out) - before) > 2
+
+
 def finished(process: subprocess.Popen[str]) -> None:
     _, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
@@ -81,11 +87,7 @@ def test_each_trial_is_one_whole_run_through_kills(tmp_path: Path) -> None:
     while killed < 3:
         process = sink(folder, out)
         before = begun(out)
-        until = time.monotonic() + 100
-        while process.poll() is None and time.monotonic() < until:
-            if len(begun(out) - before) > 2:
-                break
-            time.sleep(0.01)
+        wait_until(partial(goes_on, process, out, before), "some runs are written", 100)
         process.kill()
         process.communicate()
         assert process.returncode != 0, "it was faster: give it more to do"

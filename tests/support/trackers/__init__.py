@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.failures import ENABLES
+from tests.support.processes import wait_until
 
 CACHE = Path("/var/cache/bequeath-tests")
 VERSIONS = {"tensorboard": "2.21.0", "wandb": "0.31.0", "mlflow": "3.17.2"}
@@ -86,15 +86,16 @@ class MlflowServer:
                 command, cwd=self._folder, env=environ, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        until = time.monotonic() + START_S
-        while time.monotonic() < until:
-            assert self._process.poll() is None, (self._folder / "server.log").read_text()
-            try:
-                with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
-                    return
-            except OSError:
-                time.sleep(0.2)
-        raise AssertionError("the MLflow server does not answer")
+        wait_until(self._answers, "the MLflow server answers", START_S)
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "server.log").read_text()
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
+                return True
+        except OSError:
+            return False
 
     def stop(self) -> None:
         """End it with all its processes, which are a session of their own."""

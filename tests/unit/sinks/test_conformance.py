@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.experiment import parse_experiment, sink_kinds
+from dispatcher.experiment import parse_experiment
 from dispatcher.experiment.sink_kinds import NoSuchSink, sink_kind
 from dispatcher.sinks.conformance import HeldRun, NotConforming, try_sink
 from dispatcher.sinks.feeding import Feeding
@@ -33,7 +33,6 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lines-sink\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[bequeath.sinks]\nlines = lines_sink:LINES\n")
     monkeypatch.syspath_prepend(str(site))
-    sink_kinds._installed.cache_clear()
     yield info
     sys.modules.pop("lines_sink", None)
 
@@ -137,6 +136,6 @@ def test_the_suite_finds_what_is_left_of_an_attempt(
 ) -> None:
     from dispatcher.sinks.tensorboard import sink as module
 
-    monkeypatch.setattr(module, "_remove_ours", lambda folder: None)
+    monkeypatch.setattr(module, "remove_ours", lambda folder: None)
     with pytest.raises(BaseException, match=r"attempt|exists|dropped"):
         try_tensorboard(TensorBoardKind(), tmp_path)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from dispatcher.sinks.protocol import Kept, SinkConfig, SinkKind
+from dispatcher.sinks.protocol import Flushed, SinkConfig, SinkKind
 from pydantic import Field
 
 
@@ -34,18 +34,18 @@ class LinesSink:
         self.files[run.trial].truncate(place or 0)
         self.files[run.trial].seek(place or 0)
         if place is None:
-            self._write(run, {"parameters": str(run.parameters), "parent": run.parent})
+            self.write(run, {"parameters": str(run.parameters), "parent": run.parent})
         return True
 
-    def _write(self, run, line):
+    def write(self, run, line):
         self.files[run.trial].write(json.dumps(line).encode() + b"\n")
 
     def points(self, run, points):
         for point in points:
-            self._write(run, {"step": point.seq, "value": repr(point.number)})
+            self.write(run, {"step": point.seq, "value": repr(point.number)})
 
     def end(self, run, end):
-        self._write(run, {"outcome": end.outcome, "value": end.value})
+        self.write(run, {"outcome": end.outcome, "value": end.value})
         self.files.pop(run.trial).close()
 
     def drop(self, trials):
@@ -55,7 +55,7 @@ class LinesSink:
     def flush(self):
         for file in self.files.values():
             file.flush()
-        return Kept({trial: file.tell() for trial, file in self.files.items()})
+        return Flushed({trial: file.tell() for trial, file in self.files.items()})
 
     def close(self, status):
         for file in self.files.values():
