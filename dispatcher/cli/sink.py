@@ -37,7 +37,9 @@ def sink(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the experiment is over.")
     ] = False,
-    served: Annotated[bool, typer.Option("--serve", hidden=True)] = False,
+    served: Annotated[
+        bool, typer.Option("--serve", hidden=True, help="Feed beside a head.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Put an experiment into a tracker, whether or not it runs: what it has not taken yet.
@@ -93,7 +95,7 @@ def tensorboard(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="0 takes a free one.")
     ] = 6006,
     as_json: Json = False,
 ) -> None:
