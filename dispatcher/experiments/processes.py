@@ -164,6 +164,4 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
         return False
     modules = {"dispatcher.background", "dispatcher.tuner_host", "trial_runtime.agent"}
     ours = any(one in modules for one in arguments) or FEEDS in arguments
-    return ours and any(
-        one == str(folder) or one.startswith(f"{folder}/") for one in arguments
-    )
+    return ours and any(one == str(folder) or one.startswith(f"{folder}/") for one in arguments)

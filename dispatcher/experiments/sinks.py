@@ -14,7 +14,7 @@ from dispatcher.errors import UserError
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import read_sink
 from dispatcher.experiments.view import ExperimentView
-from dispatcher.folders.ownership import is_ours
+from dispatcher.folders.ownership import demand_ours, is_ours
 from dispatcher.folders.status import is_led
 from dispatcher.sinks.serving import SinkProgress, SinkThread
 
@@ -44,10 +44,12 @@ def sinks_of(view: ExperimentView, values: Mapping[str, Any]) -> tuple[SinkConfi
 
     Raises:
         UserError: the values are wrong.
+        NotOurs: the file is somebody else's, who could have secrets of ours looked up.
         ExperimentFileError: the experiment's record does not hold.
     """
     if values:
         return (read_sink({"kind": USUAL, **values}, Path.cwd()),)
+    demand_ours(view.folder)  # whose references are looked up
     return view.config().sinks or (read_sink({"kind": USUAL}, Path.cwd()),)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import kind_of_section, resolved_secrets
+from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Follower, Touched
@@ -40,6 +41,7 @@ class Feeding:
 
     Raises:
         SinkBusy: another process feeds it.
+        NotOurs: the experiment is somebody else's, and the sink would write into its folder.
         BackendError: the experiment cannot be read, or a secret is missing.
     """
 
@@ -61,7 +63,10 @@ class Feeding:
             digest = hashlib.sha256(self.target.encode("utf-8", "replace")).hexdigest()[:8]
             # Two sinks to one place are one; one name for two places, in turn, are two.
             name = section.word if place is not None else f"{section.title}-{digest}"
-            self._file = CursorFile(place or folder / SINKS, name)
+            place = place or folder / SINKS
+            if folder in place.parents:
+                demand_ours(folder)  # nothing is written into somebody else's
+            self._file = CursorFile(place, name)
             stack.callback(self._file.close)
             self._stack = stack.pop_all()
         self._secrets = secrets

@@ -124,7 +124,8 @@ class WandbSink:
         self._ended.append(ident)
 
     def _begun(self, run: TrialRun, end: TrialEnd, ident: str) -> Any:
-        settings: dict[str, Any] = dict(_SETTINGS)
+        known = self._wandb.Settings.model_fields  # others than these are refused
+        settings = {key: value for key, value in _SETTINGS.items() if key in known}
         if self._api_key is not None:
             settings["api_key"] = self._api_key
         return self._wandb.init(
