@@ -6,8 +6,9 @@ import fcntl
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,27 +143,25 @@ class RecordingConfig(SinkConfig):
 
 
 class RecordingSink:
-    """Takes runs as a tracker with keys does: what comes twice is one."""
+    """Takes runs as a tracker with keys does: what comes twice is one. What it is given is there
+    after a flush, and lost without one."""
 
     def __init__(self, kind: RecordingKind) -> None:
         self.kind = kind
-        self.given = 0
+        self.held: list[Callable[[], None]] = []
 
     def begin(self, run: TrialRun, place: Any) -> bool:
-        known = self.kind.runs.get(run.trial)
-        if place is None or known is None or known["attempt"] != run.attempt:
-            self.kind.runs[run.trial] = {"run": run, "attempt": run.attempt, "points": {}}
-        return True
+        if place is None:
+            self.held.append(partial(self.kind.begin, run))
+        return place is None or self.kind.runs.get(run.trial, {}).get("attempt") == run.attempt
 
     def points(self, run: TrialRun, points: Sequence[Point]) -> None:
-        self.given += len(points)
         self.kind.trouble()
-        self.kind.runs[run.trial]["points"].update({p.seq: (p.at, p.number) for p in points})
+        self.held.append(partial(self.kind.points, run.trial, points))
 
     def end(self, run: TrialRun, end: TrialEnd) -> None:
         self.kind.trouble()
-        self.kind.ends.append(run.trial)
-        self.kind.runs[run.trial]["end"] = end
+        self.held.append(partial(self.kind.end, run.trial, end))
 
     def drop(self, trials: Sequence[int]) -> None:
         for trial in trials:
@@ -170,9 +169,13 @@ class RecordingSink:
 
     def flush(self) -> Flushed:
         self.kind.trouble()
+        for each in self.held:
+            each()
+        self.held = []
         return Flushed({trial: trial for trial in self.kind.runs})
 
     def close(self, status: str) -> None:
+        self.held = []
         self.kind.closed.append(status)
 
 
@@ -188,6 +191,19 @@ class RecordingKind(SinkKind[RecordingConfig]):
         self.closed: list[str] = []
         self.memos: list[Any] = []
         self.dice: random.Random | None = None
+
+    def begin(self, run: TrialRun) -> None:
+        """Hold a new run."""
+        self.runs[run.trial] = {"run": run, "attempt": run.attempt, "points": {}}
+
+    def points(self, trial: int, points: Sequence[Point]) -> None:
+        """Hold points by their numbers."""
+        self.runs[trial]["points"].update({p.seq: (p.at, p.number) for p in points})
+
+    def end(self, trial: int, end: TrialEnd) -> None:
+        """Hold an end."""
+        self.ends.append(trial)
+        self.runs[trial]["end"] = end
 
     def trouble(self) -> None:
         """Fail now and then."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.experiment import sink_kinds
+from dispatcher.folders.ownership import NotOurs
 from dispatcher.ports import Snapshot
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks import feeding as feeding_module
@@ -249,6 +250,40 @@ def test_tensorboards_files_are_a_function_of_the_store(tmp_path: Path) -> None:
     written, at_once = bytes_below(tmp_path / "out"), bytes_below(tmp_path / "whole")
     assert len(at_once) == 41
     assert written == at_once
+
+
+def test_nothing_is_written_into_somebody_elses_experiment(
+    tmp_path: Path, kind: RecordingKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: root, who may write there, leaves files in a user's folder."""
+
+    def refuse(folder: Path) -> None:
+        raise NotOurs("this is somebody else's experiment")
+
+    folder = new_folder(tmp_path)
+    fill(folder, 1, 1)
+    monkeypatch.setattr(feeding_module, "demand_ours", refuse)
+    with pytest.raises(NotOurs):
+        Feeding(folder, RecordingConfig())
+    assert not (folder / "sinks").exists()
+    there = TensorBoardConfig(kind="tensorboard", folder=str(tmp_path / "mine"))
+    monkeypatch.setattr(feeding_module, "kind_of_section", sink_kinds.kind_of_section)
+    with Feeding(folder, there) as feeding:
+        feeding.step()
+    assert len(bytes_below(tmp_path / "mine")) == 2
+
+
+def test_two_targets_of_one_name_have_a_cursor_each(
+    tmp_path: Path, kind: RecordingKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a second server gets nothing, since the first one has it all."""
+    folder = new_folder(tmp_path)
+    fill(folder, 3, 1)
+    feed(folder)
+    monkeypatch.setattr(RecordingKind, "target", lambda *_: "elsewhere")
+    kind.runs.clear()
+    feed(folder)
+    assert sorted(kind.runs) == [1, 2, 3]
 
 
 def test_kinds_of_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
