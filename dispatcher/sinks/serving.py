@@ -131,7 +131,7 @@ class SinkThread:
     def _judged(self, error: BequeathError | OSError) -> BequeathError:
         """The error as one of ours, without secrets."""
         if isinstance(error, BequeathError):
-            error.args = tuple(self._mask(str(each)) for each in error.args)
+            error.message, error.hint = self._mask(error.message), self._mask(error.hint)
             return error
         where = str(error.filename or self._folder)
         return PermanentBackendError(f"a sink stops: {error.strerror or error}", where=where)

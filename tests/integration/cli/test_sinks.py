@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +17,7 @@ import psutil
 from tests.integration.cli.conftest import Place
 from tests.support.fed import bytes_below
 from tests.support.processes import left_of, processes_of, wait_until, words_of
-from tests.support.trackers import free_port
+from tests.support.trackers import free_port, python_of
 
 SECRET = "a-token-that-nobody-may-see"
 
@@ -111,6 +114,35 @@ def test_a_head_that_is_killed_takes_its_sinks_along(place: Place) -> None:
     head.communicate()
     place.forget(head)
     wait_until(lambda: not feeder(place), "nobody feeds sinks any more", 60)
+
+
+def test_tensorboard_shows_an_experiment_until_ctrl_c(place: Place) -> None:
+    """The program itself, on this machine alone; its files go with it."""
+    programs = python_of("tensorboard").parent
+    place.go()
+    place("run", "experiment.yml")
+    place.environment |= {
+        "PATH": f"{programs}{os.pathsep}{os.defpath}",
+        "TMPDIR": str(place.folder),
+    }
+    port = free_port()
+    view = place.start("tensorboard", "--port", str(port))
+
+    def runs() -> set[str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/data/runs", timeout=5) as answer:
+                return {Path(run).name for run in json.loads(answer.read())}
+        except OSError:
+            return set()
+
+    place.wait_until(lambda: len(runs()) == 7, "TensorBoard shows all runs")
+    assert runs() == {place.experiment.name, *(f"trial-{n:05d}" for n in range(6))}
+    (served,) = psutil.Process(view.pid).children()
+    view.send_signal(signal.SIGINT)
+    served.send_signal(signal.SIGINT)  # as a terminal does
+    view.communicate(timeout=60)
+    place.forget(view)
+    assert not list(place.folder.glob("bequeath-tensorboard-*"))
 
 
 def test_tensorboard_without_tensorboard_says_what_to_type(place: Place) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import shutil
 import threading
 from pathlib import Path
@@ -16,6 +18,7 @@ from dispatcher.head import sink_process
 from dispatcher.head.sink_process import SinkProcess
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.feeding import Feeding
+from dispatcher.sinks.mlflow.kind import MlflowConfig
 from dispatcher.sinks.serving import SinkThread
 from dispatcher.sinks.standing import standings
 from dispatcher.sinks.tensorboard.kind import TensorBoardConfig
@@ -114,6 +117,42 @@ def test_a_process_that_dies_is_started_again_and_not_at_once(
     one.watch()
     assert one.pid is None, "it was closed"
     assert "record of an experiment" in (folder / "logs" / "sinks.log").read_text()
+
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    """A server that refuses, and repeats the password in its answer."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"error_code": "NO", "message": f"no: {self.headers['Authorization']}"})
+        self.send_response(403)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_what_a_tracker_repeats_of_a_secret_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Mutation: the answer of a server as it is."""
+    monkeypatch.setenv("TRACKS", "a-token-that-nobody-may-see")
+    folder = new_folder(tmp_path)
+    fill(folder, 1, 1)
+    over = threading.Event()
+    over.set()
+    with http.server.HTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://127.0.0.1:{server.server_port}"
+        one = SinkThread(folder, MlflowConfig(kind="mlflow", uri=uri, token="env:TRACKS"), over)
+        one.run()
+        server.shutdown()
+    with ExperimentReader.open(folder) as reader:
+        (standing,) = standings(folder, reader)
+    for text in (str(one.error), standing.error):
+        assert "answers 403" in text
+        assert "no: Bearer [masked]" in text
+        assert "a-token" not in text + caplog.text
 
 
 def test_a_head_without_sinks_starts_nothing(tmp_path: Path) -> None:
