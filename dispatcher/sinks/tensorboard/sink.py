@@ -19,6 +19,7 @@ from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialE
 from dispatcher.sinks.tensorboard import messages
 from dispatcher.sinks.tensorboard.columns import Columns
 from dispatcher.sinks.tensorboard.messages import SessionStatus
+from dispatcher.sinks.tensorboard.on_disk import bring_to_disk
 from dispatcher.sinks.tensorboard.records import framed
 from trial_runtime import durable_file
 
@@ -51,22 +52,18 @@ class _Run:
         if self.held > _MOST_HELD:
             self.write()
 
-    def write(self, *, durable: bool = False) -> None:
+    def write(self) -> None:
         """Write what is held."""
         content = framed(self.records)
         self.records, self.held = [], 0
-        if not content and not durable:
+        if not content:
             return
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(self.path, flags), "ab", buffering=0) as file:
             written = 0
             while written < len(content):
                 written += file.write(content[written:])
-            if durable:
-                os.fsync(file.fileno())
         self.place += len(content)
-        if durable:
-            durable_file.sync_folder(self.path.parent)
 
 
 class TensorBoardSink:
@@ -172,10 +169,7 @@ class TensorBoardSink:
         with _Disk(self._folder):
             for file in self._runs.values():
                 file.write()
-            for file in self._ended:
-                file.write(durable=True)
-            if self._ended:
-                durable_file.sync_folder(self._folder)
+            bring_to_disk([file.path for file in self._ended], self._folder)
             self._ended = []
             if self._changed:
                 self._write_experiment()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import struct
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from dispatcher.sinks.feeding import Feeding
+from dispatcher.sinks.tensorboard import on_disk
 from dispatcher.sinks.tensorboard.columns import Columns, declared_columns
 from dispatcher.sinks.tensorboard.kind import TensorBoardConfig
 from dispatcher.sinks.tensorboard.messages import DataType, scalar
@@ -93,6 +95,28 @@ def test_columns_do_not_depend_on_the_order_of_trials() -> None:
 def test_a_value_that_does_not_fit_has_a_column_of_its_own() -> None:
     columns = Columns(SPACE, None)
     assert columns.fitted({"lr": "auto", "act": "relu"}) == {"lr (other)": "auto", "act": "relu"}
+
+
+def test_many_files_are_brought_to_disk_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a commit of the file system for each of ten thousand trials."""
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(file), real(file))[1])
+    files = [tmp_path / str(n) / "file" for n in range(on_disk.MANY + 1)]
+    for path in files:
+        path.parent.mkdir()
+        path.write_text("x")
+    assert on_disk.sync_file_system(tmp_path)
+    on_disk.bring_to_disk(files, tmp_path)
+    assert synced == []
+    on_disk.bring_to_disk(files[1:], tmp_path)
+    assert len(synced) == 2 * on_disk.MANY + 1
+    synced.clear()
+    monkeypatch.setattr(on_disk, "sync_file_system", lambda folder: False)
+    on_disk.bring_to_disk(files, tmp_path)
+    assert len(synced) == 2 * len(files) + 1
 
 
 def feed(folder: Path) -> Path:
