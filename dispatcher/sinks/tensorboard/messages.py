@@ -16,6 +16,8 @@ from typing import Final
 Plain = float | str | bool
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_pack4: Final = struct.Struct("<f").pack
+_pack8: Final = struct.Struct("<d").pack
 _LARGEST_FLOAT32: Final = 3.4028234663852886e38
 
 
@@ -101,10 +103,9 @@ def scalar(tag: str, at: float, step: int, value: float) -> bytes:
     summary, time_key = _scalar_parts(tag)
     if not -_LARGEST_FLOAT32 <= value <= _LARGEST_FLOAT32 and value == value:
         value = math.copysign(math.inf, value)
-    head = time_key + struct.pack("<d", at)
     if step:
-        head += b"\x10" + _varint(step)
-    return head + summary + struct.pack("<f", value)
+        return b"%b%b\x10%b%b%b" % (time_key, _pack8(at), _varint(step), summary, _pack4(value))
+    return b"%b%b%b%b" % (time_key, _pack8(at), summary, _pack4(value))
 
 
 def _hparams(at: float, tag: str, content: bytes) -> bytes:
