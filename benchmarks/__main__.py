@@ -22,6 +22,7 @@ SECTIONS = (
     "gates",
     "memory",
     "store",
+    "sinks",
     "weights",
     "nfs",
     "remote",

@@ -44,11 +44,11 @@ def run(*, quick: bool = False) -> list[Row]:
     """All rows; ``quick`` has fewer trials."""
     share = 5 if quick else 1
     return [
-        *_price("the commits of a trial", COMMITS, _batches(4_000 // share, metrics=0)),
+        *_price("the commits of a trial", COMMITS, batches_of(4_000 // share, metrics=0)),
         *_price(
-            "… of one with 100 metrics", METRICS, _batches(500 // share, metrics=100), size=True
+            "… of one with 100 metrics", METRICS, batches_of(500 // share, metrics=100), size=True
         ),
-        *_following(_batches(10_000 // share, metrics=0)),
+        *_following(batches_of(10_000 // share, metrics=0)),
     ]
 
 
@@ -87,10 +87,10 @@ def _following(batches: list[Batch]) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with closing(SqliteJournal.open(folder / "journal.sqlite", epoch=1)) as journal:
-            _write(journal, batches[:-60])
+            write_batches(journal, batches[:-60])
             with ExperimentReader.open(folder) as reader:
                 cursor = cursor_now(reader)
-                _write(journal, batches[-60:])
+                write_batches(journal, batches[-60:])
                 changed = len(changes(reader, cursor).trials)
                 some = _least(lambda: changes(reader, cursor))
                 nothing = _least(lambda: changes(reader, cursor_now(reader)))
@@ -127,13 +127,13 @@ def _written(batches: list[Batch], *, counting: bool) -> tuple[float, int]:
                 for index in ("trials_by_touch", "metrics_by_touch"):
                     journal.raw.execute(f"DROP INDEX {index}")
             begun = time.process_time()
-            _write(journal, batches)
+            write_batches(journal, batches)
             cpu = time.process_time() - begun
             journal.query("PRAGMA wal_checkpoint(TRUNCATE)")
             return cpu, path.stat().st_size
 
 
-def _write(journal: SqliteJournal, batches: list[Batch]) -> None:
+def write_batches(journal: SqliteJournal, batches: list[Batch]) -> None:
     for entries, touched in batches:
         journal.append(entries, touched, durable=False)
 
@@ -151,7 +151,7 @@ def _trials(batches: list[Batch]) -> int:
     return sum(isinstance(entry.event, e.Proposed) for entries, _ in batches for entry in entries)
 
 
-def _batches(trials: int, *, metrics: int) -> list[Batch]:
+def batches_of(trials: int, *, metrics: int) -> list[Batch]:
     """The commits of a head that runs so many trials, each a child of one before."""
     settings = Settings(slots=TOGETHER, lookahead=TOGETHER)
     state = core.new_state(settings)

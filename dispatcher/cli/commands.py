@@ -35,6 +35,12 @@ _ALL: Table = {
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
     "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),
+    "tensorboard": CommandEntry(
+        "cli.sink:tensorboard", "Show experiments in TensorBoard, whether or not they run.", _LOOK
+    ),
+    "sink": CommandEntry(
+        "cli.sink:sink", "Put an experiment into a tracker, such as MLflow.", _PARTS
+    ),
     "trial": CommandEntry(
         "cli.trial.verbs:TRIAL", "List, show, follow, end and submit trials.", _PARTS
     ),

@@ -41,8 +41,12 @@ SHAPES: dict[str, str] = {
     "latter two as for `kill`, of one without a head.",
     "kill": "`{experiment, processes, allocations, troubles}`: the ids of the processes that were "
     "ended, the names of what was cancelled at schedulers, and why one could not be asked.",
-    "status": f"`{{experiment, head}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is the "
-    "snapshot of the running head (as `top --json`), or null.",
+    "status": f"`{{experiment, head, sinks}}`; `experiment` holds {EXPERIMENT_KEYS}; `head` is the "
+    "snapshot of the running head (as `top --json`), or null; a sink holds name, kind, target, "
+    "behind, taken, heard_at, error.",
+    "sink": "`{experiment, sink, target, taken, behind}`.",
+    "tensorboard": "`{folder, experiments, command}`; `command` is empty where TensorBoard is not "
+    "installed.",
     "top": "`{experiment, snapshot}`; `snapshot` holds phase, reason, epoch, slots, lookahead, "
     "max_trials, max_duration_s, active_s, submitted, ended, counts, running, waiting, open, "
     "workers, why, troubles, refused, devices; a device holds worker, id, index, name, "

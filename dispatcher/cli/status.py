@@ -12,6 +12,7 @@ from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.control.snapshot import HeadSnapshot
+    from dispatcher.sinks.standing import SinkStanding
 
 
 def status(experiment: Experiment = None, folder: Folder = None, as_json: Json = False) -> None:
@@ -29,7 +30,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     summary, snapshot = standing.experiment, standing.head
     state = snapshot.phase if snapshot is not None else summary.status.value
     say(heading(f"{summary.name}  {state}"))
-    print_facts(_facts(summary, snapshot))
+    print_facts([*_facts(summary, snapshot), *map(_sink, standing.sinks)])
 
 
 def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]:
@@ -65,6 +66,15 @@ def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]
     elif summary.status in ("stopped", "failed", "interrupted", "created"):
         facts.append(("go on", f"bequeath resume {summary.id}"))
     return facts
+
+
+def _sink(one: SinkStanding) -> tuple[str, str]:
+    """Say in one line how far a sink is, and what is in the way."""
+    lag = f"{one.behind} trials behind" if one.behind else "up to date"
+    if one.error:
+        since = "" if one.heard_at is None else f" since {formatting.moment(one.heard_at)} UTC"
+        lag = f"{lag}{since}: {one.error}"
+    return "sink", f"{one.name}: {lag}"
 
 
 def _outcomes(summary: Any) -> str:

@@ -47,6 +47,7 @@ from dispatcher.experiment.services import (
     default_service,
     workers_of,
 )
+from dispatcher.experiment.sink_kinds import Sinks
 from dispatcher.experiment.weights_place import WeightsPlace
 from tuners.plain_json import plain
 
@@ -264,6 +265,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         LimitsConfig, Field(description="Bounds at which bequeath refuses with a reason.")
     ] = Field(default_factory=LimitsConfig)
 
+    sinks: Annotated[
+        Sinks,
+        Field(
+            description="Trackers that are fed while the experiment runs, such as TensorBoard: "
+            "see [sinks](sinks.md)."
+        ),
+    ] = ()
     experiment_working_directory: Annotated[
         ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
     ] = Path("~/bequeath-experiments")

@@ -29,6 +29,7 @@ from dispatcher.experiment.quantities import format_duration
 from dispatcher.experiment.references import LITERAL, files_referred_to, resolve_reference
 from dispatcher.experiment.service import PlannedWorker
 from dispatcher.experiment.services import Service
+from dispatcher.experiment.sink_kinds import check_sinks
 from tuners.plain_json import JsonPath
 
 #: Longest time of a place that a file may name (seconds). Slurm counts minutes in 32 bits.
@@ -68,6 +69,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
     for at, service in _services(config):
         yield from _check_service(at, service, config)
     yield from _check_resources(config)
+    yield from check_sinks(config.sinks)
     for index, root in enumerate(config.weights_read_roots):
         problem = check_folder(root)
         if problem is not None:

@@ -19,6 +19,7 @@ from dispatcher.experiment.needs import effective_needs
 from dispatcher.experiment.problems import Misfit, Misfits
 from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.services import check_workers
+from dispatcher.experiment.sink_kinds import check_titles
 from tuners import space as spaces
 from tuners.plain_json import JsonPath, written_path
 
@@ -126,6 +127,10 @@ def _several_nodes_are_one_place(config: AllKeys) -> None:
         )
 
 
+def _sinks_can_be_told_apart(config: AllKeys) -> None:
+    check_titles(config.sinks)
+
+
 def _needs_are_said_once(config: AllKeys) -> None:
     effective_needs(config, config.training_service)
 
@@ -148,6 +153,7 @@ _RULES = (
     _head_listens_where_agents_look,
     _memory_is_one_agents,
     _several_nodes_are_one_place,
+    _sinks_can_be_told_apart,
     _needs_are_said_once,
     _search_space_fits,
 )

@@ -12,7 +12,7 @@ from dispatcher.errors import BequeathError, PermanentBackendError
 _log = logging.getLogger("bequeath.platforms")
 
 #: Members whose results are objects of that package, too.
-_MAKERS = ("host", "of", "worker_files")
+_MAKERS = ("host", "of", "sink_for", "worker_files")
 
 
 class ForeignObject:

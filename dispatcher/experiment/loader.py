@@ -25,6 +25,7 @@ from dispatcher.experiment.keys import KeySettler
 from dispatcher.experiment.plugged import Unusable, platform_named, word_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
+from dispatcher.experiment.sink_kinds import unusable_kind
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
 from tuners.plain_json import JsonPath, kind_of, written_path
 
@@ -150,6 +151,7 @@ class _Loading:
     def finish(self, *, elsewhere: bool = False) -> ExperimentConfig:
         values = self._translated(_mapping(self.source, "an experiment file"))
         self._set_aside_platform(values)
+        self._set_aside_sinks(values)
         settled = self.settler.settle(values)
         self._take_search_space(settled)
         self._take_annotations(settled)
@@ -246,6 +248,18 @@ class _Loading:
                     self._record(named, self.source.where(named), platform.text, platform.hint)
                     values.pop(key, None)
                     self.unseen.add("trainingService")
+
+    def _set_aside_sinks(self, values: dict[str, Any]) -> None:
+        """Take out sinks of which one is not installed: its keys cannot be checked."""
+        for key, sinks in list(values.items()):
+            if not isinstance(key, str) or fold_word(key) != "sinks" or not isinstance(sinks, list):
+                continue
+            for index, each in enumerate(sinks):
+                if unusable := unusable_kind(each):
+                    at = self._in_the_file((key, index, *unusable[0]))
+                    self._record(at, self.source.where(at), *unusable[1])
+                    values.pop(key, None)
+                    self.unseen.add("sinks")
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
         """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""

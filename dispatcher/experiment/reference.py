@@ -84,6 +84,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Where it runs": (
         "training_service",
         "fetch",
+        "sinks",
         "head_grace",
         "channel",
         "leases",

@@ -19,6 +19,7 @@ from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led, leader_of
+from dispatcher.sinks import FEEDS
 from dispatcher.wiring.nesting import refuse_nested
 
 #: Seconds a head may take until it answers: it replays its journal first.
@@ -153,7 +154,8 @@ def _kill_leader(folder: Path) -> list[int]:
 
 
 def _belongs(process: psutil.Process, folder: Path) -> bool:
-    """A head, a tuner host or an agent of ours whose argument lies in this folder."""
+    """A head, a tuner host, an agent or the sinks' process of ours whose argument lies in this
+    folder."""
     if process.pid == os.getpid():
         return False
     try:
@@ -161,6 +163,5 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
     modules = {"dispatcher.background", "dispatcher.tuner_host", "trial_runtime.agent"}
-    return any(one in modules for one in arguments) and any(
-        one == str(folder) or one.startswith(f"{folder}/") for one in arguments
-    )
+    ours = any(one in modules for one in arguments) or FEEDS in arguments
+    return ours and any(one == str(folder) or one.startswith(f"{folder}/") for one in arguments)

@@ -11,16 +11,18 @@ import msgspec
 from dispatcher import queries
 from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.queries import ExperimentStatus, ExperimentSummary
+from dispatcher.sinks.standing import SinkStanding, standings
 
 
 class Standing(msgspec.Struct, frozen=True):
     """The record that everything shows which shows an experiment as a whole.
 
-    ``head`` is None while none answers.
+    ``head`` is None while none answers; ``sinks`` are the trackers that are, or were, fed with it.
     """
 
     experiment: ExperimentSummary
     head: HeadSnapshot | None
+    sinks: tuple[SinkStanding, ...] = ()
 
 
 def standing(folder: Path, ask: Callable[[Path], HeadSnapshot | None] | None = None) -> Standing:
@@ -34,11 +36,12 @@ def standing(folder: Path, ask: Callable[[Path], HeadSnapshot | None] | None = N
 
     with queries.ExperimentReader.open(folder) as reader:
         summary = queries.experiment_summary(reader)
+        sinks = standings(folder, reader)
     running = summary.status is ExperimentStatus.RUNNING
     head = (ask or asked)(folder) if running else None
     if head is not None:
         summary = dataclasses.replace(summary, time_left_s=left_by(head, summary.rate))
-    return Standing(summary, head)
+    return Standing(summary, head, sinks)
 
 
 def left_by(head: HeadSnapshot, rate: float | None) -> float | None:

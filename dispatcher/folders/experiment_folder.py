@@ -26,6 +26,7 @@ from dispatcher.folders.names import (
     LOGS,
     RUN_FILE_NAME,
     SHARED_NAME,
+    SINKS_LOG_NAME,
     STORE_NAME,
     TRIALS,
     TUNER_LOG_NAME,
@@ -142,6 +143,11 @@ class ExperimentFolder:
     def tuner_log(self) -> Path:
         """The output of the tuner's process."""
         return self.logs / TUNER_LOG_NAME
+
+    @property
+    def sinks_log(self) -> Path:
+        """The troubles of the process that feeds the sinks."""
+        return self.logs / SINKS_LOG_NAME
 
     @property
     def chaos_log(self) -> Path:

@@ -15,5 +15,6 @@ LOGS: Final = "logs"
 HEAD_LOG_NAME: Final = "head.log"
 HEAD_STDERR_NAME: Final = "head.stderr"  # what a head in the background prints at its end
 TUNER_LOG_NAME: Final = "tuner.log"
+SINKS_LOG_NAME: Final = "sinks.log"
 CHAOS_LOG_NAME: Final = "chaos.log"
 TRIALS: Final = "trials"

@@ -36,6 +36,7 @@ from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import open_journal
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.head.ordering import Ordering, costed_places
+from dispatcher.head.sink_process import SinkProcess
 from dispatcher.head.story import RefusalStory
 from dispatcher.head.user_requests import UserRequests
 from dispatcher.head.workers import Workers
@@ -134,6 +135,7 @@ class LedExperiment:
         self._log = log
         self._board = NoticeBoard(on_notice, mask, log)
         self._inbox = inbox
+        self._sinks = SinkProcess(folder, log, wanted=bool(config.sinks))
         self._stepping_down = False  # asked to, by a head that takes over
 
     def run(self) -> Phase:
@@ -145,6 +147,7 @@ class LedExperiment:
         """
         epoch = self._leadership.epoch
         with ExitStack() as stack:
+            stack.callback(self._sinks.close)
             journal = open_journal(self._folder, self._leadership)
             stack.callback(journal.close)
             compaction = Compaction(journal)
@@ -167,6 +170,7 @@ class LedExperiment:
                 self._lead(stack, journal, compaction, past._replace(row=row))
             journal.record_end(epoch, state.phase, state.phase_reason)
             failpoint("head.end.recorded")
+            self._sinks.close()  # with the end on record, and before the journal tidies up
             self._board.read_out_the_rest()
             return state.phase
 
@@ -371,6 +375,7 @@ class LedExperiment:
 
     def _until_it_is_over(self, engine: Engine) -> None:
         while not (engine.finished.is_set() and self._board.empty):
+            self._sinks.watch()
             if self._board.read_out_one(timeout_s=0.5):
                 continue
             if not self._leadership.holds:

@@ -15,6 +15,7 @@ from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
 from tests.mutations.entering import ENTERING
+from tests.mutations.feeding import FEEDING
 from tests.mutations.files import FILES
 from tests.mutations.following import FOLLOWING
 from tests.mutations.mutation import Mutation
@@ -53,5 +54,6 @@ ALL: tuple[Mutation, ...] = (
     *BLIND,  # planted before the nets were changed, by somebody who changed none
     *OWNERS,  # whose an experiment is, and who may look
     *FOLLOWING,  # what changed since somebody looked
+    *FEEDING,  # what trackers are given
     *ASKING,  # what can be asked, and what is shown
 )

@@ -104,6 +104,10 @@ class Place:
         self._started.append(process)
         return process
 
+    def forget(self, process: subprocess.Popen[str]) -> None:
+        """Expect no more of a command: the test has had it killed."""
+        self._started.remove(process)
+
     def end(self, process: subprocess.Popen[str], code: int) -> None:
         """End a command by SIGTERM, and have it exit with a code."""
         process.terminate()

@@ -47,6 +47,8 @@ NO_ROW = {
     "trial fetch": "writes into a folder of this machine",
     "experiment replay": "for those who mend bequeath: its text needs records of the core",
     "tuner replay": "runs a tuner's code here",
+    "sink": "feeds a tracker for as long as that takes",
+    "tensorboard": "runs a program of this machine",
     "systemd-unit": "a file for this machine",
     "web": "serves all of them",
 }

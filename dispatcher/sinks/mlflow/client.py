@@ -1,0 +1,110 @@
+"""Requests to an MLflow server, by its REST API and the standard library alone."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+
+#: Seconds for one request, and bytes of an answer, at most.
+TIMEOUT_S: Final = 60.0
+_MOST_BYTES: Final = 64 << 20
+
+#: Characters of a server's own words in an error.
+_MOST_TEXT: Final = 300
+
+#: Answers after which the same request may succeed.
+_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class RequestRefused(PermanentBackendError):
+    """Raised for a request that the server refuses; ``code`` is MLflow's own word for it."""
+
+    def __init__(self, message: str, code: str, *, hint: str = "", where: str = "") -> None:
+        super().__init__(message, hint=hint, where=where)
+        self.code = code
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows nobody: a password would go along."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Refuse."""
+
+
+class MlflowClient:
+    """One server. One thread.
+
+    Args:
+        uri: ``http://…`` or ``https://…``.
+        secrets: ``token``, or ``username`` and ``password``; or none.
+    """
+
+    def __init__(self, uri: str, secrets: Mapping[str, str]) -> None:
+        self._base = f"{uri.rstrip('/')}/api/2.0/mlflow/"
+        self._uri = uri
+        self._headers = {"Content-Type": "application/json", "User-Agent": "bequeath"}
+        if "token" in secrets:
+            self._headers["Authorization"] = f"Bearer {secrets['token']}"
+        elif "username" in secrets:
+            both = f"{secrets['username']}:{secrets.get('password', '')}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
+        self._opener = urllib.request.build_opener(_NoRedirect())
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Ask. Raises ``BackendError``."""
+        return self._answer(path, None)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Send. Raises ``BackendError``."""
+        return self._answer(path, json.dumps(body).encode())
+
+    def _answer(self, path: str, body: bytes | None) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310 - the section takes http and https only
+            self._base + path, data=body, headers=self._headers
+        )
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                content = answer.read(_MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            raise self._refused(path, error) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise PassingBackendError(
+                f"the MLflow server does not answer: {reason}", where=self._uri
+            ) from None
+        try:
+            found = json.loads(content[:_MOST_BYTES]) if content else {}
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or len(content) > _MOST_BYTES:
+            raise PermanentBackendError(
+                f"what answers at {path!r} is no MLflow server", where=self._uri
+            )
+        return found
+
+    def _refused(self, path: str, error: urllib.error.HTTPError) -> BackendError:
+        """The error that an answer stands for."""
+        with error:
+            try:
+                told = json.loads(error.read(_MOST_TEXT * 40))
+            except (OSError, ValueError, RecursionError, http.client.HTTPException):
+                told = {}
+        told = told if isinstance(told, dict) else {}
+        code, words = str(told.get("error_code", "")), str(told.get("message", ""))[:_MOST_TEXT]
+        text = f"the MLflow server answers {error.code} at {path.partition('?')[0]!r}"
+        text = f"{text}: {words}" if words else text
+        if error.code in _PASSING:
+            return PassingBackendError(text, where=self._uri)
+        hint = ""
+        if error.code in (401, 403):
+            hint = "give the sink a 'token', or 'username' and 'password'"
+        elif 300 <= error.code < 400:
+            hint = "name the address that it leads to: a password is sent to no other"
+        return RequestRefused(text, code, hint=hint, where=self._uri)

@@ -1,0 +1,6 @@
+"""The sink ``wandb``: runs of Weights & Biases."""
+
+from dispatcher.sinks.wandb.kind import WandbKind
+
+WANDB = WandbKind()
+"""What the entry point ``wandb`` names."""

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Makes the environments with real trackers that judge the sinks: one virtual environment each in a
+# cache, of packages with fixed versions, which nothing else imports. Run as root, on demand: MLflow
+# alone takes minutes and most of a gigabyte.
+#   sudo tests/system/enable_trackers.sh                 all three
+#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow
+set -eu
+
+cache=/var/cache/bequeath-tests
+
+if [ "$(id -u)" != 0 ]; then
+  echo "enable_trackers.sh: run it as root: sudo $0" >&2
+  exit 1
+fi
+python=""
+for name in python3.11 python3.12 python3.13 python3; do
+  if "$name" -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+    2>/dev/null; then
+    python=$name
+    break
+  fi
+done
+if [ -z "$python" ]; then
+  echo "enable_trackers.sh: trackers need a Python from 3.11 to 3.13; their tests are left out" >&2
+  exit 0
+fi
+
+# In its place at once, since its programs name their Python by its path; a half of one cannot be
+# imported, and is made again.
+make_one() {
+  folder=$cache/$1-$2
+  if "$folder/bin/python" -c "import $3" 2>/dev/null; then
+    echo "enable_trackers.sh: $folder is there"
+    return
+  fi
+  rm -rf "$folder"
+  mkdir -p "$cache"
+  "$python" -m venv "$folder"
+  shift 3
+  if ! "$folder/bin/python" -m pip --disable-pip-version-check -q install "$@"; then
+    rm -rf "$folder"
+    echo "enable_trackers.sh: pip could not install $1; its tests are left out" >&2
+    return
+  fi
+  echo "enable_trackers.sh: $folder is made; no service was started"
+}
+
+for tracker in ${*:-tensorboard wandb mlflow}; do
+  case $tracker in
+    # Its loader wants pkg_resources, which newer setuptools lack.
+    tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
+    wandb) make_one wandb 0.31.0 wandb "wandb==0.31.0" ;;
+    mlflow) make_one mlflow 3.17.2 mlflow "mlflow==3.17.2" ;;
+    *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
+  esac
+done

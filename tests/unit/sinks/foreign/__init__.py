@@ -1,0 +1,1 @@
+"""A sink of another package, as small as one can be: a file of lines for each trial."""
