@@ -19,13 +19,13 @@ from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import Dialect, dialect_named, first_dialect, first_to_know
 from dispatcher.experiment.draft import Draft
-from dispatcher.experiment.fields import BASE_FOLDER, fold_word
+from dispatcher.experiment.fields import BASE_FOLDER
 from dispatcher.experiment.file_places import FilePlaces
 from dispatcher.experiment.keys import KeySettler
-from dispatcher.experiment.plugged import Unusable, platform_named, word_of
+from dispatcher.experiment.plugged import unusable_platforms
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
-from dispatcher.experiment.sink_kinds import unusable_kind
+from dispatcher.experiment.sink_kinds import unusable_sinks
 from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
 from tuners.plain_json import JsonPath, kind_of, written_path
 
@@ -150,8 +150,7 @@ class _Loading:
 
     def finish(self, *, elsewhere: bool = False) -> ExperimentConfig:
         values = self._translated(_mapping(self.source, "an experiment file"))
-        self._set_aside_platform(values)
-        self._set_aside_sinks(values)
+        self._set_aside_foreign(values)
         settled = self.settler.settle(values)
         self._take_search_space(settled)
         self._take_annotations(settled)
@@ -232,34 +231,14 @@ class _Loading:
             return path
         return self.draft.source_of(path)
 
-    def _set_aside_platform(self, values: dict[str, Any]) -> None:
-        """Take out a training service that is not installed, whose keys cannot be checked."""
-        for key, service in list(values.items()):
-            if not isinstance(key, str) or fold_word(key) != "trainingservice":
-                continue
-            places: list[tuple[JsonPath, Any]] = [((key,), service)]
-            if isinstance(service, list):
-                places = [((key, index), each) for index, each in enumerate(service)]
-            for at, each in places:
-                word = word_of(each)
-                platform = platform_named(word) if word else None
-                if isinstance(platform, Unusable):
-                    named = self._in_the_file((*at, "platform"))
-                    self._record(named, self.source.where(named), platform.text, platform.hint)
-                    values.pop(key, None)
-                    self.unseen.add("trainingService")
-
-    def _set_aside_sinks(self, values: dict[str, Any]) -> None:
-        """Take out sinks of which one is not installed: its keys cannot be checked."""
-        for key, sinks in list(values.items()):
-            if not isinstance(key, str) or fold_word(key) != "sinks" or not isinstance(sinks, list):
-                continue
-            for index, each in enumerate(sinks):
-                if unusable := unusable_kind(each):
-                    at = self._in_the_file((key, index, *unusable[0]))
-                    self._record(at, self.source.where(at), *unusable[1])
-                    values.pop(key, None)
-                    self.unseen.add("sinks")
+    def _set_aside_foreign(self, values: dict[str, Any]) -> None:
+        """Take out platforms and sinks that are not installed: their keys cannot be checked."""
+        for name, unusable in (("trainingService", unusable_platforms), ("sinks", unusable_sinks)):
+            for at, problem in unusable(values):
+                named = self._in_the_file(at)
+                self._record(named, self.source.where(named), *problem)
+                values.pop(str(at[0]), None)
+                self.unseen.add(name)
 
     def _take_search_space(self, settled: dict[str, Any]) -> None:
         """Read ``searchSpaceFile`` into ``searchSpace``, its places included."""

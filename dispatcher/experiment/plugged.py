@@ -20,6 +20,7 @@ from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.foreign import ForeignObject
 from dispatcher.experiment.platform_base import FilePlatform
 from dispatcher.experiment.service import ServiceConfig
+from tuners.plain_json import JsonPath
 
 GROUP = "bequeath.backends"
 
@@ -117,6 +118,26 @@ def word_of(section: Any) -> str:
     named = isinstance(section, Mapping)
     word = section.get("platform") if named else getattr(section, "platform", None)
     return word if isinstance(word, str) else ""
+
+
+def unusable_platforms(values: Mapping[str, Any]) -> list[tuple[JsonPath, Unusable]]:
+    """Return where in a file, and why, platforms cannot be used.
+
+    Args:
+        values: the keys and values of the whole file.
+    """
+    found: list[tuple[JsonPath, Unusable]] = []
+    for key, service in values.items():
+        if fold_word(str(key)) != "trainingservice":
+            continue
+        listed = enumerate(service) if isinstance(service, list) else None
+        places = [((key, i), each) for i, each in listed] if listed else [((key,), service)]
+        for at, each in places:
+            word = word_of(each)
+            platform = platform_named(word) if word else None
+            if isinstance(platform, Unusable):
+                found.append(((*at, "platform"), platform))
+    return found
 
 
 def platform_named(word: str) -> FilePlatform[Any] | Unusable:

@@ -118,6 +118,21 @@ def kind_of_section(section: SinkConfig) -> FileSink[Any]:
     return kind
 
 
+def unusable_sinks(values: Mapping[str, Any]) -> list[tuple[JsonPath, NoSuchSink]]:
+    """Return where in a file, and why, kinds of sinks cannot be used.
+
+    Args:
+        values: the keys and values of the whole file.
+    """
+    written = {key: each for key, each in values.items() if fold_word(str(key)) == "sinks"}
+    found: list[tuple[JsonPath, NoSuchSink]] = []
+    for key, sinks in written.items():
+        for index, each in enumerate(sinks if isinstance(sinks, list) else ()):
+            if unusable := unusable_kind(each):
+                found.append(((key, index, *unusable[0]), unusable[1]))
+    return found
+
+
 def unusable_kind(sink: Any) -> tuple[JsonPath, NoSuchSink] | None:
     """Say where in an entry of the file, and why, its kind cannot be used; None if it can, or if
     the entry is none at all."""

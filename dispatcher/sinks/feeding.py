@@ -19,7 +19,7 @@ from dispatcher.experiment.sink_kinds import kind_of_section, resolved_secrets
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
-from dispatcher.sinks.follow import Follower, Touched
+from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
 
 #: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
@@ -57,7 +57,7 @@ class Feeding:
         on_secrets(list(secrets.values()))
         with contextlib.ExitStack() as stack:
             self._reader = stack.enter_context(ExperimentReader.open(folder))
-            self._follower = Follower(self._reader)
+            self._follower = TrialFollower(self._reader)
             self._experiment = self._follower.experiment()
             place = self._kind.cursor_folder(section, self._experiment)
             digest = hashlib.sha256(self.target.encode("utf-8", "replace")).hexdigest()[:8]

@@ -39,7 +39,7 @@ class Look(NamedTuple):
     anew: bool
 
 
-class Follower:
+class TrialFollower:
     """Reads one experiment. One thread.
 
     Args:

@@ -126,7 +126,9 @@ def _given(node: ast.AST, *, by_self: bool = False) -> Iterator[str]:
 
 
 def _sources(*folders: str) -> list[Path]:
-    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    peers = ROOT / "benchmarks" / "envs"
+    found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    return [path for path in found if peers not in path.parents]
 
 
 if __name__ == "__main__":

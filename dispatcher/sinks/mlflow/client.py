@@ -23,7 +23,7 @@ _MOST_TEXT: Final = 300
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class RequestRefused(PermanentBackendError):
+class TrackerRefused(PermanentBackendError):
     """Raised for a request that the server refuses; ``code`` is MLflow's own word for it."""
 
     def __init__(self, message: str, code: str, *, hint: str = "", where: str = "") -> None:
@@ -107,4 +107,4 @@ class MlflowClient:
             hint = "give the sink a 'token', or 'username' and 'password'"
         elif 300 <= error.code < 400:
             hint = "name the address that it leads to: a password is sent to no other"
-        return RequestRefused(text, code, hint=hint, where=self._uri)
+        return TrackerRefused(text, code, hint=hint, where=self._uri)

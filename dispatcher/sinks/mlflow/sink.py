@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.sinks.mlflow.client import MlflowClient, RequestRefused
+from dispatcher.sinks.mlflow.client import MlflowClient, TrackerRefused
 from dispatcher.sinks.naming import flat_numbers, flat_parameters, shown_text
 from dispatcher.sinks.protocol import (
     ExperimentRun,
@@ -120,7 +120,7 @@ class MlflowSink:
         try:
             path = f"experiments/get-by-name?experiment_name={quote(self._name, safe='')}"
             found = self._client.get(path)["experiment"]
-        except RequestRefused as error:
+        except TrackerRefused as error:
             if error.code != "RESOURCE_DOES_NOT_EXIST":
                 raise
             made = self._client.post("experiments/create", {"name": self._name})

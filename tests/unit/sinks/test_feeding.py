@@ -14,7 +14,7 @@ from dispatcher.queries import ExperimentReader
 from dispatcher.sinks import feeding as feeding_module
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun, SinkBusy
 from dispatcher.sinks.feeding import Feeding
-from dispatcher.sinks.follow import Follower
+from dispatcher.sinks.follow import TrialFollower
 from dispatcher.sinks.tensorboard.kind import TensorBoardConfig
 from dispatcher.store import SqliteJournal
 from dispatcher.store.compaction import Compaction
@@ -140,7 +140,7 @@ def test_generations_are_counted_along_the_line(tmp_path: Path, kind: RecordingK
     generations = {trial: one["run"].generation for trial, one in kind.runs.items()}
     assert generations == {trial: (trial - 1) // 3 for trial in range(1, 21)}
     with ExperimentReader.open(folder) as reader:
-        (late,) = Follower(reader).of([19])  # whose line nobody has asked for
+        (late,) = TrialFollower(reader).of([19])  # whose line nobody has asked for
     assert late.run.generation == 6
 
 
