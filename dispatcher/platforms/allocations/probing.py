@@ -18,6 +18,9 @@ from trial_runtime.agent.processes.record import write_private
 #: Seconds between two looks of who waits for an answer, at most.
 LOOK_S = 1.0
 
+#: How long the end of a probe is waited for that was asked for by hand (seconds).
+LEAVE_S = 30.0
+
 LOOKED_OVER = "a place is looked over before the first trial"
 
 _log = logging.getLogger("bequeath.backends.allocations")
@@ -157,13 +160,26 @@ class Probing:
             self._probe.close()
         self._probe = None
 
-    def close(self, allocator: Allocator) -> None:
-        """Have none left that waits still. Raises ``BackendError``."""
+    def close(self, allocator: Allocator, listed: Mapping[str, Allocation]) -> None:
+        """Have none left: neither one that waits still, nor one that has answered and is not seen
+        to have ended. Raises ``BackendError``.
+
+        Args:
+            allocator: of the service.
+            listed: what its scheduler has had last, by name.
+        """
         probe, self._probe = self._probe, None
+        left = {name for name in self.names if name in listed and not _has_ended(listed[name])}
         if probe is not None:
             probe.close()
-            if self._is_ordered:
-                allocator.cancel([probe.name], 0.0)
+            if self._is_ordered and probe.name not in listed:
+                left.add(probe.name)
+        if left:
+            allocator.cancel(sorted(left), 0.0)
+
+
+def _has_ended(allocation: Allocation) -> bool:
+    return allocation.state is AllocationState.ENDED
 
 
 def probe_once(
@@ -207,12 +223,11 @@ def probe_once(
 
 def _leave_nothing(allocator: Allocator, probing: Probing) -> None:
     """Have all probes ended, and close the allocator; what cannot be is only logged."""
-    until = time.monotonic() + 15.0
+    until = time.monotonic() + LEAVE_S
     try:
-        probing.close(allocator)
+        probing.close(allocator, {each.name: each for each in allocator.look()})
         while True:
-            ended = AllocationState.ENDED
-            left = {x.name for x in allocator.look() if x.state is not ended} & probing.names
+            left = {x.name for x in allocator.look() if not _has_ended(x)} & probing.names
             if not left:
                 allocator.clear()
                 break
