@@ -6,6 +6,7 @@ errors of scripts. As root it runs without its sandbox, which only tests do.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,6 +17,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -23,6 +29,16 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.failures import ENABLES
 from tests.support.processes import holds_within
+
+#: A bound on a hang, not a measure of speed (seconds).
+PATIENCE_S = 120.0
+
+#: What is drawn anew meanwhile, or lies under something for a moment, is looked at again.
+_LATER = (
+    StaleElementReferenceException,
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+)
 
 _WATCH = """
 window.breaches = [];
@@ -62,7 +78,7 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
         service = Service(shutil.which("chromedriver"), env={**os.environ, "SE_OFFLINE": "true"})
         self.driver = webdriver.Chrome(options=options, service=service)
-        self.driver.set_script_timeout(30)
+        self.driver.set_script_timeout(PATIENCE_S)
         self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
         self.size(1400, 900)
 
@@ -90,12 +106,13 @@ class Browser:
         """The value of a function's body in the page."""
         return self.driver.execute_script(script, *given)
 
-    def until(self, holds: Callable[[], Any], what: str, limit_s: float = 30.0) -> Any:
+    def until(self, holds: Callable[[], Any], what: str, limit_s: float = PATIENCE_S) -> Any:
         """Wait until something is so, and return it."""
-        found: list[Any] = []
+        found: list[Any] = [None]
 
         def look() -> bool:
-            found[:] = [holds()]
+            with contextlib.suppress(*_LATER):
+                found[0] = holds()
             return bool(found[0])
 
         if not holds_within(look, limit_s):
@@ -112,7 +129,7 @@ class Browser:
         )
         return str(found)
 
-    def waits_for(self, text: str, selector: str = "body", limit_s: float = 30.0) -> None:
+    def waits_for(self, text: str, selector: str = "body", limit_s: float = PATIENCE_S) -> None:
         """Wait until a text is to be seen."""
         self.until(lambda: text in self.text(selector), f"{text!r} in {selector}", limit_s)
 
@@ -121,16 +138,21 @@ class Browser:
         return self.driver.find_elements("css selector", selector)
 
     def one(self, selector: str) -> WebElement:
-        """The first element of a selector."""
-        return self.driver.find_element("css selector", selector)
+        """The first element of a selector, once it is there."""
+        found: list[WebElement] = self.until(lambda: self.all(selector), f"there is {selector}")
+        return found[0]
 
     def click(self, text: str, selector: str = "button") -> None:
-        """Click the first that begins with this text."""
-        for one in self.all(selector):
-            if one.text.startswith(text):
-                one.click()
-                return
-        raise AssertionError(f"no {selector} begins with {text!r}")
+        """Click the first that begins with this text, once it is there."""
+
+        def clicks() -> bool:
+            for one in self.all(selector):
+                if one.text.startswith(text):
+                    one.click()
+                    return True
+            return False
+
+        self.until(clicks, f"a {selector} begins with {text!r}")
 
     def keys(self, *keys: str) -> None:
         """Press keys, wherever the focus is."""

@@ -119,6 +119,11 @@ class HeadInPod:
             if each["spec"]["containers"][0]["name"] == container
         ]
 
+    def agents(self) -> set[str]:
+        """The uids of the pods in which agents run: not of the one that looks a place over."""
+        pods = [each["metadata"] for each in self.pods("agent")]
+        return {each["uid"] for each in pods if "-probe-" not in each["name"]}
+
     def log(self) -> str:
         """What the head's container has printed."""
         texts = (self.there.folder / "kubelet").glob("pods/*/*/head/log*")
@@ -141,7 +146,7 @@ class HeadInPod:
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         """Wait, and show what the head has printed if it never holds."""
-        assert holds_within(condition, 120), f"never: {what}\n{self.log()}"
+        assert holds_within(condition, 240), f"never: {what}\n{self.log()}"
 
     def complaints(self) -> list[str]:
         """The promises that were broken, once it is over."""

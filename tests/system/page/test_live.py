@@ -31,8 +31,8 @@ def test_a_trial_appears_within_a_second_of_its_change(browser: Browser) -> None
             0.99125,
         )
         server.tell(made.trials[-1].trial, made.add(state="running").trial)
-        browser.waits_for("62 trials", limit_s=10)
-        browser.waits_for("0.99125", ".virtual", limit_s=10)
+        browser.waits_for("62 trials")
+        browser.waits_for("0.99125", ".virtual")
         assert (
             time.monotonic() - before < 3.0
         )  # a second of the page, and a machine that others load
@@ -75,10 +75,10 @@ def test_where_no_stream_passes_the_page_asks_one_question_at_a_time(browser: Br
         browser.waits_for("live (asking)")
         made.add()
         server.tell(61)
-        browser.waits_for("62 trials", limit_s=10)
+        browser.waits_for("62 trials")
         made.add()
         server.tell(62)
-        browser.waits_for("63 trials", limit_s=10)
+        browser.waits_for("63 trials")
         changes = f"/api/v1/experiments/{made.ident}/changes"
         assert server.most_at_once[changes] == 1
         assert len([one for one in server.asked if "/changes?" in one]) < 8  # it waits for answers
@@ -111,4 +111,4 @@ def test_a_hidden_page_holds_no_stream_and_catches_up_when_it_is_seen(browser: B
         browser.until(lambda: server.at_once[events] == 0, "the stream is let go")
         assert "61 trials" in browser.text()
         browser.run(_HIDE, False)
-        browser.waits_for("62 trials", limit_s=10)
+        browser.waits_for("62 trials")
