@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from selenium import webdriver
 from selenium.common.exceptions import (
@@ -155,9 +156,19 @@ class Browser:
         self.until(clicks, f"a {selector} begins with {text!r}")
 
     def keys(self, *keys: str) -> None:
-        """Press keys, wherever the focus is."""
-        for key in keys:
-            ActionChains(self.driver).send_keys(key).perform()
+        """Press keys one after the other, wherever the focus is."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def page_cpu_s(self) -> float:
+        """What the processes of pages have had of processors so far (seconds), however long they
+        had to wait for it."""
+        spent = 0.0
+        for each in psutil.Process(self.driver.service.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "--type=renderer" in each.cmdline():
+                    times = each.cpu_times()
+                    spent += times.user + times.system
+        return spent
 
     def picture(self, name: str) -> Path:
         """Keep a picture of what is to be seen."""
