@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dispatcher.errors import BackendError, PermanentBackendError
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Allocator
 from dispatcher.platforms.allocations.probe import MOST_TRIES, PlaceProbe, ProbeNeeds, sentence
@@ -62,6 +62,7 @@ class Probing:
         self.waits = ""
         self.findings: tuple[Finding, ...] = ()
         self.names: set[str] = set()
+        self._cancelled: set[str] = set()
 
     @property
     def is_under_way(self) -> bool:
@@ -174,8 +175,9 @@ class Probing:
             probe.close()
             if self._is_ordered and probe.name not in listed:
                 left.add(probe.name)
-        if left:
+        if left := left - self._cancelled:
             allocator.cancel(sorted(left), 0.0)
+            self._cancelled |= left
 
 
 def _has_ended(allocation: Allocation) -> bool:
@@ -225,17 +227,29 @@ def _leave_nothing(allocator: Allocator, probing: Probing) -> None:
     """Have all probes ended, and close the allocator; what cannot be is only logged."""
     until = time.monotonic() + LEAVE_S
     try:
-        probing.close(allocator, {each.name: each for each in allocator.look()})
-        while True:
-            left = {x.name for x in allocator.look() if not _has_ended(x)} & probing.names
-            if not left:
-                allocator.clear()
-                break
-            if time.monotonic() >= until:
-                _log.warning("%s is left at its scheduler", ", ".join(sorted(left)))
-                break
+        while not _is_nothing_left(allocator, probing, time.monotonic() >= until):
             time.sleep(min(LOOK_S, allocator.look_every_s))
     except BackendError as error:
         _log.warning("%s: %s", ", ".join(sorted(probing.names)), error.message)
     finally:
         allocator.close()
+
+
+def _is_nothing_left(allocator: Allocator, probing: Probing, is_last: bool) -> bool:
+    """Cancel what has not ended; whether all has, or, the last time, true. Raises
+    ``BackendError``: nothing will help, or it was the last time."""
+    try:
+        listed = {each.name: each for each in allocator.look()}
+        probing.close(allocator, listed)
+        left = sorted(
+            name for name in probing.names if name in listed and not _has_ended(listed[name])
+        )
+        if not left:
+            allocator.clear()
+    except PassingBackendError:
+        if is_last:
+            raise
+        return False
+    if left and is_last:
+        _log.warning("%s is left at its scheduler", ", ".join(left))
+    return is_last or not left

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dispatcher.errors import PassingBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations import probe as probe_module
@@ -291,9 +292,19 @@ def test_a_queue_that_takes_longer_is_no_problem(agent: AgentConfig, tmp_path: P
 
 
 def test_one_that_has_answered_and_not_ended_is_ended(agent: AgentConfig, tmp_path: Path) -> None:
-    """Mutation: its scheduler is waited for, which may take longer."""
+    """Its scheduler was away for a moment. Mutations: its scheduler is waited for, which may take
+    longer; it is asked once."""
     scheduler = Machines()
     scheduler.ends = False
+    usual, tries = scheduler.cancel, []
+
+    def cancel(names: Sequence[str], grace_s: float) -> None:
+        tries.append(names)
+        if len(tries) == 1:
+            raise PassingBackendError("it is away")
+        usual(names, grace_s)
+
+    scheduler.cancel = cancel  # type: ignore[method-assign]
     found = probe_once(scheduler, "lab", agent, tmp_path / "home", NEEDS, 60.0)
     assert "head" in [each.topic for each in found]
     (probe,) = scheduler.probes
