@@ -46,7 +46,7 @@ def test_who_is_killed_may_just_have_started_another_one(
 
 def test_an_environment_is_never_taken_for_an_empty_one(tmp_path: Path) -> None:
     """Of one that is just beginning its program. Mutation: what the kernel shows then is all."""
-    tries = 1000  # some 5 % of them meet that moment
+    tries = 300  # some 5 % of them meet that moment
     for _ in range(tries):
         process = _start(tmp_path / "r" / "s.json")
         try:
