@@ -71,7 +71,7 @@ class HeadInPod:
             "trialEnvironment": {"ALLOWED": str(folder / "allowed"), "TOKEN": "env:TOKEN"},
             "trialConcurrency": 2,
             "maxTrialNumber": 8,
-            "headGrace": "60s",
+            "headGrace": "600s",
             "tuner": {"name": "Random"},
             "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
             "weightsRoot": str(self.weights),
