@@ -7,6 +7,7 @@ experiment of which nothing else can be read has these as well.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -22,6 +23,12 @@ from dispatcher.store.replay.folding import compact as compact_store
 from dispatcher.store.verify import Verification
 from dispatcher.store.verify import rebuild as rebuild_tables
 from dispatcher.store.verify import verify as verify_store
+from trial_runtime.retry import Retry
+
+#: So long (seconds) a folder is deleted again in which something appears or vanishes meanwhile, and
+#: what is said of such a folder.
+WRITTEN_S = 15.0
+_CHANGES = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
 
 
 class Compacted(NamedTuple):
@@ -79,20 +86,32 @@ def delete(place: ExperimentFolder) -> None:
         with contextlib.suppress(StoreError):  # where no lock can be had, no head begins either
             stack.enter_context(heads_locked_out(place.path))
         try:
-            _delete_but(place.path, {LOCK_NAME, CHANGE_LOCK_NAME})
-            shutil.rmtree(place.path)
+            _delete_all(place.path)
         except OSError as error:
             fault = f"cannot be deleted: {error.strerror}"
             raise UserError(fault, where=str(place.path)) from error
     shutil.rmtree(sockets, ignore_errors=True)
 
 
+def _delete_all(folder: Path) -> None:
+    """Delete the folder, again and again while agents that were just ended still write there."""
+    tries = Retry(0.05, 1.0)
+    while folder.exists():
+        try:
+            _delete_but(folder, {LOCK_NAME, CHANGE_LOCK_NAME})
+            shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno not in _CHANGES or not tries.pause(WRITTEN_S):
+                raise
+
+
 def _delete_but(folder: Path, kept: set[str]) -> None:
     """Delete all else: a head that cannot find the locks would make new ones, and begin."""
-    for entry in os.scandir(folder):
-        if entry.name in kept:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            os.unlink(entry.path)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name in kept:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)

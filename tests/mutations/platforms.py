@@ -6,6 +6,15 @@ from tests.mutations.mutation import Mutation
 
 PLATFORMS: tuple[Mutation, ...] = (
     Mutation(
+        "a-probe-that-has-answered-stays",
+        6,
+        "the Job of a probe stays for a day where its end is reported after that of the head",
+        "dispatcher/platforms/allocations/probing.py",
+        "if name in listed and not _has_ended(listed[name])}",
+        "if name not in self.names}",
+        ("tests/unit/platforms/allocations/test_probing.py",),
+    ),
+    Mutation(
         "a-foreign-backend-speaks-for-others",
         9,
         "somebody else's backend ends trials that run elsewhere",

@@ -6,6 +6,7 @@ errors of scripts. As root it runs without its sandbox, which only tests do.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,8 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -23,6 +30,16 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.failures import ENABLES
 from tests.support.processes import holds_within
+
+#: A bound on a hang, not a measure of speed (seconds).
+PATIENCE_S = 120.0
+
+#: What is drawn anew meanwhile, or lies under something for a moment, is looked at again.
+_LATER = (
+    StaleElementReferenceException,
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+)
 
 _WATCH = """
 window.breaches = [];
@@ -62,7 +79,7 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
         service = Service(shutil.which("chromedriver"), env={**os.environ, "SE_OFFLINE": "true"})
         self.driver = webdriver.Chrome(options=options, service=service)
-        self.driver.set_script_timeout(30)
+        self.driver.set_script_timeout(PATIENCE_S)
         self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _WATCH})
         self.size(1400, 900)
 
@@ -90,12 +107,13 @@ class Browser:
         """The value of a function's body in the page."""
         return self.driver.execute_script(script, *given)
 
-    def until(self, holds: Callable[[], Any], what: str, limit_s: float = 30.0) -> Any:
+    def until(self, holds: Callable[[], Any], what: str, limit_s: float = PATIENCE_S) -> Any:
         """Wait until something is so, and return it."""
-        found: list[Any] = []
+        found: list[Any] = [None]
 
         def look() -> bool:
-            found[:] = [holds()]
+            with contextlib.suppress(*_LATER):
+                found[0] = holds()
             return bool(found[0])
 
         if not holds_within(look, limit_s):
@@ -112,7 +130,7 @@ class Browser:
         )
         return str(found)
 
-    def waits_for(self, text: str, selector: str = "body", limit_s: float = 30.0) -> None:
+    def waits_for(self, text: str, selector: str = "body", limit_s: float = PATIENCE_S) -> None:
         """Wait until a text is to be seen."""
         self.until(lambda: text in self.text(selector), f"{text!r} in {selector}", limit_s)
 
@@ -121,21 +139,36 @@ class Browser:
         return self.driver.find_elements("css selector", selector)
 
     def one(self, selector: str) -> WebElement:
-        """The first element of a selector."""
-        return self.driver.find_element("css selector", selector)
+        """The first element of a selector, once it is there."""
+        found: list[WebElement] = self.until(lambda: self.all(selector), f"there is {selector}")
+        return found[0]
 
     def click(self, text: str, selector: str = "button") -> None:
-        """Click the first that begins with this text."""
-        for one in self.all(selector):
-            if one.text.startswith(text):
-                one.click()
-                return
-        raise AssertionError(f"no {selector} begins with {text!r}")
+        """Click the first that begins with this text, once it is there."""
+
+        def clicks() -> bool:
+            for one in self.all(selector):
+                if one.text.startswith(text):
+                    one.click()
+                    return True
+            return False
+
+        self.until(clicks, f"a {selector} begins with {text!r}")
 
     def keys(self, *keys: str) -> None:
-        """Press keys, wherever the focus is."""
-        for key in keys:
-            ActionChains(self.driver).send_keys(key).perform()
+        """Press keys one after the other, wherever the focus is."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def page_cpu_s(self) -> float:
+        """What the processes of pages have had of processors so far (seconds), however long they
+        had to wait for it."""
+        spent = 0.0
+        for each in psutil.Process(self.driver.service.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "--type=renderer" in each.cmdline():
+                    times = each.cpu_times()
+                    spent += times.user + times.system
+        return spent
 
     def picture(self, name: str) -> Path:
         """Keep a picture of what is to be seen."""

@@ -87,7 +87,8 @@ class Digits:
         self.file.write_text(json.dumps(experiment))
 
     def allow(self, trials: int) -> None:
-        """Let so many trials end; the next ones are trained, and wait."""
+        """Let so many trials end, and one more, whichever they are; the next ones are trained, and
+        wait."""
         new = self.allowed.with_suffix(".new")
         new.write_text(str(trials))
         new.replace(self.allowed)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 REPOSITORY = Path(__file__).parents[2]
 
 #: A bound on a hang, not a measure of speed.
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Answered(NamedTuple):

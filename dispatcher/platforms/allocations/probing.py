@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dispatcher.errors import BackendError, PermanentBackendError
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Allocator
 from dispatcher.platforms.allocations.probe import MOST_TRIES, PlaceProbe, ProbeNeeds, sentence
@@ -17,6 +17,9 @@ from trial_runtime.agent.processes.record import write_private
 
 #: Seconds between two looks of who waits for an answer, at most.
 LOOK_S = 1.0
+
+#: How long the end of a probe is waited for that was asked for by hand (seconds).
+LEAVE_S = 30.0
 
 LOOKED_OVER = "a place is looked over before the first trial"
 
@@ -59,6 +62,7 @@ class Probing:
         self.waits = ""
         self.findings: tuple[Finding, ...] = ()
         self.names: set[str] = set()
+        self._cancelled: set[str] = set()
 
     @property
     def is_under_way(self) -> bool:
@@ -157,13 +161,27 @@ class Probing:
             self._probe.close()
         self._probe = None
 
-    def close(self, allocator: Allocator) -> None:
-        """Have none left that waits still. Raises ``BackendError``."""
+    def close(self, allocator: Allocator, listed: Mapping[str, Allocation]) -> None:
+        """Have none left: neither one that waits still, nor one that has answered and is not seen
+        to have ended. Raises ``BackendError``.
+
+        Args:
+            allocator: of the service.
+            listed: what its scheduler has had last, by name.
+        """
         probe, self._probe = self._probe, None
+        left = {name for name in self.names if name in listed and not _has_ended(listed[name])}
         if probe is not None:
             probe.close()
-            if self._is_ordered:
-                allocator.cancel([probe.name], 0.0)
+            if self._is_ordered and probe.name not in listed:
+                left.add(probe.name)
+        if left := left - self._cancelled:
+            allocator.cancel(sorted(left), 0.0)
+            self._cancelled |= left
+
+
+def _has_ended(allocation: Allocation) -> bool:
+    return allocation.state is AllocationState.ENDED
 
 
 def probe_once(
@@ -207,20 +225,31 @@ def probe_once(
 
 def _leave_nothing(allocator: Allocator, probing: Probing) -> None:
     """Have all probes ended, and close the allocator; what cannot be is only logged."""
-    until = time.monotonic() + 15.0
+    until = time.monotonic() + LEAVE_S
     try:
-        probing.close(allocator)
-        while True:
-            ended = AllocationState.ENDED
-            left = {x.name for x in allocator.look() if x.state is not ended} & probing.names
-            if not left:
-                allocator.clear()
-                break
-            if time.monotonic() >= until:
-                _log.warning("%s is left at its scheduler", ", ".join(sorted(left)))
-                break
+        while not _is_nothing_left(allocator, probing, time.monotonic() >= until):
             time.sleep(min(LOOK_S, allocator.look_every_s))
     except BackendError as error:
         _log.warning("%s: %s", ", ".join(sorted(probing.names)), error.message)
     finally:
         allocator.close()
+
+
+def _is_nothing_left(allocator: Allocator, probing: Probing, is_last: bool) -> bool:
+    """Cancel what has not ended; whether all has, or, the last time, true. Raises
+    ``BackendError``: nothing will help, or it was the last time."""
+    try:
+        listed = {each.name: each for each in allocator.look()}
+        probing.close(allocator, listed)
+        left = sorted(
+            name for name in probing.names if name in listed and not _has_ended(listed[name])
+        )
+        if not left:
+            allocator.clear()
+    except PassingBackendError:
+        if is_last:
+            raise
+        return False
+    if left and is_last:
+        _log.warning("%s is left at its scheduler", ", ".join(left))
+    return is_last or not left

@@ -146,7 +146,8 @@ class Turns:
         if self._allocator is None:
             return
         if self._probing is not None and self._leads():
-            self._end_with("cancel", partial(self._probing.close, self._allocator))
+            close = partial(self._probing.close, self._allocator, self._listed)
+            self._end_with("cancel", close)
         if ends and not self._stays_something() and self._leads():
             self._end_with("clear", self._allocator.clear)
         self._end_with("close", self._allocator.close)

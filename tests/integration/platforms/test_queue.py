@@ -36,6 +36,8 @@ trainingService:
   wallTime: 20s
   allocations: {{min: 0, max: 2}}
 """
+#: One whose places end when the test says so, however long its commands take.
+LONG = EXPERIMENT.replace("wallTime: 20s", "wallTime: 1h")
 TRIAL = """\
 import fcntl
 import os
@@ -132,8 +134,8 @@ def test_each_trial_may_have_an_allocation_of_its_own(
     Mutations: one has two trials; it is cancelled; the next one waits as after a short life."""
     (tmp_path / "trial.py").write_text(TRIAL)
     (tmp_path / "seen").touch()
-    text = EXPERIMENT.format(base=tmp_path).replace("max: 2}", "max: 2, trials: 1}")
-    text = text.replace("seats: 1", "seats: 2").replace("wallTime: 20s", "wallTime: 1h")
+    text = LONG.format(base=tmp_path).replace("max: 2}", "max: 2, trials: 1}")
+    text = text.replace("seats: 1", "seats: 2")
     (tmp_path / "lab.yml").write_text(text)
     ran = subprocess.run(
         [sys.executable, "-m", "dispatcher.cli", "run", "lab.yml"],
@@ -163,7 +165,7 @@ def test_nothing_is_left_in_the_queue_of_a_dead_head(
     """One has a place, one waits. Mutations: they are not asked for; what is damaged by a dead head
     cannot be deleted."""
     (tmp_path / "trial.py").write_text(TRIAL)
-    (tmp_path / "lab.yml").write_text(EXPERIMENT.format(base=tmp_path))
+    (tmp_path / "lab.yml").write_text(LONG.format(base=tmp_path))
     command = [sys.executable, "-m", "dispatcher.cli"]
     seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - trials wait to the end
     fcntl.flock(seen_by_us, fcntl.LOCK_EX)
@@ -218,7 +220,7 @@ def test_allocations_of_a_deleted_experiment_can_be_looked_for_by_hand(
     """The engine is away while its experiment is deleted. Mutation: nobody knows any more what to
     look for."""
     (tmp_path / "trial.py").write_text(TRIAL)
-    (tmp_path / "lab.yml").write_text(EXPERIMENT.format(base=tmp_path))
+    (tmp_path / "lab.yml").write_text(LONG.format(base=tmp_path))
     command = [sys.executable, "-m", "dispatcher.cli"]
     seen_by_us = open(tmp_path / "seen", "w")  # noqa: SIM115 - trials wait to the end
     fcntl.flock(seen_by_us, fcntl.LOCK_EX)

@@ -30,7 +30,7 @@ def has_begun(process: subprocess.Popen[str], out: Path) -> bool:
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return out
 
@@ -48,7 +48,7 @@ def test_eight_kills_at_random_moments_change_no_byte(tmp_path: Path) -> None:
             break
         process = sink(folder, "--folder", str(out))
         begun = partial(has_begun, process, out)
-        wait_until(begun, "it writes, or it was faster", 60)
+        wait_until(begun, "it writes, or it was faster")
         with suppress(subprocess.TimeoutExpired):
             process.wait(dice.random() * 0.15)
         process.send_signal(signal.SIGKILL)

@@ -94,10 +94,10 @@ def test_a_running_experiment_is_seen_changed_and_lost(place: Place, server: Web
     assert (refused.status, refused.kind) == (503, "not-now")
     assert refused.headers["Retry-After"]
     assert server.get(f"{one}/table")["count"] >= 4
-    place.go()
     resumed = server.ask("POST", f"{one}/resume")
     assert resumed.status == 200, resumed
     stream.next("back")
+    place.go()  # a head that has nothing left to do may be over before anybody looks
     while stream.next("standing").data["experiment"]["status"] != "completed":
         pass
     stream.close()
@@ -144,6 +144,7 @@ def test_a_page_ends_with_a_run_that_is_killed(place: Place) -> None:
     process = place.start("run", "experiment.yml", "--web")
     place.wait_until_running()
     servers = place.folder / "state" / "bequeath" / "web" / "servers"
+    wait_until(lambda: list(servers.glob("*")), "the page is there")
     (known,) = servers.iterdir()
     process.kill()
     wait_until(lambda: not known.exists(), "the page has ended")

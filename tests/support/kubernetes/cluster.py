@@ -64,11 +64,14 @@ class Cluster:
 
     Attributes:
         places: pods that run at once; a test may change it.
+        lag_s: how much later a Job says that its pods have ended (seconds); a test may change it.
     """
 
     def __init__(self, api: ApiServer, folder: Path, places: int) -> None:
         self.api = api
         self.places = places
+        self.lag_s = 0.0
+        self._over_since: dict[str, float] = {}  # that the pods of a Job have, by its uid
         self._folder = folder
         self._objects = api.objects
         self._containers: dict[str, _Container] = {}  # by the uid of their pod
@@ -159,6 +162,8 @@ class Cluster:
         failed = [each for each in pods if _phase(each) == "Failed"]
         done = [each for each in pods if _phase(each) == "Succeeded"]
         wanted = job["spec"].get("completions", 1)
+        if (failed or done) and self._lags(about["uid"]):
+            return
         if any(_has(each, "DisruptionTarget") for each in failed) and not self._objects.old:
             text = "Pod trials/x has condition DisruptionTarget matching FailJob rule at index 0"
             self._note(job, _condition("Failed", "True", "PodFailurePolicy", text))
@@ -169,6 +174,10 @@ class Cluster:
             self._note(job, _condition("Complete", "True", "", ""))
         elif len(pods) < wanted:
             self._make(job)
+
+    def _lags(self, job: str) -> bool:
+        now = time.monotonic()
+        return now - self._over_since.setdefault(job, now) < self.lag_s
 
     def _note(self, job: Object, condition: Object) -> None:
         def change(made: Object) -> None:

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ENABLED = {"tensorboard"}
 
 #: Seconds until a server answers on a busy machine: one took 71.
-START_S = 240.0
+START_S = 480.0
 
 
 def python_of(tracker: str) -> Path:
@@ -92,7 +92,7 @@ class MlflowServer:
         assert self._process is not None
         assert self._process.poll() is None, (self._folder / "server.log").read_text()
         try:
-            with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=30):
                 return True
         except OSError:
             return False

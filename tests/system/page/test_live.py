@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.support.browser import Browser
@@ -19,23 +17,23 @@ def search() -> MadeSearch:
     return made
 
 
-def test_a_trial_appears_within_a_second_of_its_change(browser: Browser) -> None:
+def test_a_trial_appears_as_it_changes_without_a_question(browser: Browser) -> None:
+    """Mutation: the page asks for the table now and then."""
     made = search()
     with PageServer(made) as server:
         browser.open(f"{server.url}e/{made.ident}/trials?sort=-trial")
         browser.waits_for("61 trials")
-        before = time.monotonic()
+        asked = len(server.asked)
         made.trials[-1].state, made.trials[-1].outcome, made.trials[-1].value = (
             "ended",
             "killed",
             0.99125,
         )
         server.tell(made.trials[-1].trial, made.add(state="running").trial)
-        browser.waits_for("62 trials", limit_s=10)
-        browser.waits_for("0.99125", ".virtual", limit_s=10)
-        assert (
-            time.monotonic() - before < 3.0
-        )  # a second of the page, and a machine that others load
+        browser.waits_for("62 trials")
+        browser.waits_for("0.99125", ".virtual")
+        again = [one for one in server.asked[asked:] if "/table" in one or "/changes?" in one]
+        assert again == [], "the stream has brought it"
 
 
 def test_a_head_that_is_gone_is_said_and_forgotten_when_it_is_back(browser: Browser) -> None:
@@ -75,10 +73,10 @@ def test_where_no_stream_passes_the_page_asks_one_question_at_a_time(browser: Br
         browser.waits_for("live (asking)")
         made.add()
         server.tell(61)
-        browser.waits_for("62 trials", limit_s=10)
+        browser.waits_for("62 trials")
         made.add()
         server.tell(62)
-        browser.waits_for("63 trials", limit_s=10)
+        browser.waits_for("63 trials")
         changes = f"/api/v1/experiments/{made.ident}/changes"
         assert server.most_at_once[changes] == 1
         assert len([one for one in server.asked if "/changes?" in one]) < 8  # it waits for answers
@@ -111,4 +109,4 @@ def test_a_hidden_page_holds_no_stream_and_catches_up_when_it_is_seen(browser: B
         browser.until(lambda: server.at_once[events] == 0, "the stream is let go")
         assert "61 trials" in browser.text()
         browser.run(_HIDE, False)
-        browser.waits_for("62 trials", limit_s=10)
+        browser.waits_for("62 trials")

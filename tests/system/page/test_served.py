@@ -101,7 +101,7 @@ def test_a_running_experiment_is_seen_and_changed_by_click(
     browser.click("resume…")
     browser.click("resume", "dialog button[type=submit]")
     settled(browser, "the resume")
-    browser.waits_for("completed", ".why", limit_s=120)
+    browser.waits_for("completed", ".why")
     browser.until(lambda: not browser.all(".gone"), "the line of the head goes")
     for page in ("trials", "lineage", "waits", "hosts", "compare?trials=0,1", "checks"):
         browser.open(f"{base}e/{name}/{page}")

@@ -1,4 +1,8 @@
-"""How long until something is to be seen, and how it moves; bounds are wide on a loaded machine."""
+"""How long until something is to be seen, and how it moves.
+
+Judged is the work of the page's own processes, in seconds of a processor: how long that takes on a
+machine on which much else runs says nothing of the page, and is noted only.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from tests.system.page.conftest import search_of
 
 pytestmark = pytest.mark.needs("chromium")
 
-#: Times what is asked for, on a machine on which much else runs.
-PATIENCE = 5.0
+#: Times what is asked for: processors differ, and do less each where all of them work.
+PATIENCE = 3.0
 
 _MARK = "return performance.getEntriesByName('first-chart')[0]?.startTime ?? 0"
 
@@ -76,12 +80,15 @@ def test_the_first_chart_comes_soon(
 ) -> None:
     with PageServer(search_of(trials)) as server:
         server.table()  # which the real one keeps
-        found = []
+        found, worked = [], []
         for _ in range(3):
+            before = browser.page_cpu_s()
             browser.open(f"{server.url}e/{server.search.ident}")
             found.append(float(browser.until(functools.partial(browser.run, _MARK), "a chart")))
+            worked.append((browser.page_cpu_s() - before) * 1_000)
         note(pictures, f"first chart, {trials} trials", min(found))
-        assert min(found) <= limit_ms * PATIENCE
+        note(pictures, f"work for the first chart, {trials} trials", min(worked))
+        assert min(worked) <= limit_ms * PATIENCE
 
 
 @pytest.mark.parametrize("page, script", [("/trials", _SCROLL), ("/lineage", _ZOOM)])
@@ -92,6 +99,9 @@ def test_scrolling_and_zooming_are_smooth(
     with PageServer(search_of(trials)) as server:
         browser.open(f"{server.url}e/{server.search.ident}{page}")
         browser.waits_for(f"{trials + 60:,} trials")
+        before = browser.page_cpu_s()
         times = browser.driver.execute_async_script(script)
+        worked = (browser.page_cpu_s() - before) * 1_000 / len(times)
         note(pictures, f"frame of {page}, {trials} trials", median(times))
-        assert median(times) <= 33.0 * PATIENCE
+        note(pictures, f"work for a frame of {page}, {trials} trials", worked)
+        assert worked <= 33.0 * PATIENCE

@@ -173,6 +173,34 @@ def test_a_folder_whose_lock_cannot_be_taken_is_deleted(handle: ExperimentHandle
     assert not handle.folder.exists()
 
 
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_folder_in_which_somebody_writes_still_is_deleted_again(
+    lasts: bool, handle: ExperimentHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that was just cancelled ends meanwhile. Mutations: the first try is the last one;
+    there is no last one."""
+    logs = handle.folder / "agents/w/logs"
+    logs.mkdir(parents=True)
+    usual = os.rmdir
+    times: list[str] = []
+
+    def rmdir(name: str, **where: Any) -> None:
+        if name == "logs" and (lasts or not times):
+            times.append(name)
+            (logs / "late").touch()
+        usual(name, **where)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    monkeypatch.setattr(care, "WRITTEN_S", 0.1 if lasts else 60.0)
+    if lasts:
+        with pytest.raises(UserError, match="cannot be deleted: Directory not empty"):
+            care.delete(handle.place)
+    else:
+        care.delete(handle.place)
+    assert handle.folder.exists() == lasts
+    assert times
+
+
 def test_a_damaged_store_is_found_for_its_care(handle: ExperimentHandle) -> None:
     base = handle.folder.parent
     handle.place.journal.write_bytes(b"no store")

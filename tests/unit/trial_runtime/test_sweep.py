@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trial_runtime.agent.processes import sweep
+from trial_runtime.agent.processes.warden import environment_of
 from trial_runtime.session_file import AGENT_VARIABLE, SESSION_VARIABLE
 
 
@@ -41,6 +42,21 @@ def test_who_is_killed_may_just_have_started_another_one(
         for each in [*started, stranger]:
             each.kill()
             each.wait()
+
+
+def test_an_environment_is_never_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """Of one that is just beginning its program. Mutation: what the kernel shows then is all."""
+    tries = 300  # some 5 % of them meet that moment
+    for _ in range(tries):
+        process = _start(tmp_path / "r" / "s.json")
+        try:
+            seen = environment_of(process.pid)
+        finally:
+            process.kill()
+            process.wait()
+        assert seen is None or os.fsencode(f"{SESSION_VARIABLE}={tmp_path}/r/s.json") in seen
+    assert environment_of(process.pid) == b"", "it has ended"
+    assert environment_of(2) is not None, "nobody waits for a thread of the kernel"
 
 
 def test_what_carries_no_session_is_known_by_its_agent(tmp_path: Path) -> None:

@@ -10,9 +10,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from trial_runtime.agent.processes.warden import (
+    BEGINS_S,
+    ROUNDS,
+    any_has_begun,
+    environment_of,
+)
 from trial_runtime.session_file import AGENT_VARIABLE, MARKER_VARIABLE, SESSION_VARIABLE
 
 _ON_LINUX = sys.platform == "linux"
@@ -112,17 +119,12 @@ def children() -> list[int]:
 
 def session_of(pid: int) -> str | None:
     """The session file (or marker) that a process was started with, None if there is none."""
-    return next(_values_of(pid, _MARKS), None)
+    return next(_values_in(environment_of(pid) or b"", _MARKS), None)
 
 
-def _values_of(pid: int, variables: tuple[bytes, ...]) -> Iterator[str]:
-    """The values of these variables in the environment that a process was started with."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            content = file.read()
-    except OSError:
-        return
-    for entry in content.split(b"\0"):
+def _values_in(environment: bytes, variables: tuple[bytes, ...]) -> Iterator[str]:
+    """The values of these variables in an environment."""
+    for entry in environment.split(b"\0"):
         if entry.startswith(variables):
             yield os.fsdecode(entry.partition(b"=")[2])
 
@@ -173,15 +175,18 @@ def kill_sessions_below(folder: str) -> int:
     run folder has marked; returns how many.
 
     For a head that finds its agent dead. Reads the process list of the machine until it shows no
-    new one, since a killed process may just have started another one.
+    new one, since a killed process may just have started another one. Those that are just beginning
+    are waited for, two seconds at most.
     """
     if not _ON_LINUX:
         return 0
     inside = folder.rstrip("/") + "/"
     killed: set[int] = set()
-    for _round in range(64):
-        pids = _sessions_below(inside) - killed
-        if not pids:
+    until = time.monotonic() + BEGINS_S
+    for _round in range(ROUNDS):
+        found, beginning = _sessions_below(inside)
+        pids = found - killed
+        if not pids and not (beginning and any_has_begun(beginning, until)):
             break
         for pid in pids:
             kill(pid)
@@ -189,14 +194,19 @@ def kill_sessions_below(folder: str) -> int:
     return len(killed)
 
 
-def _sessions_below(inside: str) -> set[int]:
-    pids = set()
+def _sessions_below(inside: str) -> tuple[set[int], set[int]]:
+    """The processes whose session is below, and those of which that is not known yet."""
+    found: set[int] = set()
+    beginning: set[int] = set()
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            values = _values_of(int(name), (*_MARKS, _AGENTS_MARK))
-            if any(value.startswith(inside) for value in values):
-                pids.add(int(name))
-    return pids
+        if not name.isdigit() or (pid := int(name)) == os.getpid():
+            continue
+        environment = environment_of(pid)
+        if environment is None:
+            beginning.add(pid)
+        elif any(x.startswith(inside) for x in _values_in(environment, (*_MARKS, _AGENTS_MARK))):
+            found.add(pid)
+    return found, beginning
 
 
 def sweep_where(own: Collection[int], mine: Callable[[int], bool]) -> None:

@@ -15,9 +15,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
 #: Rounds until those are given up that start others as fast as they are ended.
 ROUNDS = 64
+
+#: Together, so long (seconds) the environment of processes is waited for that are just beginning
+#: another program.
+BEGINS_S = 2.0
+
+# Flags of a process: it is about to end, it is a thread of the kernel. Neither has an environment.
+_NO_ENVIRONMENT = 0x00000004 | 0x00200000
 
 
 def main() -> None:
@@ -37,9 +45,11 @@ def end_marked(mark: bytes, spared: set[int]) -> int:
     Repeats until no new one is found, since a killed process may just have started another one.
     """
     killed: set[int] = set()
+    until = time.monotonic() + BEGINS_S
     for _round in range(ROUNDS):
-        pids = _marked(mark, spared) - killed
-        if not pids:
+        found, beginning = _marked(mark, spared)
+        pids = found - killed
+        if not pids and not (beginning and any_has_begun(beginning, until)):
             break
         for pid in pids:
             try:
@@ -50,21 +60,57 @@ def end_marked(mark: bytes, spared: set[int]) -> int:
     return len(killed)
 
 
-def _marked(mark: bytes, spared: set[int]) -> set[int]:
-    """The marked processes with all of their sessions, in which there are only trials' own."""
+def _marked(mark: bytes, spared: set[int]) -> tuple[set[int], set[int]]:
+    """The marked processes with all of their sessions, in which there are only trials' own; and
+    those of which that is not known yet."""
     session_of: dict[int, int] = {}
     sessions: set[int] = set()
+    beginning: set[int] = set()
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
+        pid = int(name)
         try:
-            session_of[int(name)] = session = os.getsid(int(name))
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    sessions.add(session)
+            session_of[pid] = session = os.getsid(pid)
         except OSError:
-            continue  # gone by now, or another user's
-    return {pid for pid, session in session_of.items() if session in sessions - spared}
+            continue  # gone by now
+        environment = environment_of(pid)
+        if environment is None:
+            beginning.add(pid)
+        elif mark in environment.split(b"\0"):
+            sessions.add(session)
+    found = {pid for pid, session in session_of.items() if session in sessions - spared}
+    return found, {pid for pid in beginning - found if session_of[pid] not in spared}
+
+
+def environment_of(pid: int) -> bytes | None:
+    """The environment that a process was started with; None if it is not there yet.
+
+    A process that takes up another program has none for a moment, long after whoever started it
+    knows its number. Empty where there is none: it has ended, or is another user's.
+    """
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            if content := file.read():
+                return content
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return b""
+    state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
+    if state in b"ZXx" or flags & _NO_ENVIRONMENT:
+        return b""
+    return None if end == 0 or end > start else b""
+
+
+def any_has_begun(pids: set[int], until: float) -> bool:
+    """Whether one of them has its environment by now, or ends. Waits until this moment of the
+    monotonic clock at most."""
+    while all(environment_of(pid) is None for pid in pids):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 if __name__ == "__main__":

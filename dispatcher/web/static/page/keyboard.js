@@ -13,14 +13,14 @@ export function Keys({ where }) {
     const show = () => setShown(true);
     const key = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-      if (performance.now() - waiting.current < 2500) {
+      if (event.timeStamp - waiting.current < 2500) {
         waiting.current = -Infinity;
         const page = PAGES.find(([, , letter]) => letter === event.key);
         if (event.key === "e") go("./");
         else if (page && where.experiment) go(link(where.experiment, page[0]));
         else return;
         event.preventDefault();
-      } else if (event.key === "g") waiting.current = performance.now();
+      } else if (event.key === "g") waiting.current = event.timeStamp;
       else if (event.key === "?") setShown(true);
       else if (event.key === "/") {
         const filter = document.querySelector("[data-filter]");

@@ -130,9 +130,11 @@ def test_trials_run_what_was_brought(version: str, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_there_is_said_before_any_trial(tmp_path: Path) -> None:
-    """By `validate --connect`, and at the start, which ends. Mutation: only one of them asks."""
+    """By `validate --connect`, and at the start, which ends. Mutations: only one of them asks; a
+    Job stays that has not said yet that its pod has ended."""
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster", places=2) as there:
+        there.lag_s = 600.0
         lab = Lab(there, tmp_path)
         said = lab.bequeath("validate", "--connect", weightsRoot=str(tmp_path / "other"))
         lab.nothing_is_left()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dispatcher.errors import PassingBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations import probe as probe_module
@@ -50,6 +51,7 @@ class Machines(Scheduler):
     def __init__(self) -> None:
         super().__init__()
         self.runs = True
+        self.ends = True  # in its list, when the program has
         self.printed: dict[str, str] = {}
 
     def submit(self, order: AllocationOrder) -> None:
@@ -75,7 +77,8 @@ class Machines(Scheduler):
         said = [each.communicate(timeout=60) for each in begun]
         self.printed[order.name] = "".join(out for out, _ in said)
         gone = Gone.FAILED if any(each.returncode for each in begun) else Gone.FINISHED
-        self.says(order.name, S.ENDED, gone=gone, reason=said[0][1][-300:])
+        if self.ends:
+            self.says(order.name, S.ENDED, gone=gone, reason=said[0][1][-300:])
 
     def answer(self, order: AllocationOrder) -> str:
         return text_of(order) or self.printed.get(order.name, "")
@@ -236,6 +239,22 @@ def test_a_probe_that_waits_when_the_head_ends_is_cancelled(
     assert scheduler.probes[0].name in [name for name, _ in scheduler.cancelled]
 
 
+def test_a_probe_that_has_answered_and_not_ended_is_not_left(
+    new_pool: Callable[..., list[AllocationProcess]], agent: AgentConfig, tmp_path: Path
+) -> None:
+    """Its scheduler says so a moment later, when the head has ended for what the answer was.
+    Mutation: only those are cancelled whose answer is waited for."""
+    scheduler = Machines()
+    scheduler.ends = False
+    processes = new_pool(scheduler, replace(agent, weights_root=str(tmp_path / "nowhere")))
+    wait_until(lambda: processes[0].look(0.0), "it is lost")
+    for each in processes:
+        each.end(time.monotonic())
+    wait_until(lambda: scheduler.closed, "the service has ended")
+    (probe,) = scheduler.probes
+    assert scheduler.listed[probe.name].gone is Gone.CANCELLED
+
+
 def _reason(process: AllocationProcess) -> str:
     waiting = process.waiting()
     return "" if waiting is None else waiting.reason
@@ -270,6 +289,27 @@ def test_a_queue_that_takes_longer_is_no_problem(agent: AgentConfig, tmp_path: P
     assert finding.severity is Severity.NOTE
     assert "no answer within" in finding.text
     assert scheduler.cancelled, "nothing is left"
+
+
+def test_one_that_has_answered_and_not_ended_is_ended(agent: AgentConfig, tmp_path: Path) -> None:
+    """Its scheduler was away for a moment. Mutations: its scheduler is waited for, which may take
+    longer; it is asked once."""
+    scheduler = Machines()
+    scheduler.ends = False
+    usual, tries = scheduler.cancel, []
+
+    def cancel(names: Sequence[str], grace_s: float) -> None:
+        tries.append(names)
+        if len(tries) == 1:
+            raise PassingBackendError("it is away")
+        usual(names, grace_s)
+
+    scheduler.cancel = cancel  # type: ignore[method-assign]
+    found = probe_once(scheduler, "lab", agent, tmp_path / "home", NEEDS, 60.0)
+    assert "head" in [each.topic for each in found]
+    (probe,) = scheduler.probes
+    assert scheduler.listed[probe.name].gone is Gone.CANCELLED
+    assert (scheduler.cleared, scheduler.closed) == (1, 1)
 
 
 @pytest.mark.parametrize(

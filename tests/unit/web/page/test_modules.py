@@ -32,7 +32,7 @@ def asked(what: str, **given: Any) -> Any:
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def test_the_modules_pass_their_tests() -> None:
     files = sorted(str(path) for path in HERE.glob("*.test.mjs"))
     assert len(files) > 1
     done = subprocess.run(
-        [NODE, "--test", *files], capture_output=True, text=True, timeout=120, check=False
+        [NODE, "--test", *files], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout[-6000:]
 
