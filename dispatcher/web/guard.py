@@ -185,10 +185,8 @@ class Guard:
     def _identified(self, headers: Headers) -> Identity:
         kind, _, token = headers.get("authorization", "").partition(" ")
         is_script = kind.lower() == "bearer"
-        if is_script:
-            identity = self._by_token(token.strip())
-        else:  # what a proxy asks people for comes along as `Basic`, and is nothing to us
-            identity = self._by_cookie(headers)
+        # What a proxy asks people for comes along as `Basic`, and is nothing to us.
+        identity = self._by_token(token.strip()) if is_script else self._by_cookie(headers)
         if identity is not None:
             return identity
         raise RequestRefused(
