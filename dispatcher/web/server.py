@@ -193,7 +193,9 @@ def _remove_stale(settings: WebSettings, path: Path) -> None:
     info = path.lstat()
     if not stat.S_ISSOCK(info.st_mode):
         raise UserError(
-            "there is something at the path of the socket that is none", where=str(path)
+            "something that is no socket is at its path",
+            hint="name another path; nothing is removed there but a socket that is left behind",
+            where=str(path),
         )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
