@@ -9,7 +9,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -74,24 +74,6 @@ def test_what_a_proxy_asks_people_for_does_not_keep_them_out(server: WebServer) 
     assert server.raw("GET", SESSION, basic).status == 401
     wrong = {"Cookie": cookie, "Authorization": "Bearer wrong"}
     assert server.raw("GET", SESSION, wrong).status == 401
-
-
-def test_each_question_has_its_time_and_not_the_first_alone(own: WebServer) -> None:
-    """Mutation: a byte of a second question, or of a body that nobody reads, holds a connection for
-    ever, and a thousand of them hold them all."""
-    first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    unread = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx"
-    with ExitStack() as stack:
-        lines = []
-        for question, more in ((first, b"G"), (unread, b"x")):
-            line = socket.create_connection((own.host, own.port), timeout=PATIENCE_S)
-            lines.append(stack.enter_context(line))
-            line.sendall(question)
-            assert line.recv(1)
-            line.sendall(more)
-        for line in lines:
-            while line.recv(65_536):  # the rest of the answer, and then the end
-                pass
 
 
 def test_a_share_that_is_revoked_hears_no_more_of_an_output(own: WebServer, growing: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.web_server import WebServer
+from tests.support.web_server import PATIENCE_S, WebServer
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def _started(server: WebServer, state: Path) -> tuple[int, str]:
     server.environment = environment
     process = server.start("web", "--port", "0")
     try:
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
