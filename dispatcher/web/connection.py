@@ -14,7 +14,7 @@ _MOST_OPEN: Final = 1_200
 #: Seconds until the headers of a first request are there, and of the next one: browsers keep a
 #: connection that has nothing to ask for a while.
 _HEADERS_S: Final = 15.0
-_NEXT_HEADERS_S: Final = 45.0
+NEXT_HEADERS_S: Final = 45.0
 
 #: Seconds for which a full buffer (64 KiB) may stay full.
 _READING_S: Final = 30.0
@@ -55,7 +55,7 @@ class BoundedConnection(H11Protocol):
             self._asks_until.cancel()
             self._asks_until = None
         elif not answers and self._asks_until is None:
-            self._asks_until = self.loop.call_later(_NEXT_HEADERS_S, self.transport.abort)
+            self._asks_until = self.loop.call_later(NEXT_HEADERS_S, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""

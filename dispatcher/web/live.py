@@ -33,7 +33,7 @@ _MOST_ROWS: Final = 20_000
 
 #: Seconds for which an experiment is held that nobody looks at, and how many are held.
 _LINGER_S: Final = 60.0
-_MOST_WATCHED: Final = 64
+MOST_WATCHED: Final = 64
 
 #: Streams of all browsers together.
 MOST_STREAMS: Final = 100
@@ -238,11 +238,11 @@ class Hub:
     def _make_room(self) -> None:
         """Let go of the experiment that nobody follows and that was asked for longest ago. Raises
         ``RequestRefused`` if all are followed."""
-        if len(self._watches) < _MOST_WATCHED:
+        if len(self._watches) < MOST_WATCHED:
             return
         idle = [one for one in self._watches.values() if one.lookers == 0]
         if not idle:
-            raise RequestRefused("too-many", f"{_MOST_WATCHED} experiments are followed already")
+            raise RequestRefused("too-many", f"{MOST_WATCHED} experiments are followed already")
         self._drop(min(idle, key=lambda one: one.looked_at))
 
     @asynccontextmanager

@@ -33,7 +33,7 @@ _MOST_TAG: Final = 4000
 
 #: Runs in one answer of a search.
 _PAGE: Final = 500
-_MOST_PAGES: Final = 2_000
+MOST_PAGES: Final = 2_000
 
 _NOT_TAKEN: Final = re.compile(r"[^\w\-./ ]")
 _NO_PATH: Final = re.compile(r"(^|/)\.*(?=/|$)")
@@ -156,7 +156,7 @@ class MlflowSink:
     def _earlier_runs(self) -> Iterator[tuple[int, tuple[str, int]]]:
         """Yield the runs that sinks before have made; that of the experiment as trial -1."""
         token = ""
-        for _ in range(_MOST_PAGES):
+        for _ in range(MOST_PAGES):
             answer = self._client.post(
                 "runs/search",
                 {

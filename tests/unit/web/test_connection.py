@@ -47,7 +47,7 @@ def test_not_the_first_question_alone_has_its_time(
     question: bytes, more: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: bytes of a second question, or of a body that nobody reads, are time for ever."""
-    monkeypatch.setattr(connection, "_NEXT_HEADERS_S", 1.0)
+    monkeypatch.setattr(connection, "NEXT_HEADERS_S", 1.0)
 
     async def act(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -74,7 +74,7 @@ def test_not_the_first_question_alone_has_its_time(
 
 def test_one_who_asks_in_time_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: a connection has one time for all of its questions."""
-    monkeypatch.setattr(connection, "_NEXT_HEADERS_S", 2.0)
+    monkeypatch.setattr(connection, "NEXT_HEADERS_S", 2.0)
 
     async def act(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
