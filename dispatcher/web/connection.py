@@ -13,7 +13,7 @@ _MOST_OPEN: Final = 1_200
 
 #: Seconds until the headers of a first request are there, and of the next one: browsers keep a
 #: connection that has nothing to ask for a while.
-_HEADERS_S: Final = 15.0
+HEADERS_S: Final = 15.0
 NEXT_HEADERS_S: Final = 45.0
 
 #: Seconds for which a full buffer (64 KiB) may stay full.
@@ -37,7 +37,7 @@ class BoundedConnection(H11Protocol):
         if len(self.connections) > _MOST_OPEN:
             transport.abort()
             return
-        self._asks_until = self.loop.call_later(_HEADERS_S, self.transport.abort)
+        self._asks_until = self.loop.call_later(HEADERS_S, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Take what the peer sends. Not each byte gives it more time, but each whole question."""

@@ -74,6 +74,7 @@ def test_not_the_first_question_alone_has_its_time(
 
 def test_one_who_asks_in_time_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: a connection has one time for all of its questions."""
+    monkeypatch.setattr(connection, "HEADERS_S", 2.0)
     monkeypatch.setattr(connection, "NEXT_HEADERS_S", 2.0)
 
     async def act(port: int) -> None:
