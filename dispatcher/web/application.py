@@ -49,7 +49,7 @@ class Application:
         self._assets = Assets(settings.static, settings.prefix)
         performer = Performer(settings.base, self._pools, self._hub, audit)
         looking = Looking(performer, self._pools, self._hub, keys)
-        outputs = Outputs(performer, self._pools, self._hub, audit)
+        outputs = Outputs(performer, self._pools, self._hub, audit, keys)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
         gauges = Gauges(settings.base, self._pools, self._hub, audit)
         self.own = [*entrance.routes(), *looking.routes(), *outputs.routes()]

@@ -11,8 +11,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 MOST_CONNECTIONS: Final = 1_000
 _MOST_OPEN: Final = 1_200
 
-#: Seconds until the headers of a first request are there.
-_HEADERS_S: Final = 15.0
+#: Seconds until the headers of a first request are there, and of the next one: browsers keep a
+#: connection that has nothing to ask for a while.
+HEADERS_S: Final = 15.0
+NEXT_HEADERS_S: Final = 45.0
 
 #: Seconds for which a full buffer (64 KiB) may stay full.
 _READING_S: Final = 30.0
@@ -35,7 +37,25 @@ class BoundedConnection(H11Protocol):
         if len(self.connections) > _MOST_OPEN:
             transport.abort()
             return
-        self._asks_until = self.loop.call_later(_HEADERS_S, self._give_up_asking)
+        self._asks_until = self.loop.call_later(HEADERS_S, self.transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the peer sends. Not each byte gives it more time, but each whole question."""
+        super().data_received(data)
+        self._count_time()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next question; what comes of the body of the last one is none."""
+        super().on_response_complete()
+        self._count_time()
+
+    def _count_time(self) -> None:
+        answers = self.cycle is not None and not self.cycle.response_complete
+        if answers and self._asks_until is not None:
+            self._asks_until.cancel()
+            self._asks_until = None
+        elif not answers and self._asks_until is None:
+            self._asks_until = self.loop.call_later(NEXT_HEADERS_S, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
@@ -55,7 +75,3 @@ class BoundedConnection(H11Protocol):
         if self._reads_until is not None:
             self._reads_until.cancel()
             self._reads_until = None
-
-    def _give_up_asking(self) -> None:
-        if getattr(self, "cycle", None) is None:
-            self.transport.abort()

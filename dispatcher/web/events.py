@@ -8,17 +8,22 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.operations.faults import problem_of
 from dispatcher.web.answering import encoded
+from dispatcher.web.faults import RequestRefused
 from dispatcher.web.follower import TableStep
 from dispatcher.web.live import LOOK_S, Hub, Watch
 
 #: Seconds after which a stream that has nothing to say says that it is there.
 HEARTBEAT_S: Final = 15.0
+
+#: Seconds within which a stream of somebody whose token counts no more ends.
+STAY_S: Final = 1.0
 
 #: Seconds for which an answer may wait.
 MOST_WAIT_S: Final = 60.0
@@ -37,6 +42,13 @@ def event(name: str, data: bytes, ident: str = "") -> bytes:
     """
     head = f"id: {ident}\n" if ident else ""
     return f"{head}event: {name}\ndata: ".encode() + data + b"\n\n"
+
+
+def refuse_head(request: Request) -> None:
+    """Raise ``RequestRefused`` for a HEAD: nobody would read what a stream holds a place for."""
+    if request.method == "HEAD":
+        text = "a stream has no end, and a HEAD no body"
+        raise RequestRefused("method", text, hint="use GET", headers={"Allow": "GET"})
 
 
 class EventStream(StreamingResponse):
@@ -67,13 +79,15 @@ async def events_of(
         watch: looks at the experiment.
         hub: says when the server ends.
         cursor: what the reader has; empty if nothing.
-        may_stay: whether the reader's token still counts; asked now and then.
+        may_stay: whether the reader's token still counts; asked each :data:`STAY_S`.
     """
     yield f"retry: {_RETRY_MS}\n\n".encode()
     told, was_gone = 0, False
     renewals = watch.renewals
     checked = time.monotonic()
     while not hub.closing:
+        if not may_stay():
+            return
         if watch.error is not None:
             yield _ended(watch.error)
             return
@@ -99,12 +113,10 @@ async def events_of(
                 yield event("gone", said.gone) if was_gone else event("back", b"{}")
         if time.monotonic() - checked >= HEARTBEAT_S:
             checked = time.monotonic()
-            if not may_stay():
-                return
             yield b": here\n\n"
         is_new = watch.kept_step(cursor) is not None or watch.renewals != renewals
         if not is_new and watch.announced.number == told:
-            await watch.wait(min(HEARTBEAT_S, 5.0))
+            await watch.wait(STAY_S)
 
 
 async def _caught_up(watch: Watch, cursor: str) -> TableStep:
@@ -122,7 +134,9 @@ def _ended(error: BequeathError) -> bytes:
     return event("gone", encoded(facts))
 
 
-async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> TableStep:
+async def changes_after(
+    watch: Watch, hub: Hub, cursor: str, wait_s: float, may_stay: Callable[[], bool]
+) -> TableStep:
     """Return what changed behind a cursor; wait a while if nothing did.
 
     Args:
@@ -130,8 +144,10 @@ async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> T
         hub: says when the server ends.
         cursor: of the answer before.
         wait_s: seconds to wait at most.
+        may_stay: whether the reader's token still counts; asked each :data:`STAY_S`.
 
     Raises:
+        RequestRefused: it does not.
         BequeathError: the cursor is none of ours, or the experiment cannot be read.
     """
     renewals = watch.renewals
@@ -140,6 +156,8 @@ async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> T
         if watch.error is not None:
             raise watch.error
         step = await watch.step_from(cursor)
+        if not may_stay():
+            raise RequestRefused("no-token", "the token does not count any more")
         if watch.renewals != renewals:
             return step._replace(anew=True, trials=[])
         left = until - time.monotonic()
@@ -147,6 +165,6 @@ async def changes_after(watch: Watch, hub: Hub, cursor: str, wait_s: float) -> T
             return step
         cursor = step.cursor
         if watch.cursor == cursor:
-            await watch.wait(left)
+            await watch.wait(min(left, STAY_S))
         else:
             await asyncio.sleep(min(left, LOOK_S))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -41,6 +40,9 @@ OPEN: Final = frozenset({"/healthz", "/login"})
 
 #: Tries with a wrong token in a minute, after which further ones are not looked at.
 _MOST_TRIES: Final = 100
+
+#: Cookies of our name that are looked at: another program of this machine may have set some.
+_MOST_COOKIES: Final = 8
 
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
@@ -181,17 +183,15 @@ class Guard:
         return path
 
     def _identified(self, headers: Headers) -> Identity:
-        given = headers.get("authorization", "")
-        kind, _, token = given.partition(" ")
-        if given:
-            identity = self._by_token(token.strip()) if kind.lower() == "bearer" else None
-        else:
-            identity = self._keys.by_cookie(self._cookie(headers))
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        is_script = kind.lower() == "bearer"
+        # What a proxy asks people for comes along as `Basic`, and is nothing to us.
+        identity = self._by_token(token.strip()) if is_script else self._by_cookie(headers)
         if identity is not None:
             return identity
         raise RequestRefused(
             "no-token",
-            "the token does not count" if given else "this needs a token or a cookie",
+            "the token does not count" if is_script else "this needs a token or a cookie",
             hint="`bequeath web --link` prints a link for a browser, `bequeath web --token` the "
             "token for scripts: Authorization: Bearer TOKEN",
             headers={"WWW-Authenticate": "Bearer"},
@@ -206,13 +206,14 @@ class Guard:
             self._tries.append(now)
         return identity
 
-    def _cookie(self, headers: Headers) -> str:
-        try:
-            found = SimpleCookie("; ".join(headers.getlist("cookie")))
-        except CookieError:
-            return ""
-        morsel = found.get(self._settings.cookie)
-        return "" if morsel is None else morsel.value
+    def _by_cookie(self, headers: Headers) -> Identity | None:
+        """Look at each cookie of our name. Cookies of other programs on this machine come along,
+        since browsers do not tell ports apart: none of them may hide ours."""
+        ours = f"{self._settings.cookie}="
+        given = "; ".join(headers.getlist("cookie")).split(";")
+        values = [one.strip().removeprefix(ours) for one in given if one.strip().startswith(ours)]
+        found = (self._keys.by_cookie(value) for value in values[:_MOST_COOKIES])
+        return next((one for one in found if one is not None), None)
 
     def _demand_own_header(self, method: str, headers: Headers, identity: Identity) -> None:
         if identity.by_cookie and method not in SAFE and headers.get(OWN_HEADER) != "1":

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
 from dispatcher.web.keys import digest_of
 from dispatcher.web.settings import WebSettings
 from trial_runtime import durable_file
@@ -123,9 +123,14 @@ def path_of(settings: WebSettings) -> Path:
 
 
 def publish(path: Path, instance: Instance) -> None:
-    """Write a server's file. Raises ``OSError``."""
-    path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-    durable_file.replace(path, msgspec.json.encode(instance), durable=False)
+    """Write a server's file. Raises ``PermanentBackendError``."""
+    try:
+        path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        durable_file.replace(path, msgspec.json.encode(instance), durable=False)
+    except OSError as error:
+        raise PermanentBackendError(
+            f"where the page is served cannot be written down: {error.strerror}", where=str(path)
+        ) from error
 
 
 def read(path: Path) -> Instance | None:

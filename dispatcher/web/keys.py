@@ -95,6 +95,7 @@ class Keys:
         self._links: OrderedDict[str, tuple[float, str]] = OrderedDict()
         try:
             folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            _demand_ours(folder)
             self._token, self._token_seen = "", (0, 0)
             if not self.token:
                 self._new_token()
@@ -142,12 +143,15 @@ class Keys:
         return None
 
     def still_counts(self, identity: Identity) -> bool:
-        """Whether one who came in may stay."""
+        """Whether one who came in may stay; not while the files cannot be believed."""
         if identity.expires <= self._clock():
             return False
-        if not identity.share:
-            return hmac.compare_digest(identity.digest, digest_of(self.token))
-        share = self.shares().get(identity.share)
+        try:
+            if not identity.share:
+                return hmac.compare_digest(identity.digest, digest_of(self.token))
+            share = self.shares().get(identity.share)
+        except (UserError, OSError):
+            return False
         return share is not None and hmac.compare_digest(share.digest, identity.digest)
 
     def _of_share(self, name: str, share: ReadingShare) -> Identity | None:
@@ -277,13 +281,33 @@ class Keys:
         self._write(known)
 
     def _write(self, shares: dict[str, ReadingShare]) -> None:
-        durable_file.replace(self._folder / _SHARES_NAME, msgspec.json.encode(shares))
+        self._keep(_SHARES_NAME, msgspec.json.encode(shares))
+
+    def _keep(self, name: str, content: bytes) -> None:
+        """Write a file of ours. Raises ``PermanentBackendError``; what was there then counts on."""
+        try:
+            durable_file.replace(self._folder / name, content)
+        except OSError as error:
+            raise PermanentBackendError(
+                f"nothing was changed, since it cannot be written: {error.strerror}",
+                where=str(self._folder / name),
+            ) from error
 
     # -- the token's file -------------------------------------------------------------------
 
     def _new_token(self) -> None:
         token = secrets.token_urlsafe(32)
-        durable_file.replace(self._folder / _TOKEN_NAME, f"{token}\n".encode())
+        self._keep(_TOKEN_NAME, f"{token}\n".encode())
+
+
+def _demand_ours(folder: Path) -> None:
+    info = folder.stat()
+    if info.st_uid != os.geteuid() or info.st_mode & 0o022:
+        raise UserError(
+            "others may change this folder, which has the keys that let people in",
+            hint=f"it must be yours alone: chmod 700 {folder}",
+            where=str(folder),
+        )
 
 
 def _demand_private(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dispatcher.errors import BequeathError, ExperimentNotFound
+from dispatcher.errors import BequeathError, ExperimentNotFound, InternalError
 from dispatcher.experiments.standing import Standing, standing
 from dispatcher.queries import ExperimentStatus
 from dispatcher.web.answering import encoded
@@ -32,10 +33,13 @@ _MOST_ROWS: Final = 20_000
 
 #: Seconds for which an experiment is held that nobody looks at, and how many are held.
 _LINGER_S: Final = 60.0
-_MOST_WATCHED: Final = 64
+MOST_WATCHED: Final = 64
 
 #: Streams of all browsers together.
 MOST_STREAMS: Final = 100
+
+
+_log: Final = logging.getLogger("bequeath.web.live")
 
 
 class Pushed(NamedTuple):
@@ -137,7 +141,10 @@ class Watch:
     async def _follow(self) -> None:
         try:
             while True:
-                step = await self._pools.stores.run(self._follower.step)
+                try:
+                    step = await self._pools.stores.run(self._follower.step)
+                except RequestRefused:  # too much to do just now
+                    step = None
                 if step is not None:
                     if step.before == step.cursor:  # nobody counts changes: all was read again
                         self.renewals += 1
@@ -146,11 +153,17 @@ class Watch:
                     self._beat()
                 if step is None or not step.more:
                     await asyncio.sleep(LOOK_S)
-        except RequestRefused:  # too much to do: the next one who looks begins again
-            self._tasks = []
         except BequeathError as error:
             self.error = error
             self._beat()
+        except Exception as error:  # noqa: BLE001 - the top of a task
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End all streams where nobody thought of it: the next one who looks begins anew."""
+        _log.error("an experiment cannot be followed", exc_info=error)
+        self.error = InternalError(f"this is a fault of bequeath: {type(error).__name__}")
+        self._beat()
 
     def _keep(self, step: TableStep) -> None:
         self._steps.append(Pushed(step, encoded(step.described())))
@@ -169,6 +182,8 @@ class Watch:
                 if isinstance(error, ExperimentNotFound):
                     self.error = error
                     self._beat()
+            except Exception as error:  # noqa: BLE001 - the top of a task
+                self._fail(error)
             took = time.monotonic() - began
             await asyncio.sleep(max(STAND_S, took / _SHARE if took < 1 else STAND_S))
 
@@ -215,13 +230,20 @@ class Hub:
             self._drop(watch)
             watch = None
         if watch is None:
-            if len(self._watches) >= _MOST_WATCHED:
-                raise RequestRefused(
-                    "too-many", f"{_MOST_WATCHED} experiments are looked at already"
-                )
+            self._make_room()
             watch = self._watches[folder] = Watch(folder, self._pools)
         watch.looked_at = time.monotonic()
         return watch
+
+    def _make_room(self) -> None:
+        """Let go of the experiment that nobody follows and that was asked for longest ago. Raises
+        ``RequestRefused`` if all are followed."""
+        if len(self._watches) < MOST_WATCHED:
+            return
+        idle = [one for one in self._watches.values() if one.lookers == 0]
+        if not idle:
+            raise RequestRefused("too-many", f"{MOST_WATCHED} experiments are followed already")
+        self._drop(min(idle, key=lambda one: one.looked_at))
 
     @asynccontextmanager
     async def looking(self, folder: Path, *, stream: bool) -> AsyncIterator[Watch]:

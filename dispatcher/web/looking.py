@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,7 +16,13 @@ from dispatcher.errors import UserError
 from dispatcher.operations.operation import Arguments, Scope
 from dispatcher.web.answering import answer, encoded
 from dispatcher.web.curves import thinned
-from dispatcher.web.events import MOST_WAIT_S, EventStream, changes_after, events_of
+from dispatcher.web.events import (
+    MOST_WAIT_S,
+    EventStream,
+    changes_after,
+    events_of,
+    refuse_head,
+)
 from dispatcher.web.keys import Keys
 from dispatcher.web.live import Hub
 from dispatcher.web.performing import Performer
@@ -128,17 +135,19 @@ class Looking:
 
     async def changes(self, request: Request) -> Response:
         """Answer with what changed."""
-        demand_scope(request, Scope.READ)
+        identity = demand_scope(request, Scope.READ)
         wanted = read_arguments(AskChanges, query_of(request, AskChanges), texts=True)
         if not math.isfinite(wanted.wait):
             raise UserError("wait is a number of seconds")
         folder = await self._performer.folder_of(request)
         async with self._hub.looking(folder, stream=wanted.wait > 0) as watch:
-            step = await changes_after(watch, self._hub, wanted.after, wanted.wait)
+            may_stay = partial(self._keys.still_counts, identity)
+            step = await changes_after(watch, self._hub, wanted.after, wanted.wait, may_stay)
         return answer(request, encoded(step.described()))
 
     async def events(self, request: Request) -> Response:
         """Answer with a stream of what changes."""
+        refuse_head(request)
         identity = demand_scope(request, Scope.READ)
         wanted = read_arguments(AskEvents, query_of(request, AskEvents), texts=True)
         cursor = request.headers.get("last-event-id") or wanted.after
@@ -148,7 +157,8 @@ class Looking:
         try:
             if cursor and cursor != watch.cursor:
                 await watch.step_from(cursor)  # a cursor that is none is refused, not streamed
-            events = events_of(watch, self._hub, cursor, lambda: self._keys.still_counts(identity))
+            may_stay = partial(self._keys.still_counts, identity)
+            events = events_of(watch, self._hub, cursor, may_stay)
             return EventStream(events, held)
         except BaseException:
             await held.__aexit__(None, None, None)

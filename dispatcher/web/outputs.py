@@ -6,16 +6,18 @@ import asyncio
 import codecs
 import concurrent.futures
 import re
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from dispatcher.attempt_files import fetching, log_stream
 from dispatcher.errors import BequeathError, UserError
@@ -25,9 +27,11 @@ from dispatcher.operations.operation import Arguments, Scope
 from dispatcher.ports import AttemptFiles
 from dispatcher.web.answering import PIECE_BYTES, encoded
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.events import EventStream, event
+from dispatcher.web.events import STAY_S, EventStream, event, refuse_head
 from dispatcher.web.faults import RequestRefused
+from dispatcher.web.keys import Keys
 from dispatcher.web.live import Hub
+from dispatcher.web.one_file import FileResponse, OpenFile, close_aside, open_file
 from dispatcher.web.performing import Performer
 from dispatcher.web.route import WebRoute, demand_scope, query_of, read_arguments, trial_of
 from dispatcher.web.work import Pools
@@ -35,6 +39,9 @@ from dispatcher.web.work import Pools
 #: Bytes of output in one answer, and where nothing else is asked for.
 MOST_BYTES: Final = 1 << 20
 USUAL_BYTES: Final = 256 << 10
+
+#: Seconds after which a followed output that grows no more says that it is there.
+_HEARTBEAT_S: Final = 5.0
 
 _TRIAL: Final = "/experiments/{experiment}/trials/{trial}"
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
@@ -79,11 +86,14 @@ class _Part(NamedTuple):
 class Outputs:
     """Answers these routes."""
 
-    def __init__(self, performer: Performer, pools: Pools, hub: Hub, audit: AuditLog) -> None:
+    def __init__(
+        self, performer: Performer, pools: Pools, hub: Hub, audit: AuditLog, keys: Keys
+    ) -> None:
         self._performer = performer
         self._pools = pools
         self._hub = hub
         self._audit = audit
+        self._keys = keys
 
     def routes(self) -> list[WebRoute]:
         """List them."""
@@ -110,24 +120,30 @@ class Outputs:
         folder = await self._performer.folder_of(request)
         self._audit.say("log", identity, experiment=folder.name, trial=trial, stream=stream)
         if wanted.follow:
+            refuse_head(request)
+            self._pools.follows.demand_room()
             held = self._hub.looking(folder, stream=True)
             await held.__aenter__()
             feed = _Feed(folder, trial, stream, wanted, asyncio.get_running_loop())
-            return EventStream(self._followed(feed), held)
+            may_stay = partial(self._keys.still_counts, identity)
+            return EventStream(self._followed(feed, may_stay), held)
         span = _asked_range(request.headers.get("range", ""), wanted)
         part = await self._pools.files.run(_read_part, folder, trial, stream, wanted, span)
         return _shown(part, span)
 
-    async def _followed(self, feed: _Feed) -> AsyncIterator[bytes]:
-        """Yield what comes, from a thread that reads."""
-        reading = asyncio.ensure_future(self._pools.files.run(feed.run))
+    async def _followed(self, feed: _Feed, may_stay: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Yield what comes, from a thread that reads, as long as the reader's token counts."""
+        reading = asyncio.ensure_future(self._pools.follows.run(feed.run))
+        said = time.monotonic()
         try:
-            while not self._hub.closing:
+            while not self._hub.closing and may_stay():
                 try:
-                    async with asyncio.timeout(5.0):
+                    async with asyncio.timeout(STAY_S):
                         piece = await feed.queue.get()
                 except TimeoutError:
-                    yield b": here\n\n"
+                    if time.monotonic() - said >= _HEARTBEAT_S:
+                        said = time.monotonic()
+                        yield b": here\n\n"
                     if reading.done():
                         break
                     continue
@@ -150,24 +166,22 @@ class Outputs:
             raise UserError(f"{path[:200]!r} {why}")
         folder = await self._performer.folder_of(request)
         self._audit.say("file", identity, experiment=folder.name, trial=trial, path=path[:200])
-        opened = await self._pools.files.run(_open_file, folder, trial, path, wanted.attempt)
+        opened = await self._pools.files.run(open_file, folder, trial, path, wanted.attempt)
         name = quote(path.rpartition("/")[2], safe="")
         headers = {
             "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
             "Content-Security-Policy": "sandbox; default-src 'none'",
             "Content-Length": str(opened.size),
         }
-        return StreamingResponse(
-            self._pieces(opened), headers=headers, media_type="application/octet-stream"
-        )
+        if request.method == "HEAD":  # nothing is read that nobody gets
+            close_aside(opened)
+            return Response(None, 200, headers, "application/octet-stream")
+        return FileResponse(self._pieces(opened), headers, opened)
 
-    async def _pieces(self, opened: _OpenFile) -> AsyncIterator[bytes]:
-        try:
-            while (piece := await self._pools.files.run(opened.next)) is not None:
-                for at in range(0, len(piece), PIECE_BYTES):
-                    yield piece[at : at + PIECE_BYTES]
-        finally:
-            opened.close()
+    async def _pieces(self, opened: OpenFile) -> AsyncIterator[bytes]:
+        while (piece := await self._pools.files.run(opened.next)) is not None:
+            for at in range(0, len(piece), PIECE_BYTES):
+                yield piece[at : at + PIECE_BYTES]
 
 
 # -- one part of an output ---------------------------------------------------------------------
@@ -180,7 +194,9 @@ def _asked_range(text: str, wanted: AskLog) -> tuple[int, int] | None:
         return None
     first, last = match.groups()
     if not first:
-        return -int(last), min(wanted.limit, max(1, int(last)))
+        if not int(last):
+            raise RequestRefused("range", "the range is empty")
+        return -int(last), min(wanted.limit, int(last))
     many = int(last) - int(first) + 1 if last else wanted.limit
     if many < 1:
         raise RequestRefused("range", "the range ends before it begins")
@@ -323,57 +339,3 @@ def _texts(chunks: Iterator[bytes]) -> Iterator[tuple[str, int]]:
         yield text, held + len(chunk) - left
         held = left
     yield decoder.decode(b"", final=True), held
-
-
-# -- one file --------------------------------------------------------------------------------
-
-
-class _OpenFile:
-    """A file that is read piece by piece, as long as it is the same. Thread: one at a time."""
-
-    def __init__(self, located: LocatedTrial, files: AttemptFiles, path: str) -> None:
-        self._located = located
-        self._files = files
-        self._path = path
-        self._at = 0
-        first = files.read(path, 0, fetching.CHUNK_BYTES)
-        if first is None:
-            raise RequestRefused("no-page", f"the attempt has no file {path[:200]!r}")
-        self._first: bytes | None = first.data
-        self.size = first.size
-        self._identity = first.identity
-
-    def next(self) -> bytes | None:
-        """Return the next piece; None at the end, or where the file has become another one."""
-        left = self.size - self._at
-        if left <= 0:
-            return None
-        if self._first is not None:
-            data, self._first = self._first[:left], None
-        else:
-            piece = self._files.read(self._path, self._at, min(left, fetching.CHUNK_BYTES))
-            if piece is None or piece.identity != self._identity:
-                return None
-            data = piece.data
-        self._at += len(data)
-        return data or None
-
-    def close(self) -> None:
-        """Let go of it."""
-        self._files.close()
-        self._located.__exit__(None, None, None)
-
-
-def _open_file(folder: Path, trial: int, path: str, attempt: int | None) -> _OpenFile:
-    """Open a file of an attempt: of its machine, else as it was fetched. Blocks."""
-    located = ExperimentView(folder).attempts(trial)
-    try:
-        shown: Any = located.show_files(located.attempt(attempt))
-        try:
-            return _OpenFile(located, shown.files, path)
-        except BaseException:
-            shown.files.close()
-            raise
-    except BaseException:
-        located.__exit__(None, None, None)
-        raise

@@ -74,6 +74,7 @@ def serve(
     settings.check()
     keys = Keys(settings.state)
     listening = _bound(settings)
+    inode = _inode(settings)
     if settings.socket is None:
         settings = dataclasses.replace(settings, port=listening.getsockname()[1])
     instance = _instance(settings)
@@ -100,17 +101,17 @@ def serve(
     server = _Server(config, application.close)
     _give_logs_to(audit)
     _more_descriptors()
-    instances.publish(path, instance)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: server.finish())
     if with_stdin:
         threading.Thread(target=_until_stdin_ends, args=(server,), daemon=True).start()
-    audit.say("started", None, pid=os.getpid(), address=instance.address)
     try:
+        instances.publish(path, instance)
+        audit.say("started", None, pid=os.getpid(), address=instance.address)
         asyncio.run(_serving(server, listening, lambda: ready(instance, _link(instance, keys))))
     finally:
         application.close()
-        _take_back(path, settings)
+        _take_back(path, settings, inode)
         audit.say("ended", None, pid=os.getpid())
 
 
@@ -168,12 +169,8 @@ def _bound(settings: WebSettings) -> socket.socket:
 
 def _bound_unix(settings: WebSettings, path: Path) -> socket.socket:
     try:
-        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                probe.settimeout(1.0)
-                if probe.connect_ex(str(path)) == 0:
-                    raise _taken(settings, str(path))
-            path.unlink()  # left behind by one that was killed
+        if os.path.lexists(path):
+            _remove_stale(settings, path)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)
         try:
@@ -190,6 +187,23 @@ def _bound_unix(settings: WebSettings, path: Path) -> socket.socket:
     return listening
 
 
+def _remove_stale(settings: WebSettings, path: Path) -> None:
+    """Remove a socket that one left behind who was killed. Raises ``OSError``, or ``UserError`` for
+    anything else: whoever is busy, or whose socket we may not open, is not gone."""
+    info = path.lstat()
+    if not stat.S_ISSOCK(info.st_mode):
+        raise UserError(
+            "something that is no socket is at its path",
+            hint="name another path; nothing is removed there but a socket that is left behind",
+            where=str(path),
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex(str(path)) != errno.ECONNREFUSED or info.st_uid != os.geteuid():
+            raise _taken(settings, str(path))
+    path.unlink()
+
+
 def _taken(settings: WebSettings, where: str) -> UserError:
     known = instances.read(instances.path_of(settings))
     if known is not None and known.answers():
@@ -197,17 +211,28 @@ def _taken(settings: WebSettings, where: str) -> UserError:
             f"a page is served on {where} already, by process {known.pid}",
             hint="`bequeath web --link` prints a link to it; for a second one, name another --port",
         )
-    return UserError(
-        f"another program has {where}", hint="name another one: bequeath web --port NUMBER"
-    )
+    other = "--port NUMBER" if settings.socket is None else "--socket PATH"
+    return UserError(f"another program has {where}", hint=f"name another one: bequeath web {other}")
 
 
-def _take_back(path: Path, settings: WebSettings) -> None:
+def _take_back(path: Path, settings: WebSettings, inode: tuple[int, int]) -> None:
+    """Remove the server's file and its socket, unless another server has made its own there."""
     known = instances.read(path)
     if known is not None and known.pid == os.getpid():
         path.unlink(missing_ok=True)
-    if settings.socket is not None:
+    if settings.socket is not None and _inode(settings) == inode:
         settings.socket.unlink(missing_ok=True)
+
+
+def _inode(settings: WebSettings) -> tuple[int, int]:
+    """Return what tells the socket's file from another one; zeros if there is none."""
+    if settings.socket is None:
+        return (0, 0)
+    try:
+        info = settings.socket.lstat()
+    except OSError:
+        return (0, 0)
+    return (info.st_dev, info.st_ino)
 
 
 def _until_stdin_ends(server: _Server) -> None:
@@ -220,7 +245,7 @@ def _give_logs_to(audit: AuditLog) -> None:
     """Write what the library says of faults to our log."""
     import logging
 
-    for name in ("uvicorn.error", "asyncio"):
+    for name in ("uvicorn.error", "asyncio", "bequeath.web.live"):
         log = logging.getLogger(name)
         log.handlers = list(audit.log.handlers)
         log.setLevel(logging.WARNING)

@@ -18,6 +18,9 @@ HEAD_THREADS: Final = 4
 CHANGE_THREADS: Final = 4
 FILE_THREADS: Final = 16
 
+#: Outputs that are followed at once: each holds a thread as long as somebody looks.
+FOLLOW_THREADS: Final = 32
+
 #: Calls that may wait for a thread.
 MOST_WAITING: Final = 128
 
@@ -25,10 +28,15 @@ MOST_WAITING: Final = 128
 class WorkPool:
     """A few threads, and a bounded queue before them. Called in the event loop's thread."""
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, name: str, waiting: int = MOST_WAITING) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"web-{name}")
-        self._most = threads + MOST_WAITING
+        self._most = threads + waiting
         self.busy = 0
+
+    def demand_room(self) -> None:
+        """Raise ``RequestRefused`` if too many calls run or wait already."""
+        if self.busy >= self._most:
+            raise RequestRefused("too-many", "too many requests wait for their answers")
 
     async def run(self, act: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
         """Run a function in a thread.
@@ -37,8 +45,7 @@ class WorkPool:
             RequestRefused: too many wait already.
             Exception: as the function.
         """
-        if self.busy >= self._most:
-            raise RequestRefused("too-many", "too many requests wait for their answers")
+        self.demand_room()
         self.busy += 1
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._executor, lambda: act(*given, **named))
@@ -63,8 +70,9 @@ class Pools:
         self.heads = WorkPool(HEAD_THREADS, "head")
         self.changes = WorkPool(CHANGE_THREADS, "change")
         self.files = WorkPool(FILE_THREADS, "file")
+        self.follows = WorkPool(FOLLOW_THREADS, "follow", waiting=0)
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self.stores, self.heads, self.changes, self.files):
+        for pool in (self.stores, self.heads, self.changes, self.files, self.follows):
             pool.close()

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
+import socket
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from trial_runtime.masking import Mask
 
-#: Seconds for one request, and bytes of an answer, at most.
+#: Seconds for one step of a request and for all of it, and bytes of an answer, at most.
 TIMEOUT_S: Final = 60.0
+WHOLE_S: Final = 180.0
 _MOST_BYTES: Final = 64 << 20
 
 #: Characters of a server's own words in an error.
@@ -38,6 +43,30 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Refuse."""
 
 
+def _handlers(keep: Callable[[socket.socket], None]) -> list[urllib.request.BaseHandler]:
+    """Return the handlers of both schemes, which hand on the socket of each connection."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            keep(self.sock)
+
+    class Encrypted(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            keep(self.sock)
+
+    class PlainHandler(urllib.request.HTTPHandler):
+        def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Plain, request)
+
+    class EncryptedHandler(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Encrypted, request)
+
+    return [PlainHandler(), EncryptedHandler()]
+
+
 class MlflowClient:
     """One server. One thread.
 
@@ -55,7 +84,10 @@ class MlflowClient:
         elif "username" in secrets:
             both = f"{secrets['username']}:{secrets.get('password', '')}"
             self._headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
-        self._opener = urllib.request.build_opener(_NoRedirect())
+        both_secret = self._headers.get("Authorization", "").partition(" ")[2]
+        self._mask = Mask([*secrets.values(), both_secret])  # some servers repeat what they got
+        self._sockets: list[socket.socket] = []
+        self._opener = urllib.request.build_opener(_NoRedirect(), *_handlers(self._sockets.append))
 
     def get(self, path: str) -> dict[str, Any]:
         """Ask. Raises ``BackendError``."""
@@ -70,14 +102,20 @@ class MlflowClient:
             self._base + path, data=body, headers=self._headers
         )
         try:
-            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+            with (
+                self._cut_off() as late,
+                self._opener.open(request, timeout=TIMEOUT_S) as answer,
+            ):
                 content = answer.read(_MOST_BYTES + 1)
+                if late.is_set():  # what was cut short looks like an end
+                    raise TimeoutError(f"all of it did not come within {WHOLE_S:g} s")
         except urllib.error.HTTPError as error:
             raise self._refused(path, error) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:  # no HTTP at all
             reason = getattr(error, "reason", None) or error
+            text = self._mask(str(reason))[:_MOST_TEXT]
             raise PassingBackendError(
-                f"the MLflow server does not answer: {reason}", where=self._uri
+                f"the MLflow server does not answer: {text}", where=self._uri
             ) from None
         try:
             found = json.loads(content[:_MOST_BYTES]) if content else {}
@@ -89,6 +127,28 @@ class MlflowClient:
             )
         return found
 
+    @contextlib.contextmanager
+    def _cut_off(self) -> Iterator[threading.Event]:
+        """Cut the connection when the whole answer takes too long, however it dribbles in; yield
+        what is set by that."""
+        late = threading.Event()
+
+        def cut() -> None:
+            late.set()
+            for each in list(self._sockets):
+                with contextlib.suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RDWR)  # below TLS, if there is any
+
+        self._sockets.clear()
+        timer = threading.Timer(WHOLE_S, cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield late
+        finally:
+            timer.cancel()
+            self._sockets.clear()
+
     def _refused(self, path: str, error: urllib.error.HTTPError) -> BackendError:
         """The error that an answer stands for."""
         with error:
@@ -97,7 +157,9 @@ class MlflowClient:
             except (OSError, ValueError, RecursionError, http.client.HTTPException):
                 told = {}
         told = told if isinstance(told, dict) else {}
-        code, words = str(told.get("error_code", "")), str(told.get("message", ""))[:_MOST_TEXT]
+        # Masked before it is cut: half a secret would not be known as one.
+        words = self._mask(str(told.get("message", "")))[:_MOST_TEXT]
+        code = str(told.get("error_code", ""))
         text = f"the MLflow server answers {error.code} at {path.partition('?')[0]!r}"
         text = f"{text}: {words}" if words else text
         if error.code in _PASSING:

@@ -33,6 +33,7 @@ _MOST_TAG: Final = 4000
 
 #: Runs in one answer of a search.
 _PAGE: Final = 500
+MOST_PAGES: Final = 2_000
 
 _NOT_TAKEN: Final = re.compile(r"[^\w\-./ ]")
 _NO_PATH: Final = re.compile(r"(^|/)\.*(?=/|$)")
@@ -78,6 +79,26 @@ def _number(value: float) -> float | str:
     return value
 
 
+def _part(answer: Any, *keys: str) -> Any:
+    """Return what an answer has under keys. Raises ``PermanentBackendError`` if there is none."""
+    for key in keys:
+        if not isinstance(answer, dict) or not answer.get(key):
+            raise PermanentBackendError(f"an answer without {key!r} is none of an MLflow server")
+        answer = answer[key]
+    return answer
+
+
+def _numbers_of(tags: Any) -> tuple[int, int] | None:
+    """Return trial and attempt of a run by its tags, trial -1 for the experiment's own run; None
+    for one whose tags somebody has changed, which is ours no more."""
+    try:
+        named = {tag["key"]: tag["value"] for tag in tags}
+        trial, attempt = named.get("bequeath.trial", "-1"), named.get("bequeath.attempt", "0")
+        return int(trial), int(attempt)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 @dataclass(slots=True)
 class _Run:
     """A run at the server, and what waits to be sent to it."""
@@ -119,23 +140,23 @@ class MlflowSink:
     def _experiment_there(self) -> str:
         try:
             path = f"experiments/get-by-name?experiment_name={quote(self._name, safe='')}"
-            found = self._client.get(path)["experiment"]
+            found = _part(self._client.get(path), "experiment")
         except TrackerRefused as error:
             if error.code != "RESOURCE_DOES_NOT_EXIST":
                 raise
             made = self._client.post("experiments/create", {"name": self._name})
-            return str(made["experiment_id"])
-        if found.get("lifecycle_stage") == "deleted":
+            return str(_part(made, "experiment_id"))
+        if isinstance(found, dict) and found.get("lifecycle_stage") == "deleted":
             raise PermanentBackendError(
                 f"the experiment {self._name!r} was deleted at the MLflow server",
                 hint="restore it there, or give the sink another 'experiment'",
             )
-        return str(found["experiment_id"])
+        return str(_part(found, "experiment_id"))
 
     def _earlier_runs(self) -> Iterator[tuple[int, tuple[str, int]]]:
         """Yield the runs that sinks before have made; that of the experiment as trial -1."""
         token = ""
-        while True:
+        for _ in range(MOST_PAGES):
             answer = self._client.post(
                 "runs/search",
                 {
@@ -145,16 +166,15 @@ class MlflowSink:
                     **({"page_token": token} if token else {}),
                 },
             )
-            for run in answer.get("runs", []):
-                tags = {tag["key"]: tag["value"] for tag in run["data"].get("tags", [])}
-                number, attempt = (
-                    tags.get("bequeath.trial", "-1"),
-                    tags.get("bequeath.attempt", "0"),
-                )
-                yield int(number), (run["info"]["run_id"], int(attempt))
-            token = answer.get("next_page_token", "")
+            runs = answer.get("runs") or []
+            for run in runs if isinstance(runs, list) else ():
+                numbers = _numbers_of(_part(run, "data", "tags"))
+                if numbers is not None:
+                    yield numbers[0], (str(_part(run, "info", "run_id")), numbers[1])
+            token = answer.get("next_page_token") or ""
             if not token:
                 return
+        raise PermanentBackendError("the MLflow server's list of runs has no end")
 
     def _made_parent(self, experiment: ExperimentRun) -> str:
         tags = {
@@ -171,7 +191,7 @@ class MlflowSink:
             "start_time": int(at * 1000),
             "tags": [{"key": key, "value": value[:_MOST_TAG]} for key, value in tags.items()],
         }
-        return str(self._client.post("runs/create", body)["run"]["info"]["run_id"])
+        return str(_part(self._client.post("runs/create", body), "run", "info", "run_id"))
 
     def begin(self, run: TrialRun, place: Json) -> bool:
         """Find the run of this attempt, or make it."""

@@ -7,8 +7,10 @@ byte for byte. ``docs/decisions/0086`` says why no library writes them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -99,6 +101,7 @@ class TensorBoardSink:
         folder = self._folder / f"trial-{run.trial:05d}"
         path = folder / _NAME.format(at=max(0, int(run.started_at)), number=run.attempt)
         with _Disk(path):
+            _remove_link(folder)
             if place is not None:
                 return self._cut_back(run.trial, path, place)
             folder.mkdir(exist_ok=True)
@@ -125,9 +128,22 @@ class TensorBoardSink:
         return parameters
 
     def _cut_back(self, trial: int, path: Path, place: Json) -> bool:
-        if not isinstance(place, int) or not path.is_file() or path.stat().st_size < place:
-            return False
-        os.truncate(path, place)
+        """Cut a file of ours back, if it is there: never what a link of that name leads to."""
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                return False
+            raise
+        try:
+            info = os.fstat(descriptor)
+            ours = stat.S_ISREG(info.st_mode) and info.st_nlink == 1
+            if not (ours and isinstance(place, int) and 0 <= place <= info.st_size):
+                return False
+            os.ftruncate(descriptor, place)
+        finally:
+            os.close(descriptor)
         self._runs[trial] = _Run(path, place)
         return True
 
@@ -164,6 +180,7 @@ class TensorBoardSink:
         for trial in trials:
             folder = self._folder / f"trial-{trial:05d}"
             with _Disk(folder), contextlib.suppress(FileNotFoundError):
+                _remove_link(folder)
                 remove_ours(folder)
                 folder.rmdir()
 
@@ -206,7 +223,14 @@ class _Disk:
         if isinstance(error, OSError):
             where = str(error.filename or self._path)
             text = f"TensorBoard's files cannot be written: {error.strerror or error}"
-            raise PassingBackendError(text, hint="free space there", where=where) from error
+            hint = "free space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            raise PassingBackendError(text, hint=hint, where=where) from error
+
+
+def _remove_link(folder: Path) -> None:
+    """Remove what leads elsewhere under the name of a trial's folder. Raises ``OSError``."""
+    if folder.is_symlink():
+        folder.unlink()
 
 
 def remove_ours(folder: Path) -> None:

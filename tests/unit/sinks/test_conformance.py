@@ -126,7 +126,7 @@ def test_the_suite_finds_a_point_that_is_there_twice(
 ) -> None:
     from dispatcher.sinks.tensorboard import sink as module
 
-    monkeypatch.setattr(module.os, "truncate", lambda path, place: None)
+    monkeypatch.setattr(module.os, "ftruncate", lambda file, place: None)
     with pytest.raises(NotConforming, match=r"a crash . calls after a flush: trial"):
         try_tensorboard(TensorBoardKind(), tmp_path)
 

@@ -129,3 +129,65 @@ def test_who_asks_for_the_table_takes_no_step_from_those_who_follow(tmp_path: Pa
         assert seen >= {0, 1}
         assert cursor == since.cursor == follower.cursor
         follower.close()
+
+
+def test_who_follows_goes_on_after_too_much_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a refusal ends the following, and all streams stand still until somebody comes."""
+    refused: list[int] = []
+
+    async def act(hub: Hub) -> None:
+        real = WorkPool.run
+
+        async def run(pool: WorkPool, act: Callable[..., object], *given: object) -> object:
+            if len(refused) < 3 and getattr(act, "__name__", "") == "step":
+                refused.append(1)
+                raise RequestRefused("too-many", "too many requests wait for their answers")
+            return await real(pool, act, *given)
+
+        monkeypatch.setattr(WorkPool, "run", run)
+        monkeypatch.setattr(live, "LOOK_S", 0.01)
+        async with hub.looking(folder, stream=True) as watch, asyncio.timeout(30):
+            while not watch.cursor:
+                await watch.wait(1.0)
+
+    with_hub(act)
+    assert len(refused) == 3
+
+
+def test_a_fault_ends_streams_and_is_written_down(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Mutation: the task dies, and streams wait for ever."""
+
+    def fail(_: Follower) -> None:
+        raise RecursionError("too deep")
+
+    async def act(hub: Hub) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Follower, "step", fail)
+            async with hub.looking(folder, stream=True) as watch, asyncio.timeout(30):
+                while watch.error is None:
+                    await watch.wait(1.0)
+        assert "RecursionError" in watch.error.message
+        async with hub.looking(folder, stream=True) as another, asyncio.timeout(30):
+            assert another is not watch
+            while not another.cursor:
+                await another.wait(1.0)
+
+    with_hub(act)
+    assert "too deep" in caplog.text
+
+
+def test_room_is_made_for_the_next_experiment(folder: Path, tmp_path: Path) -> None:
+    """Mutation: those that nobody follows keep others out; one that somebody follows is let go."""
+
+    async def act(hub: Hub) -> None:
+        async with hub.looking(folder, stream=True) as followed:
+            for number in range(2 * live.MOST_WATCHED):
+                await hub.watch(tmp_path / f"idle-{number}")
+            assert hub.described()["experiments"] == live.MOST_WATCHED
+            assert await hub.watch(folder) is followed
+
+    with_hub(act)

@@ -2,7 +2,7 @@
 import { write } from "./json.js";
 
 /** Parameters as flat names: `block.kernel`, lists as they are. */
-export function flatten(value, before = "", into = {}) {
+export function flatten(value, before = "", into = Object.create(null)) {  // names may be any
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     into[before || "value"] = value;
     return into;

@@ -45,6 +45,12 @@ test("JSON keeps the digits of whole numbers", () => {
   assert.deepEqual(JSON.parse(write({ a: { b: [{ c: 1 }] }, d: [] , e: {} }, 2)), { a: { b: [{ c: 1 }] }, d: [], e: {} });
 });
 
+test("names that objects have by themselves are names like others", () => {
+  const after = parse('{"constructor": 5, "__proto__": 7, "toString": {"x": 1}}');
+  assert.deepEqual(differences({}, after).map((one) => one.words).sort(), ["__proto__ + 7", "constructor + 5", "toString.x + 1"]);
+  assert.equal({}.x, undefined);
+});
+
 test("what a child changed is told in words, entries of lists each by itself", () => {
   const words = (before, after) => differences(before, after).map((one) => one.words);
   assert.deepEqual(words({ lr: 0.1, w: 1 }, { lr: 0.00123456, w: 1 }), ["lr  0.1 → 0.001235"]);
@@ -52,7 +58,7 @@ test("what a child changed is told in words, entries of lists each by itself", (
   assert.deepEqual(words({ blocks: [{ op: "a", k: 1 }, { op: "b", k: 2 }] }, { blocks: [{ op: "a", k: 1 }, { op: "c", k: 2 }, { op: "d", k: 3 }] }),
     ["blocks[1].op  b → c", 'blocks + {"op":"d","k":3}']);
   assert.deepEqual(words({ a: { x: 1, y: 2 } }, { a: { y: 2, x: 1 } }), []);
-  assert.deepEqual(flatten(3), { value: 3 });
+  assert.deepEqual({ ...flatten(3) }, { value: 3 });
 });
 
 test("a shell gets the very words", () => {
