@@ -39,7 +39,7 @@ class Door:
         self._hub = Hub(self._pools)
         self._jobs = JobTable(settings.folder)
         self.reading = Reading(settings, self._jobs, self._hub, self._pools)
-        self._changing = Changing(settings, self._pools, audit, finish)
+        self._changing = Changing(settings, self._jobs, self._pools, audit, finish)
         self._portal = Portal(settings)
         inner = Starlette(
             routes=self._routes(),

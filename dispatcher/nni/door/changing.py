@@ -8,8 +8,10 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import BequeathError
 from dispatcher.folders.status import is_led
+from dispatcher.nni.door.guard import NotHere
+from dispatcher.nni.door.jobs import JobTable
 from dispatcher.nni.door.settings import DoorSettings
 from dispatcher.operations import table
 from dispatcher.operations.operation import Context, Operation, perform
@@ -44,6 +46,7 @@ class Changing:
 
     Args:
         settings: of the door.
+        jobs: the trials.
         pools: threads.
         audit: the log of what was changed.
         finish: closes the door.
@@ -52,11 +55,13 @@ class Changing:
     def __init__(
         self,
         settings: DoorSettings,
+        jobs: JobTable,
         pools: Pools,
         audit: AuditLog,
         finish: Callable[[], None],
     ) -> None:
         self._settings = settings
+        self._jobs = jobs
         self._pools = pools
         self._audit = audit
         self._finish = finish
@@ -92,6 +97,7 @@ class Changing:
     async def cancel(self, request: Request) -> Response:
         """End a trial."""
         number = number_of(str(request.path_params["trial"]))
+        await self._pools.stores.run(self._jobs.job, number)
         await self._change(table.TRIAL_KILL, {"trials": [number]}, trial=number)
         return Response(b"")
 
@@ -132,9 +138,7 @@ class Changing:
 async def not_here(request: Request) -> Response:
     """Answer what NNI starts by REST, and we do not."""
     if "tensorboard" in request.url.path:
-        raise UserError(
-            "no TensorBoard is started here", hint="run: bequeath tensorboard EXPERIMENT"
-        )
-    raise UserError(
+        raise NotHere("no TensorBoard is started here", hint="run: bequeath tensorboard EXPERIMENT")
+    raise NotHere(
         "an experiment is not begun over REST", hint="run: bequeath nni create -c FILE --port PORT"
     )

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import BequeathError, UserError
 from dispatcher.nni.door.peers import PEER
 from dispatcher.nni.door.settings import DoorSettings
 from dispatcher.operations.faults import fault_of
@@ -48,7 +48,7 @@ class DoorGuard:
             demand_short(scope)
             headers = Headers(scope=scope)
             is_page = scope["method"] == "GET" and "/api/" not in scope["path"]
-            refuse_strangers(scope["method"], headers, self._names, page=is_page)
+            self._refuse_strangers(scope["method"], headers, page=is_page)
             self._demand_same_user(scope)
             self._take_prefix_off(scope)
             length = headers.get("content-length", "")
@@ -65,6 +65,13 @@ class DoorGuard:
             await leads_on(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _refuse_strangers(self, method: str, headers: Headers, *, page: bool) -> None:
+        try:
+            refuse_strangers(method, headers, self._names, page=page)
+        except RequestRefused as error:
+            hint = "ask it as localhost or 127.0.0.1" if error.kind.kind == "host" else ""
+            raise RequestRefused(error.kind.kind, error.message, hint=hint) from error
 
     def _demand_same_user(self, scope: Scope) -> None:
         owner = scope.get("state", {}).get(PEER)
@@ -104,13 +111,17 @@ class DoorGuard:
         return sent
 
 
+class NotHere(UserError):
+    """Raised for what NNI begins over REST, and we do not."""
+
+
 #: Statuses of errors after which a client may try again.
 _AGAIN: Final = (429, 503)
 
 
 def nni_error(error: BequeathError) -> Response:
     """Return the answer to an error as NNI gives it: an object with a text, and the status."""
-    status = fault_of(error).status
+    status = 501 if isinstance(error, NotHere) else fault_of(error).status
     headers = {}
     if isinstance(error, RequestRefused):
         status, headers = error.kind.status, error.headers

@@ -28,6 +28,9 @@ _SAME: Final = (
 #: The platform whose trials run beside the head, by NNI's name and by ours.
 _LOCAL: Final = "local"
 
+#: NNI's words for one that has come to an end.
+_OVER: Final = ("DONE", "STOPPED", "ERROR")
+
 #: Experiments in one list.
 _MOST_LISTED: Final = 1_000
 
@@ -52,9 +55,14 @@ def profile_of(folder: Path, seen: Standing, next_number: int) -> dict[str, Any]
         "maxSequenceId": next_number - 1,
         "params": _params(settings, summary.mode.value),
     }
-    if standing_of(seen)[0] in ("DONE", "STOPPED", "ERROR"):
+    if is_over(seen):
         profile["endTime"] = _ms(summary.last_event_at)
     return profile
+
+
+def is_over(seen: Standing) -> bool:
+    """Whether nothing leads the experiment that could go on with it."""
+    return standing_of(seen)[0] in _OVER
 
 
 def _active_s(seen: Standing) -> int:
@@ -107,9 +115,10 @@ def metadata_of(folder: Path, seen: Standing, port: int, prefix: str) -> dict[st
         prefix: its prefix; empty for none.
     """
     summary = seen.experiment
+    last = summary.last_event_at if is_over(seen) else None
     here = summary.host == socket.gethostname()
     return {
-        **_line(summary.id, summary.name, folder, summary.created_at, summary.last_event_at),
+        **_line(summary.id, summary.name, folder, summary.created_at, last),
         "status": standing_of(seen)[0],
         "pid": summary.pid if here else None,  # clients wait for it, and end it
         "port": port,
@@ -140,8 +149,9 @@ def all_experiments(own: dict[str, Any], state: Path) -> list[dict[str, Any]]:
 
 
 def _listed(one: ExperimentListing) -> dict[str, Any]:
-    line = _line(one.id, one.name, Path(one.folder), one.created_at, one.last_event_at)
     word = WORDS[one.status.value]
+    last = one.last_event_at if word in _OVER else None
+    line = _line(one.id, one.name, Path(one.folder), one.created_at, last)
     return line | {"status": word, "pid": None, "prefixUrl": None, "webuiUrl": []}
 
 
@@ -153,7 +163,7 @@ def _line(
         "experimentName": name,
         "platform": _platform_in(folder),
         "startTime": _ms(created),
-        "endTime": _ms(last),
+        "endTime": "N/A" if last is None else _ms(last),  # NNI's word while it runs
         "tag": [],
         "logDir": str(folder),
     }
