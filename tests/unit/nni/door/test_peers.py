@@ -37,19 +37,12 @@ def connected(host: str, program: str = "", uid: int | None = None) -> Iterator[
         "sys.stdin.read()\n"
     )
     to, kind = (f"::ffff:{host}", "AF_INET6") if program == "mapped = True" else (host, family.name)
+    user = str(os.getuid() if uid is None else uid)
     with socket.socket(family) as listening:
         listening.bind((host, 0))
         listening.listen()
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                code,
-                to,
-                str(listening.getsockname()[1]),
-                kind,
-                str(os.getuid() if uid is None else uid),
-            ],
+            [sys.executable, "-c", code, to, str(listening.getsockname()[1]), kind, user],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

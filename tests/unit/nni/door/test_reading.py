@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dispatcher import queries
+from dispatcher.cli.experiment.verbs import Format
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
@@ -194,7 +195,7 @@ def test_many_trials_come_in_pieces_that_make_one_list(
 def test_results_are_those_of_nnictl_experiment_export(asked: Asked, tmp_path: Path) -> None:
     live(asked)
     file = tmp_path / "out.json"
-    commands.export(file, commands.Format.JSON, False, str(asked.folder))
+    commands.export(file, Format.JSON, False, str(asked.folder))
     assert asked.get("/export-data") == json.loads(file.read_text())
     assert asked.get("/export-data") == [
         {"parameter": {"x": 0}, "value": '{"default": 0.75, "loss": 2}', "trialJobId": "0"}
