@@ -133,7 +133,7 @@ def test_a_port_that_somebody_has_begins_nothing(place: Place) -> None:
 def test_another_user_of_the_machine_gets_nothing(place: Place) -> None:
     port = created(place)
     code = (
-        "import http.client, os, sys\n"
+        "import encodings.idna, http.client, os, sys\n"
         "os.setuid(65534)\n"
         "for method, path in (('GET', '/check-status'), ('DELETE', '/experiment')):\n"
         "    one = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))\n"
