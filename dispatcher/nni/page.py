@@ -325,7 +325,7 @@ def _verb_row(verb: str, command: TyperCommand) -> str:
 def _options(parameters: list[Any]) -> str:
     by_kind: dict[str, list[str]] = {"": [], **{word: [] for word in MARKS.values()}}
     for one in parameters:
-        if one.param_type_name == "option" and one.name != "help":
+        if one.param_type_name == "option" and one.name != "help" and not one.hidden:
             mark = next((word for text, word in MARKS.items() if one.help.startswith(text)), "")
             by_kind[mark].append(f"`{one.opts[0]}`")
     parts = [f"{kind}: {', '.join(names)}" if kind else ", ".join(names)
