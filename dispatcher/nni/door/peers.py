@@ -11,7 +11,7 @@ from typing import Final
 from dispatcher.web.connection import BoundedConnection
 
 #: Tables of connections, by whether their addresses are of IPv6.
-_TABLES: Final = {False: Path("/proc/net/tcp"), True: Path("/proc/net/tcp6")}
+TABLES: Final = {False: Path("/proc/net/tcp"), True: Path("/proc/net/tcp6")}
 
 #: The key under which a request's state has the user.
 PEER: Final = "peer_uid"
@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 def is_known_here() -> bool:
     """Whether this system says whose a connection is."""
-    return _TABLES[False].exists()
+    return TABLES[False].exists()
 
 
 def owner_of(client: Address, server: Address) -> int | None:
@@ -39,7 +39,7 @@ def owner_of(client: Address, server: Address) -> int | None:
         if None in wanted:
             continue
         try:
-            lines = _TABLES[version_6].read_text("ascii").splitlines()[1:]
+            lines = TABLES[version_6].read_text("ascii").splitlines()[1:]
         except (OSError, UnicodeDecodeError):
             continue
         for line in lines:

@@ -22,16 +22,16 @@ from dispatcher.web.audit import AuditLog
 from dispatcher.web.service import Service, bound
 
 #: Seconds between two looks at whether it is still needed.
-_LOOK_S: Final = 1.0
+LOOK_S: Final = 1.0
 
 #: Seconds for which it stays once the experiment was stopped, so that clients hear it.
-_LINGER_S: Final = 5.0
+LINGER_S: Final = 5.0
 
 #: Seconds that a head may take until the experiment runs.
 _BEGINS_S: Final = 60.0
 
 #: Seconds without a request after which it closes, if the experiment does not run.
-_IDLE_S: Final = 3_600.0
+IDLE_S: Final = 3_600.0
 
 
 def serve(
@@ -70,7 +70,7 @@ def serve(
 
     def opened() -> None:
         if settings.until_over:
-            closing.append(asyncio.ensure_future(_close_when_over(door, service)))
+            closing.append(asyncio.ensure_future(close_when_over(door, service)))
         ready(settings)
 
     audit.say("opened", None, pid=os.getpid(), experiment=about)
@@ -82,13 +82,13 @@ def serve(
         audit.say("closed", None, pid=os.getpid(), experiment=about)
 
 
-async def _close_when_over(door: Door, service: Service) -> None:
+async def close_when_over(door: Door, service: Service) -> None:
     """Close a door that an experiment has opened for itself, when that is stopped or deleted; when
     it is over, once nobody has asked for an hour."""
     began = time.monotonic()
     ran = False
     while True:
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(LOOK_S)
         now = time.monotonic()
         try:
             status = (await door.reading.standing()).experiment.status
@@ -102,9 +102,9 @@ async def _close_when_over(door: Door, service: Service) -> None:
         stopped = status is ExperimentStatus.STOPPED
         if stopped and (ran or now - began > _BEGINS_S):
             break
-        if now - max(door.app.asked_at, began) > _IDLE_S:
+        if now - max(door.app.asked_at, began) > IDLE_S:
             break
-    await asyncio.sleep(_LINGER_S)
+    await asyncio.sleep(LINGER_S)
     service.finish()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from typing import Any, Final
 
 from dispatcher.errors import BequeathError
 from dispatcher.experiments.standing import Standing
-from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.nni.door import doors
 from dispatcher.nni.rows import WORDS, standing_of
 from dispatcher.operations import table
@@ -172,11 +170,9 @@ def _line(
 def _platform_in(folder: Path) -> str:
     """Return the platform in an experiment's file; empty if it cannot be read."""
     try:
-        whole = json.loads(ExperimentFolder(folder).read_config())
-    except (BequeathError, OSError, ValueError):
+        return _platform(perform(table.EXPERIMENT_SHOW, Context(), experiment=str(folder)).settings)
+    except BequeathError:
         return ""
-    inner = whole.get("experiment") if isinstance(whole, dict) else None
-    return _platform(inner) if isinstance(inner, dict) else ""
 
 
 def _ms(seconds: float | None) -> int:

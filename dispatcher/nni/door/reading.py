@@ -28,7 +28,7 @@ from dispatcher.web.settings import version
 from dispatcher.web.work import Pools
 
 #: Trials whose metrics are read at once.
-_AT_ONCE: Final = 200
+TRIALS_AT_ONCE: Final = 200
 
 #: The files of a trial by NNI's names, and the output of ours that each is.
 _FILES: Final = {"trial.log": "stdout", "stdout": "stdout", "stderr": "stderr"}
@@ -138,8 +138,8 @@ class Reading:
     async def _metric_pieces(self, numbers: list[int], kind: str | None) -> AsyncIterator[bytes]:
         """Yield a JSON list, read a few trials at a time: a client may want a million metrics."""
         between = b"["
-        for at in range(0, len(numbers), _AT_ONCE):
-            some = numbers[at : at + _AT_ONCE]
+        for at in range(0, len(numbers), TRIALS_AT_ONCE):
+            some = numbers[at : at + TRIALS_AT_ONCE]
             found = await self._pools.stores.run(self._jobs.metrics, some[0], some[-1], kind)
             if found:
                 yield between + b",".join(found)

@@ -119,13 +119,13 @@ RUNNING, STOPPED, DONE = (
 def test_a_port_closes_with_its_experiment(
     rest: list[Any], closes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_LOOK_S", 0.01)
-    monkeypatch.setattr(process, "_LINGER_S", 0.01)
+    monkeypatch.setattr(process, "LOOK_S", 0.01)
+    monkeypatch.setattr(process, "LINGER_S", 0.01)
     one = Standings(*rest)
 
     async def watched() -> None:
         async with asyncio.timeout(0.5):
-            await process._close_when_over(one, one)  # type: ignore[arg-type]
+            await process.close_when_over(one, one)  # type: ignore[arg-type]
 
     if closes:
         asyncio.run(watched())
@@ -139,16 +139,16 @@ def test_a_port_closes_with_its_experiment(
 def test_a_port_closes_that_nobody_asks(
     status: ExperimentStatus, closes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_LOOK_S", 0.01)
-    monkeypatch.setattr(process, "_LINGER_S", 0.01)
-    monkeypatch.setattr(process, "_IDLE_S", 0.2)
+    monkeypatch.setattr(process, "LOOK_S", 0.01)
+    monkeypatch.setattr(process, "LINGER_S", 0.01)
+    monkeypatch.setattr(process, "IDLE_S", 0.2)
     one = Standings(status)
     begin = time.monotonic()
 
     async def watched() -> None:
         async with asyncio.timeout(1.5):
             asking = asyncio.create_task(ask())
-            await process._close_when_over(one, one)  # type: ignore[arg-type]
+            await process.close_when_over(one, one)  # type: ignore[arg-type]
             await asking
 
     async def ask() -> None:

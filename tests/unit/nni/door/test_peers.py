@@ -96,7 +96,7 @@ def test_a_system_that_does_not_say_it_knows_nobody(
 ) -> None:
     gone = dict.fromkeys((False, True), tmp_path / "none")
     with connected("127.0.0.1") as ours:
-        monkeypatch.setattr(peers, "_TABLES", gone)
+        monkeypatch.setattr(peers, "TABLES", gone)
         assert owner(ours) is None
         assert not peers.is_known_here()
 

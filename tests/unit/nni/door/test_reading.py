@@ -178,6 +178,7 @@ def test_metrics_are_those_of_the_attempt_that_counts(make: Make) -> None:
     assert [data(one) for one in asked.get("/metric-data-latest")] == [0.2]
     asked.life.exit(0, reason=EndReason.FAILED)
     asked.life.say(e.AttemptStarted(TrialId(0), 2, 1))
+    assert asked.get("/metric-data-latest") == asked.get("/metric-data/0") == []
     report(asked, 0, 1, "0.7", attempt=2)
     assert [(one["sequence"], data(one)) for one in asked.get("/metric-data/0")] == [(0, 0.7)]
     assert [(one["sequence"], data(one)) for one in asked.get("/metric-data-latest")] == [(0, 0.7)]
@@ -188,7 +189,7 @@ def test_many_trials_come_in_pieces_that_make_one_list(
 ) -> None:
     live(asked)
     whole = asked.get("/metric-data")
-    monkeypatch.setattr("dispatcher.nni.door.reading._AT_ONCE", 1)
+    monkeypatch.setattr("dispatcher.nni.door.reading.TRIALS_AT_ONCE", 1)
     assert asked.get("/metric-data") == whole
 
 
