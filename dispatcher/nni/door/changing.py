@@ -19,7 +19,7 @@ from dispatcher.queries import TrialNotFound
 from dispatcher.web.answering import encoded
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.route import any_body_of, check_numbers, read_arguments
+from dispatcher.web.route import any_body_of, read_arguments
 from dispatcher.web.work import Pools
 
 #: By `update_type`: the key of ours, and the names that it has in a profile, the newest first.
@@ -120,7 +120,6 @@ class Changing:
     async def _change(
         self, row: Operation[Any, Any], values: dict[str, Any], **about: object
     ) -> Any:
-        check_numbers(values)
         wanted = read_arguments(row.arguments, values, texts=False)
         experiment = str(self._settings.folder)
         context = Context(who=WHO)

@@ -103,6 +103,16 @@ def test_a_door_of_an_experiment_closes_when_it_is_stopped_twice(make: Make) -> 
     assert asked.finished == 1
 
 
+def test_a_head_that_does_not_answer_keeps_the_door_open(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a stop that failed would be answered as if all were over."""
+    asked = make(until_over=True)
+    monkeypatch.setattr("dispatcher.nni.door.changing.is_led", lambda folder: True)
+    assert asked("DELETE", "/experiment").status == 503
+    assert asked.finished == 0
+
+
 def test_a_body_is_json_of_its_type(asked: Asked) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         answer = asked("POST", "/trial-jobs", {"x": 1}, content_type=kind)
