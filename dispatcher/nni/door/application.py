@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dispatcher.errors import BequeathError, InternalError
-from dispatcher.nni.door.changing import Changing, not_here
+from dispatcher.nni.door.changing import NniChanging, not_here
 from dispatcher.nni.door.guard import DoorGuard, nni_error
 from dispatcher.nni.door.jobs import JobTable
 from dispatcher.nni.door.portal import Portal
-from dispatcher.nni.door.reading import Reading
+from dispatcher.nni.door.reading import NniReading
 from dispatcher.nni.door.settings import API, DoorSettings
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused
@@ -38,8 +38,8 @@ class Door:
         self._pools = Pools()
         self._hub = Hub(self._pools)
         self._jobs = JobTable(settings.folder)
-        self.reading = Reading(settings, self._jobs, self._hub, self._pools)
-        self._changing = Changing(settings, self._jobs, self._pools, audit, finish)
+        self.reading = NniReading(settings, self._jobs, self._hub, self._pools)
+        self._changing = NniChanging(settings, self._jobs, self._pools, audit, finish)
         self._portal = Portal(settings)
         inner = Starlette(
             routes=self._routes(),

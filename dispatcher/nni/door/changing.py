@@ -41,7 +41,7 @@ def number_of(text: str) -> int:
     raise TrialNotFound(f"there is no trial {text[:50]!r}", hint="ids of trials are numbers here")
 
 
-class Changing:
+class NniChanging:
     """Answers these routes.
 
     Args:

@@ -27,7 +27,7 @@ _UNCOUNTED_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class NniJob:
     """One trial as NNI's clients get it.
 
     Attributes:
@@ -69,7 +69,7 @@ class JobTable:
         self._cursor = ""
         self._version = -1
         self._next_whole = 0.0
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, NniJob] = {}
         self._newest: dict[int, bytes] = {}  # the newest intermediate metric of each, as JSON
 
     def close(self) -> None:
@@ -224,9 +224,9 @@ class JobTable:
         return self._reader
 
 
-def _job(trial: TrialSummary, folder: Path) -> Job:
+def _job(trial: TrialSummary, folder: Path) -> NniJob:
     record = job_of(trial, folder)
-    return Job(
+    return NniJob(
         number=trial.id,
         status=record.status,
         attempt=trial.attempt,
@@ -235,7 +235,7 @@ def _job(trial: TrialSummary, folder: Path) -> Job:
     )
 
 
-def _intermediate(job: Job, points: Sequence[MetricPoint]) -> list[bytes]:
+def _intermediate(job: NniJob, points: Sequence[MetricPoint]) -> list[bytes]:
     """Return the intermediate metrics of the attempt that counts, numbered without holes."""
     own = [one for one in points if one.attempt == job.attempt and not one.final]
     return [_encoded(periodical(job.number, at, one)) for at, one in enumerate(own)]

@@ -42,7 +42,7 @@ _TEXT: Final = {"Content-Security-Policy": "sandbox; default-src 'none'"}
 _LAST: Final = (1 << 62) - 1
 
 
-class Reading:
+class NniReading:
     """Answers these routes.
 
     Args:
