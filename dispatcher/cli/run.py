@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,6 +122,7 @@ def begin_here(
     as_json: bool = False,
     chaos: int | None = None,
     chaos_every: float = 1.0,
+    begun: Callable[[Path], None] | None = None,
 ) -> None:
     """Make an experiment's folder and lead it in this terminal, to its end.
 
@@ -129,11 +131,14 @@ def begin_here(
         as_json: print the outcome as one JSON document.
         chaos: seed of the schedule of faults; None: no faults.
         chaos_every: mean time between two faults, in seconds.
+        begun: gets the folder before it is led.
     """
     from dispatcher.experiments.handle import ExperimentHandle
 
     handle = ExperimentHandle.create(config)
     note(f"experiment {handle.id} in {handle.folder}")
+    if begun is not None:
+        begun(handle.folder)
     if chaos is not None:
         from dispatcher.cli.chaos import lead_under_chaos
 
@@ -184,8 +189,19 @@ def create(
     begin_in_background(configured(file, changes or [], name), as_json=as_json)
 
 
-def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> None:
-    """Make an experiment's folder, start a head for it in the background, and print its id."""
+def begin_in_background(
+    config: ExperimentConfig,
+    *,
+    as_json: bool = False,
+    begun: Callable[[Path], None] | None = None,
+) -> None:
+    """Make an experiment's folder, start a head for it in the background, and print its id.
+
+    Args:
+        config: the experiment.
+        as_json: print a JSON document.
+        begun: gets the folder once it is led.
+    """
     from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.operations.answers import StartedHead
 
@@ -193,6 +209,8 @@ def begin_in_background(config: ExperimentConfig, *, as_json: bool = False) -> N
     _print_started(StartedHead(handle.id, str(handle.folder), handle.start()), as_json=as_json)
     if not as_json:
         note(f"runs in {handle.folder}; watch it with: bequeath top {handle.id}")
+    if begun is not None:
+        begun(handle.folder)
 
 
 def _print_started(started: StartedHead, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ import typer
 
 from dispatcher.cli.arguments import Folder, Json
 from dispatcher.cli.exit_codes import ExitCode
+from dispatcher.errors import PassingBackendError
 from dispatcher.terminal.console import note, print_json, say
 
 if TYPE_CHECKING:
@@ -108,6 +109,16 @@ def web(
         str | None,
         typer.Option("--revoke", metavar="NAME", help="Take a share back.", show_default=False),
     ] = None,
+    nni_port: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--nni-port",
+            metavar="PORT[=EXPERIMENT]",
+            help="Answer NNI's REST for an experiment at this port, too, as `bequeath nni serve` "
+            "does. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="End when stdin ends.", hidden=True)
     ] = False,
@@ -155,7 +166,9 @@ def web(
         base=folder,
         state=state,
     )
-    _serve(settings, with_parent=with_parent, as_json=as_json)
+    settings.check()
+    with _nni_served(nni_port or []):
+        _serve(settings, with_parent=with_parent, as_json=as_json)
 
 
 @contextmanager
@@ -191,6 +204,40 @@ def served_meanwhile() -> Iterator[None]:
     finally:
         if started is not None:
             _end(started)
+
+
+@contextmanager
+def _nni_served(wanted: list[str]) -> Iterator[None]:
+    """Serve NNI's REST as long as this lasts, at each port by a process of its own."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for one in wanted:
+            started.append(_begin_nni(one))
+            assert started[-1].stdout is not None
+            address = started[-1].stdout.readline().decode().strip()
+            if not address:
+                raise PassingBackendError(f"NNI's REST is not served: --nni-port {one}")
+            note(f"NNI's REST: {address}")
+        yield
+    finally:
+        for process in started:
+            _end(process)
+
+
+def _begin_nni(given: str) -> subprocess.Popen[bytes]:
+    port, equals, experiment = given.partition("=")
+    is_port = port.isascii() and port.isdigit() and int(port) < 65_536
+    if not is_port or (equals and not experiment):
+        raise typer.BadParameter(
+            f"{given!r} is not PORT or PORT=EXPERIMENT", param_hint="'--nni-port'"
+        )
+    words = ["nni", "serve", *([experiment] if experiment else []), "--port", port]
+    return subprocess.Popen(
+        [sys.executable, "-m", "dispatcher.cli", *words, "--with-parent"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for us; it ends when its stdin does
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -113,7 +113,7 @@ by which it speaks; otherwise it is ours. A line in the trial's log says so.
 | `nni.common.hpo_utils` (v2.5 and later) | same, for tuners modelled on NNI's own |
 | `nni.retiarii`, `nni.nas`, `nni.compression`, and whatever else is not here | not: an `ImportError` that says what to do |
 | `nni.algorithms.hpo.*`, `nni.<name>_tuner`, `nni.tools` | can be imported, as some trials do without need; using them raises an error that says what to do, but for `RandomTuner`, `GridSearchTuner`, `BatchTuner`, `MedianstopAssessor` and `CurvefittingAssessor`, which are ours |
-| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs and in those that they start, in other programs names that raise an explanation when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` is refused, as there are no ports, and so are passwords in a script |
+| `nni.experiment` | in scripts that `bequeath run SCRIPT.py [ARG]…` runs and in those that they start, in other programs names that raise an explanation when they are used: `Experiment` with `id` (known before the start), `run`, `start`, `stop`, `resume`, `view`, `get_*`, `list_trial_jobs`, `export_data`, `update_*` and `kill_trial_job`; `connect` finds [a port](#nnis-rest) of this machine; passwords in a script are refused |
 | `nnicli` (v1.9), `nni.experiment.Experiment().start_experiment(FILE)` (v2.0) | not: refused with what to do; `bequeath run FILE` does the same |
 | by hand: `PYTHONPATH=$(python -m trial_runtime.nni_shim) python trial.py`, where no NNI is installed | NNI's standalone mode: `{}`, `STANDALONE`, reports are printed |
 
@@ -171,7 +171,8 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 
 def page() -> str:
     """Return the text of ``docs/from-nni.md``."""
-    parts = [_HEAD, _keys(), _algorithms(), _TUNER, _commands(), _TRIAL, _annotations(), _PHASES]
+    parts = [_HEAD, _keys(), _algorithms(), _TUNER, _commands(), _REST, _TRIAL]
+    parts += [_annotations(), _PHASES]
     return "\n".join(parts)
 
 
@@ -239,8 +240,60 @@ is. Ids of experiments are ours (`NAME-xxxxxx`), ids of trials their numbers.
 _AFTER_VERBS = """\
 | `nnictl --version` | same | `-v` | Print bequeath's version. |
 | `python launch.py`, with `nni.experiment` | same | | `bequeath run launch.py` |
-| REST | not | | `--json` of our commands, and `dispatcher.api` |
+| REST, at a port that listens always | same, at a port that you ask for | `--port`, `--url_prefix` | [NNI's REST](#nnis-rest); ours is [another one](rest.md) |
 """
+
+_REST = """\
+## NNI's REST
+
+Scripts, NNI's own client and NNI's own page find an experiment of ours at a port of this machine, once it is asked for:
+
+```
+bequeath nni create -c config.yml --port 8080   # closes when the experiment is stopped
+bequeath nni serve ID --port 8080               # of any experiment, running or over; Ctrl-C closes it
+bequeath web --nni-port 8080=ID                 # beside our own page
+```
+
+```python
+from nni.experiment import Experiment           # nni 3.0 from PyPI, in an environment of its own
+
+experiment = Experiment.connect(8080)
+print(experiment.get_job_statistics())
+experiment.update_max_trial_number(500)
+```
+
+NNI's page is shown where `nni` 3.0 is installed beside bequeath, or by `bequeath nni serve ID --page ENVIRONMENT`, which names an environment that has it. It
+loads nothing of other machines here, so that its icons are empty boxes. Over 1,000 trials [ours](web.md) is made for more.
+
+| route below `/api/v1/nni` | here |
+|---|---|
+| `GET /version` | bequeath's version, as text |
+| `GET /check-status` | same: INITIALIZED, RUNNING, STOPPING, STOPPED, DONE, ERROR |
+| `GET /experiment`, `/experiment-metadata`, `/experiments-info` | same; `params` has NNI's keys (v2), `pid` is our head's, secrets are masked |
+| `PUT /experiment?update_type=` TRIAL_CONCURRENCY, MAX_TRIAL_NUM, MAX_EXEC_DURATION, SEARCH_SPACE | same: of the profile that one value counts |
+| `DELETE /experiment` | same: stops it; it can be resumed |
+| `GET /trial-jobs`, `?status=`, `/trial-jobs/ID`; `/job-statistics` | same; requests without parameters are no trials yet |
+| `POST /trial-jobs`, `DELETE /trial-jobs/ID` | same: a trial by hand, and the end of one |
+| `GET /metric-data`, `/metric-data/ID`, `?type=`, `/metric-data-range/FIRST/LAST`, `/metric-data-latest` | same; of the attempt that counts |
+| `GET /export-data`, `POST /experiment/import-data` | same |
+| `GET /trial-file/ID/` stdout, stderr, trial.log; `/logs/` nnimanager.log, dispatcher.log | the last MiB, wherever the trial ran |
+| `GET /tensorboard-tasks` | empty; other routes of TensorBoard are refused (501): `bequeath tensorboard ID` |
+| `POST /experiment`, `PUT /experiment/cluster-metadata` | refused (501): `bequeath nni create` |
+| `GET /experiment/imported-data` | not |
+
+Errors are `{"error": TEXT}`, with the statuses of [ours](rest.md): 404 for what is not there, 503 where no head runs.
+
+NNI's manager listens on every interface and asks nobody who they are. Here the port is one of loopback, and the kernel is asked whose each connection is: another user of the
+machine gets nothing, nor does a page of another site in your own browser (Host, Origin and Sec-Fetch rules as [for the page](web.md#who-may-do-what)). Where a system
+does not tell whose a connection is, as macOS, a secret prefix is made; clients then need it (`url_prefix`). From another machine: `ssh -L 8080:127.0.0.1:8080 HOST`.
+What was changed over it is written into `nni/logs/PORT.log` of the state folder (`~/.local/state/bequeath`).
+
+A port that `create`, `resume` or `view` has opened is a process of its own: it goes on when the head is killed, answers DONE when all is over, and closes when the experiment is
+stopped or deleted, or when nobody has asked for an hour and nothing runs.
+"""
+
+#: Verbs that nnictl has not.
+_OURS = ("serve",)
 
 #: The beginning of an option's help, if the option is not honoured.
 MARKS = {"Refused": "refused", "Not needed": "not needed"}
@@ -264,13 +317,15 @@ def _verb_row(verb: str, command: TyperCommand) -> str:
     text = " ".join((command.help or "").split("\n\n")[0].split()).replace("|", "\\|")
     if text.startswith("Refused: "):
         return f"| `nnictl {verb}` | not | | {text.removeprefix('Refused: ')} |\n"
+    if verb in _OURS:
+        return f"| none | `bequeath nni {verb}` | {_options(command.params)} | {text} |\n"
     return f"| `nnictl {verb}` | same | {_options(command.params)} | {text} |\n"
 
 
 def _options(parameters: list[Any]) -> str:
     by_kind: dict[str, list[str]] = {"": [], **{word: [] for word in MARKS.values()}}
     for one in parameters:
-        if one.param_type_name == "option" and one.name != "help":
+        if one.param_type_name == "option" and one.name != "help" and not one.hidden:
             mark = next((word for text, word in MARKS.items() if one.help.startswith(text)), "")
             by_kind[mark].append(f"`{one.opts[0]}`")
     parts = [f"{kind}: {', '.join(names)}" if kind else ", ".join(names)

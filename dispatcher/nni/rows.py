@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from dispatcher.nni.records import job_of
+from dispatcher.nni.records import TrialMetricData, job_of
 from dispatcher.terminal import formatting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dispatcher.experiments.handle import ExperimentHandle
+    from dispatcher.experiments.standing import Standing
     from dispatcher.queries import MetricPoint, TrialSummary
 
 
@@ -22,25 +23,68 @@ def is_job(trial: TrialSummary) -> bool:
     return trial.proposed_at is not None or trial.by_hand
 
 
-def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
-    """Return a trial as ``nnictl trial ls`` prints it: parameters and values are JSON texts."""
+def job_record(trial: TrialSummary, folder: Path) -> dict[str, Any]:
+    """Return a trial as NNI's REST answers it: parameters and values are JSON texts, times are
+    milliseconds since the epoch. One that has not begun has the time since which it waits."""
     record = job_of(trial, folder)
+    began = trial.started_at or trial.proposed_at or trial.since
     document: dict[str, Any] = {
         "trialJobId": record.trialJobId,
         "sequenceId": record.sequenceId,
         "status": record.status,
         "hyperParameters": [json.dumps(asdict(one)) for one in record.hyperParameters],
         "logPath": record.logPath,
+        "startTime": int(1000 * began),
     }
+    if record.endTime is not None:
+        document["endTime"] = record.endTime
+    if record.status == "FAILED":
+        document["stderrPath"] = f"{record.logPath}/stderr"
+        document["message"] = trial.error or trial.end_reason or "--"
+    if record.finalMetricData:
+        document["finalMetricData"] = [metric_record(one) for one in record.finalMetricData]
+    return document
+
+
+def job(trial: TrialSummary, folder: Path) -> dict[str, Any]:
+    """Return a trial as ``nnictl trial ls`` prints it: the same, with times as texts."""
+    document = job_record(trial, folder)
+    for name in ("startTime", "endTime", "stderrPath", "message"):
+        document.pop(name, None)
+    final = document.pop("finalMetricData", None)
     if trial.started_at is not None:
         document["startTime"] = formatting.moment(trial.started_at)
     if trial.ended_at is not None:
         document["endTime"] = formatting.moment(trial.ended_at)
-    if record.finalMetricData:
-        (final,) = record.finalMetricData
-        texts = {"parameterId": record.trialJobId, "data": json.dumps(json.dumps(final.data))}
-        document["finalMetricData"] = [asdict(final) | texts]
+    if final is not None:
+        document["finalMetricData"] = final
     return document
+
+
+def metric_record(metric: TrialMetricData) -> dict[str, Any]:
+    """Return a metric as NNI's REST answers it: its value is the JSON text of a JSON text."""
+    texts = {"parameterId": metric.trialJobId, "data": json.dumps(json.dumps(metric.data))}
+    return asdict(metric) | texts
+
+
+def periodical(trial: int, sequence: int, point: MetricPoint) -> dict[str, Any]:
+    """Return an intermediate metric as NNI's REST answers it.
+
+    Args:
+        trial: its number.
+        sequence: how many its attempt had reported before.
+        point: the metric.
+    """
+    at = int(1000 * point.at)
+    metric = TrialMetricData(at, str(trial), trial, "PERIODICAL", sequence, point.value)
+    return metric_record(metric)
+
+
+def is_result(trial: TrialSummary) -> bool:
+    """Whether NNI would export a trial: it is over, well, and has a result."""
+    return (
+        trial.over and trial.result is not None and trial.outcome in ("succeeded", "stopped early")
+    )
 
 
 def result(trial: TrialSummary) -> dict[str, Any]:
@@ -71,7 +115,8 @@ def table_row(trial: TrialSummary, reported: list[str] | None) -> dict[str, Any]
     return row | trial.named_parameters | values | {"trialJobId": str(trial.id)}
 
 
-_WORDS = {
+#: NNI's words for the state of an experiment.
+WORDS: Final = {
     "created": "INITIALIZED",
     "running": "RUNNING",
     "stopped": "STOPPED",
@@ -83,9 +128,13 @@ _WORDS = {
 
 def standing(handle: ExperimentHandle) -> tuple[str, list[str]]:
     """Return NNI's status of an experiment, and its errors."""
-    seen = handle.standing()
+    return standing_of(handle.standing())
+
+
+def standing_of(seen: Standing) -> tuple[str, list[str]]:
+    """Return NNI's status of an experiment that somebody has looked at, and its errors."""
     summary = seen.experiment
-    word = _WORDS[summary.status.value]
+    word = WORDS[summary.status.value]
     if seen.head is not None and seen.head.phase in ("draining", "stopping"):
         word = "STOPPING"
     return word, [summary.phase_reason] if word == "ERROR" and summary.phase_reason else []

@@ -42,6 +42,7 @@ from dispatcher.queries.records import (
     TrialDetail,
     TrialSummary,
 )
+from dispatcher.queries.reports import NewestReport, metrics_between, newest_reports
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
 from dispatcher.queries.trials import (
     TrialFilter,
@@ -70,6 +71,7 @@ __all__ = [
     "Lineage",
     "LineageNode",
     "MetricPoint",
+    "NewestReport",
     "OptimizeMode",
     "Progress",
     "ProgressPoint",
@@ -99,7 +101,9 @@ __all__ = [
     "lineage_text",
     "list_trials",
     "metrics",
+    "metrics_between",
     "newest_experiment",
+    "newest_reports",
     "objective_of",
     "objectives",
     "parse_condition",

@@ -20,6 +20,7 @@ REFUSALS: Final[dict[str, ErrorKind]] = {
         ErrorKind("no-token", 3, 401, "no token or cookie, or one that does not count any more"),
         ErrorKind("host", 3, 403, "the page does not go by this host name"),
         ErrorKind("origin", 3, 403, "the request comes from another site"),
+        ErrorKind("user", 3, 403, "the connection is another user's (ports of NNI's REST only)"),
         ErrorKind("scope", 3, 403, "the token has not the right for this"),
         ErrorKind("no-page", 3, 404, "there is nothing at this address"),
         ErrorKind("method", 3, 405, "the address does not take this method"),

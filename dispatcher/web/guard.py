@@ -65,7 +65,7 @@ HEADERS: Final = {
 }
 
 
-def _demand_short(scope: Scope) -> None:
+def demand_short(scope: Scope) -> None:
     """Raise for long headers, which a parser lets through when they come all at once."""
     many = len(scope["raw_path"]) + len(scope["query_string"])
     if many + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
@@ -152,7 +152,7 @@ class Guard:
         headers = Headers(scope=scope)
         is_page = pages.is_page(path)
         try:
-            _demand_short(scope)
+            demand_short(scope)
             refuse_strangers(scope["method"], headers, self._settings, page=is_page)
             length = headers.get("content-length", "")
             if length.isdigit() and int(length) > MOST_BODY:

@@ -75,7 +75,7 @@ class AskFile(Arguments, frozen=True):
     ] = None
 
 
-class _Part(NamedTuple):
+class OutputPart(NamedTuple):
     """A part of an output: where it begins, how long all of it is, and its bytes."""
 
     start: int
@@ -128,7 +128,7 @@ class Outputs:
             may_stay = partial(self._keys.still_counts, identity)
             return EventStream(self._followed(feed, may_stay), held)
         span = _asked_range(request.headers.get("range", ""), wanted)
-        part = await self._pools.files.run(_read_part, folder, trial, stream, wanted, span)
+        part = await self._pools.files.run(read_part, folder, trial, stream, wanted, span)
         return _shown(part, span)
 
     async def _followed(self, feed: _Feed, may_stay: Callable[[], bool]) -> AsyncIterator[bytes]:
@@ -203,9 +203,9 @@ def _asked_range(text: str, wanted: AskLog) -> tuple[int, int] | None:
     return int(first), min(many, MOST_BYTES)
 
 
-def _read_part(
+def read_part(
     folder: Path, trial: int, stream: str, wanted: AskLog, span: tuple[int, int] | None
-) -> _Part:
+) -> OutputPart:
     """Read a part of an output: all of its files, the oldest first, count as one. Blocks."""
     start, limit = span or (wanted.start, wanted.limit)
     with ExperimentView(folder).attempts(trial) as located:
@@ -226,10 +226,10 @@ def _read_part(
                         break
                     data += piece.data
                 before = after
-            return _Part(start, size, bytes(data))
+            return OutputPart(start, size, bytes(data))
 
 
-def _shown(part: _Part, span: tuple[int, int] | None) -> Response:
+def _shown(part: OutputPart, span: tuple[int, int] | None) -> Response:
     headers = {
         "Bequeath-From": str(part.start),
         "Bequeath-Size": str(part.size),

@@ -26,7 +26,8 @@ _INTRODUCTION = f"""\
 
 What `bequeath web` answers below `{PREFIX}`; [the page's guide](web.md) says how to begin. The same
 as OpenAPI 3.1: `GET {PREFIX}/openapi.json`. Arguments and answers of operations:
-[operations](operations.md).
+[operations](operations.md). Scripts written for NNI find its REST at
+[a port of its own](from-nni.md#nnis-rest).
 
 Answers are JSON in UTF-8, compressed where the client takes gzip. Those to GET have an `ETag`, and
 `If-None-Match` gets 304. Changes take an `Idempotency-Key`: the same request with the same key gets

@@ -98,6 +98,20 @@ async def body_of(request: Request) -> dict[str, Any]:
     """Read the body as a JSON object; without a body an empty one.
 
     Raises:
+        RequestRefused: it is no JSON object, is too large, or does not come.
+    """
+    value = await any_body_of(request)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RequestRefused("request", "the body is no JSON object")
+    return value
+
+
+async def any_body_of(request: Request) -> Any:
+    """Read the body as JSON; None if there is none.
+
+    Raises:
         RequestRefused: it is no JSON, is too large, or does not come.
     """
     data = bytearray()
@@ -112,17 +126,14 @@ async def body_of(request: Request) -> dict[str, Any]:
     except TimeoutError:
         raise RequestRefused("request", f"the body did not come within {BODY_S:g} s") from None
     if not data:
-        return {}
+        return None
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
         raise RequestRefused("media", "a body is JSON", hint="Content-Type: application/json")
     try:
-        value = msgspec.json.decode(bytes(data))
+        return msgspec.json.decode(bytes(data))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise RequestRefused("request", f"the body is no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise RequestRefused("request", "the body is no JSON object")
-    return value
 
 
 def query_of(request: Request, kind: type[Arguments]) -> dict[str, Any]:

@@ -2,58 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import errno
 import os
-import resource
-import signal
 import socket
 import stat
-import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import uvicorn
-
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.web import instances
 from dispatcher.web.application import Application
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.connection import MOST_CONNECTIONS, MOST_HEADER_BYTES, BoundedConnection
 from dispatcher.web.instances import Instance
 from dispatcher.web.keys import Keys
+from dispatcher.web.service import Service, bound
 from dispatcher.web.settings import WebSettings
 
-#: Seconds that answers have to come to their end.
-_GRACE_S: Final = 1
-
-_KEEP_ALIVE_S: Final = 30
-
-#: Descriptors of files for connections and stores.
-_DESCRIPTORS: Final = 4_096
-
 _LOG_NAME: Final = "web.log"
-
-
-class _Server(uvicorn.Server):
-    """A server that ends its streams before it waits for its connections."""
-
-    def __init__(self, config: uvicorn.Config, on_end: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_end = on_end
-
-    def finish(self) -> None:
-        """Ask it to end. Any thread, or a handler of signals."""
-        self.handle_exit(signal.SIGTERM, None)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End it."""
-        self._on_end()
-        await super().shutdown(sockets)
 
 
 def serve(
@@ -81,49 +49,22 @@ def serve(
     path = instances.path_of(settings)
     audit = AuditLog(settings.state / "logs" / _LOG_NAME)
     application = Application(settings, keys, audit)
-    config = uvicorn.Config(
-        application.app,
-        http=BoundedConnection,
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_GRACE_S,
-        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
+    service = Service(
+        application.app, application.close, tls_cert=settings.tls_cert, tls_key=settings.tls_key
     )
-    server = _Server(config, application.close)
-    _give_logs_to(audit)
-    _more_descriptors()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: server.finish())
-    if with_stdin:
-        threading.Thread(target=_until_stdin_ends, args=(server,), daemon=True).start()
     try:
         instances.publish(path, instance)
         audit.say("started", None, pid=os.getpid(), address=instance.address)
-        asyncio.run(_serving(server, listening, lambda: ready(instance, _link(instance, keys))))
+        service.run_until_told(
+            [listening],
+            lambda: ready(instance, _link(instance, keys)),
+            audit,
+            with_stdin=with_stdin,
+        )
     finally:
         application.close()
         _take_back(path, settings, inode)
         audit.say("ended", None, pid=os.getpid())
-
-
-async def _serving(
-    server: uvicorn.Server, listening: socket.socket, ready: Callable[[], None]
-) -> None:
-    serving = asyncio.create_task(server.serve([listening]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        ready()
-    await serving
 
 
 def _link(instance: Instance, keys: Keys) -> str:
@@ -152,19 +93,13 @@ def _bound(settings: WebSettings) -> socket.socket:
     if settings.socket is not None:
         return _bound_unix(settings, settings.socket.absolute())
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(2_048)
+        return bound(settings.host, settings.port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise _taken(settings, f"port {settings.port}") from error
         raise PermanentBackendError(
             f"the page cannot listen at {settings.host}:{settings.port}: {error.strerror or error}"
         ) from error
-    return listening
 
 
 def _bound_unix(settings: WebSettings, path: Path) -> socket.socket:
@@ -233,27 +168,3 @@ def _inode(settings: WebSettings) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (info.st_dev, info.st_ino)
-
-
-def _until_stdin_ends(server: _Server) -> None:
-    while sys.stdin.buffer.read(4_096):
-        pass
-    server.finish()
-
-
-def _give_logs_to(audit: AuditLog) -> None:
-    """Write what the library says of faults to our log."""
-    import logging
-
-    for name in ("uvicorn.error", "asyncio", "bequeath.web.live"):
-        log = logging.getLogger(name)
-        log.handlers = list(audit.log.handlers)
-        log.setLevel(logging.WARNING)
-        log.propagate = False
-
-
-def _more_descriptors() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -20,10 +20,11 @@ ROOT = Path(__file__).parents[2]
 
 #: Outside its room NNI is a name only here. Of experiments: the value of a key and what follows
 #: from it. Of agents: a field that agents of 0.1.0 read. Of tuner hosts: one that heads of 0.1.0
-#: write. Others: a command of that name, packages whose classes are known, built-in tuners of that
-#: name, files that are not sent with code.
+#: write. Others: commands and an option of that name, packages whose classes are known, built-in
+#: tuners of that name, files that are not sent with code.
 NAMED = {
     "dispatcher/cli/commands.py",
+    "dispatcher/cli/web.py",
     "dispatcher/code_archive/ignoring.py",
     "dispatcher/core/asking.py",
     "dispatcher/core/why.py",

@@ -51,13 +51,7 @@ class WebServer:
 
     def __init__(self, home: Path, state: Path, *words: str, **environment: str) -> None:
         self.state = state
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(REPOSITORY),
-            "BEQUEATH_HOME": str(home),
-            "XDG_STATE_HOME": str(state),
-            **environment,
-        }
+        self.environment = self.surroundings(home, state, **environment)
         port = () if {"--port", "--socket"} & set(words) else ("--port", "0")
         self.process = self.start("web", *port, *words)
         assert self.process.stdout is not None
@@ -69,6 +63,17 @@ class WebServer:
         self.host, self.port = parts.hostname or "", parts.port or 80
         self.token = (state / "bequeath" / "web" / "token").read_text().strip()
         self.log = state / "bequeath" / "web" / "logs" / "web.log"
+
+    @staticmethod
+    def surroundings(home: Path, state: Path, **environment: str) -> dict[str, str]:
+        """The environment of commands over experiments and state of a test's own."""
+        return {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "BEQUEATH_HOME": str(home),
+            "XDG_STATE_HOME": str(state),
+            **environment,
+        }
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command."""

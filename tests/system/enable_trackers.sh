@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the environments with real trackers that judge the sinks: one virtual environment each in a
-# cache, of packages with fixed versions, which nothing else imports. Run as root, on demand: MLflow
-# alone takes minutes and most of a gigabyte.
-#   sudo tests/system/enable_trackers.sh                 all three
-#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow
+# Makes the environments with real trackers that judge the sinks, and with NNI, whose client and page
+# judge its REST: one virtual environment each in a cache, of packages with fixed versions, which
+# nothing else imports. Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
+#   sudo tests/system/enable_trackers.sh                 all of them
+#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow, nni
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -45,12 +45,14 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow}; do
+for tracker in ${*:-tensorboard wandb mlflow nni}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
     wandb) make_one wandb 0.31.0 wandb "wandb==0.31.0" ;;
     mlflow) make_one mlflow 3.17.2 mlflow "mlflow==3.17.2" ;;
+    # Its page and its client judge the port of its REST; it, too, wants pkg_resources.
+    nni) make_one nni 3.0 nni "nni==3.0" "setuptools<81" ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac
 done

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from dispatcher.errors import UserError
-from dispatcher.terminal.console import note
 
 TrialIds = Annotated[
     str | None,
@@ -30,7 +29,21 @@ Port = Annotated[
         "--port",
         "-p",
         metavar="PORT",
-        help="Not needed, with a note: nothing listens at a port.",
+        min=1,
+        max=65535,
+        help="Serve NNI's REST at this port of this machine, for you only, until the experiment is "
+        "stopped. Without it nothing listens.",
+        show_default=False,
+    ),
+]
+
+UrlPrefix = Annotated[
+    str | None,
+    typer.Option(
+        "--url_prefix",
+        "-u",
+        metavar="PREFIX",
+        help="The path below which NNI's REST answers.",
         show_default=False,
     ),
 ]
@@ -56,12 +69,6 @@ ExperimentDir = Annotated[
 ]
 
 File = Annotated[Path, typer.Option("--filename", "-f", metavar="FILE", help="The file.")]
-
-
-def say_no_port(port: int | None) -> None:
-    """Note that a given port has no effect: nothing listens there."""
-    if port is not None:
-        note(f"--port {port}: not needed, nothing listens there; use 'bequeath nni top'")
 
 
 def trial_number(text: str) -> int:

@@ -46,7 +46,7 @@ def stop(
             "--port",
             "-p",
             metavar="PORT",
-            help="Refused: experiments have no ports by which they could be distinguished.",
+            help="The experiment whose REST is served at this port.",
             show_default=False,
         ),
     ] = None,
@@ -62,14 +62,26 @@ def stop(
     from dispatcher.cli.stop import stop as ours
 
     if port is not None:
-        raise UserError(
-            "experiments have no ports here",
-            hint="name the experiment by its id: 'bequeath nni experiment list' shows those that "
-            "run",
-            where="--port",
-        )
+        ours(_served_at(port, experiment, everything))
+        return
     for one in _meant(experiment, everything):
         ours(one)
+
+
+def _served_at(port: int, experiment: str | None, everything: bool) -> str:
+    from dispatcher.nni.door.doors import door_at
+    from dispatcher.nni.door.settings import nni_state
+
+    if experiment is not None or everything:
+        raise UserError("a port names one experiment", hint="give nothing else", where="--port")
+    door = door_at(nni_state(), port)
+    if door is None:
+        raise UserError(
+            f"no experiment of yours is served at port {port}",
+            hint="name it by its id: 'bequeath nni experiment list' shows those that run",
+            where="--port",
+        )
+    return door.folder
 
 
 def _meant(experiment: str | None, everything: bool) -> list[str | None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dispatcher.cli.arguments import find_handle
 from dispatcher.errors import UserError
 from dispatcher.nni.commands.arguments import (
     Debug,
@@ -14,25 +15,16 @@ from dispatcher.nni.commands.arguments import (
     Foreground,
     Needed,
     Port,
+    UrlPrefix,
     placed,
-    say_no_port,
 )
+from dispatcher.nni.commands.serve import demand_free, open_in_background
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
 
 Config = Annotated[
     Path, typer.Option("--config", "-c", metavar="FILE", help="The experiment file, ours or NNI's.")
-]
-UrlPrefix = Annotated[
-    str | None,
-    typer.Option(
-        "--url_prefix",
-        "-u",
-        metavar="PREFIX",
-        help="Refused: there is no web page in this version.",
-        show_default=False,
-    ),
 ]
 
 
@@ -45,22 +37,29 @@ def create(
 ) -> None:
     """Start an experiment in the background and print its id, as `bequeath create` does.
 
-    With --foreground it is led in this terminal, as `bequeath run` does.
+    With --foreground it is led in this terminal, as `bequeath run` does. With --port NNI's REST
+    answers there, as `bequeath nni serve` has it.
     """
     from dispatcher.cli.run import begin_here, begin_in_background, configured
 
-    if url_prefix is not None:
-        raise UserError(
-            "there is no web page in this version, so it has no address",
-            hint="leave it out; 'bequeath nni top' shows the experiment live",
-            where="--url_prefix",
-        )
-    say_no_port(port)
+    _demand_port(port, url_prefix)
     experiment = _debugged(configured(config, [], None), debug)
+
+    def begun(folder: Path) -> None:
+        open_in_background(folder, port, url_prefix)
+
     if foreground:
-        begin_here(experiment)
+        begin_here(experiment, begun=begun)
     else:
-        begin_in_background(experiment)
+        begin_in_background(experiment, begun=begun)
+
+
+def _demand_port(port: int | None, url_prefix: str | None) -> None:
+    if url_prefix is not None and port is None:
+        raise UserError(
+            "nothing is served without a port", hint="add --port 8080", where="--url_prefix"
+        )
+    demand_free(port)
 
 
 def _debugged(config: ExperimentConfig, debug: bool) -> ExperimentConfig:
@@ -91,16 +90,25 @@ def resume(
             "'bequeath nni create --debug'",
             where="--debug",
         )
-    say_no_port(port)
-    ours(placed(experiment, experiment_dir), background=not foreground)
+    demand_free(port)
+    named = placed(experiment, experiment_dir)
+    if foreground:
+        open_in_background(find_handle(named, purpose="use").folder, port, None)
+        ours(named)
+        return
+    ours(named, background=True)
+    open_in_background(find_handle(named, purpose="use").folder, port, None)
 
 
 def view(experiment: Needed, port: Port = None, experiment_dir: ExperimentDir = None) -> None:
-    """Show the state of an experiment, as `bequeath status` does.
+    """Show the state of an experiment, as `bequeath status` does; with --port NNI's page and REST
+    as well.
 
     Nothing has to be started for it: what is kept of a stopped experiment can always be read.
     """
     from dispatcher.cli.status import status
 
-    say_no_port(port)
-    status(placed(experiment, experiment_dir))
+    demand_free(port)
+    named = placed(experiment, experiment_dir)
+    status(named)
+    open_in_background(find_handle(named, purpose="use").folder, port, None)

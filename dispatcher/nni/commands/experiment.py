@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +16,6 @@ from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 from dispatcher.nni.commands.arguments import File, Needed
 from dispatcher.terminal.console import note
-
-if TYPE_CHECKING:
-    from dispatcher.queries import TrialSummary
 
 EXPERIMENT: Table = {
     "show": CommandEntry("nni.commands.experiment:show", "Print an experiment's settings as JSON."),
@@ -159,7 +156,7 @@ def export(
     documents: list[dict[str, Any]] = []
     with find_handle(experiment, purpose="use").reading() as reader:
         for one in queries.list_trials(reader):
-            if not _finished(one):
+            if not rows.is_result(one):
                 continue
             reported = None
             if intermediate:
@@ -177,12 +174,6 @@ def export(
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", where=str(file)) from error
     note(f"wrote {file}")
-
-
-def _finished(trial: TrialSummary) -> bool:
-    return (
-        trial.over and trial.result is not None and trial.outcome in ("succeeded", "stopped early")
-    )
 
 
 def _table(documents: list[dict[str, Any]]) -> str:

@@ -28,17 +28,14 @@ REFUSED: dict[str, tuple[str, str]] = {
         "take it up where it lies: 'bequeath nni resume ID --experiment_dir DIR'",
     ),
     "webui url": (
-        "there is no web page in this version",
-        "'bequeath nni top' shows the experiment live, 'bequeath plot' draws it",
+        "an experiment has no page unless one asks for it",
+        "'bequeath nni serve' shows NNI's, 'bequeath web' ours: both print the address",
     ),
     "webui nas": (
-        "there is no web page in this version",
-        "'bequeath lineage' shows the inheritance tree",
+        "NNI's page has no view of architectures here",
+        "'bequeath web' and 'bequeath lineage' show the inheritance tree",
     ),
-    "tensorboard start": (
-        "no TensorBoard is started",
-        "have trials write into NNI_OUTPUT_DIR, and call: tensorboard --logdir EXPERIMENT/trials",
-    ),
+    "tensorboard start": ("no TensorBoard is started", "run: bequeath tensorboard EXPERIMENT"),
     "tensorboard stop": ("no TensorBoard is started", "end it where you have started it"),
     "algo register": (
         "algorithms are not registered",

@@ -18,6 +18,9 @@ NNI: Table = {
         "nni.commands.changing:UPDATE", "Change a limit or the search space.", _RUN
     ),
     "view": CommandEntry("nni.commands.create:view", "Show the state of an experiment.", _LOOK),
+    "serve": CommandEntry(
+        "nni.commands.serve:serve", "Answer NNI's REST, and show NNI's own page.", _LOOK
+    ),
     "trial": CommandEntry("nni.commands.changing:TRIAL", "List and end trials.", _LOOK),
     "experiment": CommandEntry(
         "nni.commands.experiment:EXPERIMENT", "List, show, export and delete.", _LOOK
@@ -33,9 +36,7 @@ NNI: Table = {
         "nni.commands.refused:ALGO", "List algorithms; they are not registered.", _LOOK
     ),
     "package": CommandEntry("nni.commands.refused:PACKAGE", "The same, as v1 calls it.", _LOOK),
-    "webui": CommandEntry(
-        "nni.commands.refused:WEBUI", "There is no web page in this version.", _NOT
-    ),
+    "webui": CommandEntry("nni.commands.refused:WEBUI", "Where the page is.", _NOT),
     "tensorboard": CommandEntry(
         "nni.commands.refused:TENSORBOARD", "No TensorBoard is started.", _NOT
     ),

@@ -126,17 +126,27 @@ class Experiment:
 
     @classmethod
     def connect(cls, port: int) -> Experiment:
-        """Refused: experiments have no ports.
+        """Return the experiment of ours that is served at a port of this machine.
+
+        Args:
+            port: as `bequeath nni serve` opens it.
 
         Raises:
-            UserError: always.
+            UserError: none is.
         """
-        raise UserError(
-            "experiments have no ports here",
-            hint="name it by its id: Experiment(id=…); 'bequeath nni experiment list' shows those "
-            "that run",
-            where="Experiment.connect",
-        )
+        from dispatcher.nni.door.doors import door_at
+        from dispatcher.nni.door.settings import nni_state
+
+        door = door_at(nni_state(), port)
+        if door is None:
+            raise UserError(
+                f"no experiment of yours is served at port {port}",
+                hint="open it by 'bequeath nni serve', or name it by its id: Experiment(id=…)",
+                where="Experiment.connect",
+            )
+        found = cls(id=door.folder)
+        found.port = port
+        return found
 
     def stop(self) -> None:
         """Stop the experiment, if it runs; it can be resumed."""

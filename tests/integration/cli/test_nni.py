@@ -73,7 +73,7 @@ def _rows(nni: Nni, file: Path, form: str, *more: str) -> list[dict[str, Any]]:
 def test_an_experiment_from_create_to_delete(place: Place, nni: Nni) -> None:
     """Mutations: ``stop`` does not wait; what an attempt that was stopped has reported is
     exported as well."""
-    ident = nni("create", "--config", "config.yml", "--port", "8080").strip()
+    ident = nni("create", "--config", "config.yml").strip()
     place.wait_until_running()
     assert ident in nni("experiment", "list")
     assert json.loads(nni("experiment", "status"))["status"] == "RUNNING"
