@@ -18,6 +18,7 @@ from dispatcher.folders.ownership import demand_ours
 if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
+    from dispatcher.experiments.annotations import ExperimentAnnotations
     from dispatcher.experiments.care import Compacted
     from dispatcher.experiments.sweeping import ClearedAllocations
     from dispatcher.experiments.weights import ExperimentWeights
@@ -106,6 +107,13 @@ class ExperimentHandle(ExperimentView):
         from dispatcher.experiments.weights import ExperimentWeights
 
         return ExperimentWeights(self.place, self.config(), maximize=self.mode == "maximize")
+
+    @property
+    def annotations(self) -> ExperimentAnnotations:
+        """The notes, tags and stars that people gave it and its trials."""
+        from dispatcher.experiments.annotations import ExperimentAnnotations
+
+        return ExperimentAnnotations(self.place)
 
     # -- its processes --------------------------------------------------------------------
 

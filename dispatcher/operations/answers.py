@@ -13,9 +13,11 @@ import msgspec
 from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.queries import (
     Attempt,
+    Board,
     ExperimentListing,
     LineageNode,
     MetricPoint,
+    Note,
     OptimizeMode,
     TrialSummary,
 )
@@ -193,6 +195,7 @@ class OneTrial(OperationAnswer, frozen=True):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
+    notes: tuple[Note, ...] = ()
 
 
 class KilledTrial(OperationAnswer, frozen=True):
@@ -217,6 +220,23 @@ class SubmittedTrial(OperationAnswer, frozen=True):
 
     experiment: str
     trial: int
+
+
+class Annotated(OperationAnswer, frozen=True):
+    """What people gave a trial, or with null in its place the experiment."""
+
+    experiment: str
+    trial: int | None
+    tags: tuple[str, ...]
+    starred: bool
+    notes: tuple[Note, ...]
+
+
+class Leaderboard(OperationAnswer, frozen=True):
+    """Boards of experiments that can be compared, in the order of their groups."""
+
+    group: str
+    boards: tuple[Board, ...]
 
 
 class TrialFile(OperationAnswer, frozen=True):

@@ -12,6 +12,7 @@ Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers)
 from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
+from dispatcher.queries.annotations import Annotations, annotations
 from dispatcher.queries.changes import (
     ChangedTrial,
     Changes,
@@ -30,6 +31,7 @@ from dispatcher.queries.experiments import (
 from dispatcher.queries.export import export_csv, export_rows
 from dispatcher.queries.front import front, objective_of, objectives
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
+from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
@@ -38,6 +40,7 @@ from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
     MetricPoint,
+    Note,
     OptimizeMode,
     TrialDetail,
     TrialSummary,
@@ -56,7 +59,11 @@ from dispatcher.queries.trials import (
 from dispatcher.queries.where import WhereError, parse_condition, unknown_parameters
 
 __all__ = [
+    "Annotations",
     "Attempt",
+    "Board",
+    "BoardFilter",
+    "BoardGroup",
     "ChangedTrial",
     "Changes",
     "Curve",
@@ -70,6 +77,7 @@ __all__ = [
     "Lineage",
     "LineageNode",
     "MetricPoint",
+    "Note",
     "OptimizeMode",
     "Progress",
     "ProgressPoint",
@@ -81,6 +89,7 @@ __all__ = [
     "TrialSummary",
     "WeightsStanding",
     "WhereError",
+    "annotations",
     "base_folder",
     "best",
     "changes",
@@ -95,6 +104,7 @@ __all__ = [
     "flat_trials",
     "front",
     "journal_after",
+    "leaderboard",
     "lineage",
     "lineage_text",
     "list_trials",

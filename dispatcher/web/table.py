@@ -36,6 +36,9 @@ FIXED: Final[dict[str, tuple[str, str]]] = {
     "latest": ("number", "trial"),
     "worker": ("choice", "trial"),
     "pinned": ("integer", "trial"),
+    "tags": ("choice", "trial"),
+    "starred": ("integer", "trial"),
+    "notes": ("integer", "trial"),
 }
 
 #: Kinds from the narrowest to the one that holds all.

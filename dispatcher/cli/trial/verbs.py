@@ -11,6 +11,7 @@ from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Tri
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
+from dispatcher.terminal.annotations import print_annotations
 from dispatcher.terminal.console import (
     Column,
     heading,
@@ -37,6 +38,9 @@ TRIAL: Table = {
     "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
+    "note": CommandEntry("cli.annotations:note_trial", "Write a note beside a trial."),
+    "tag": CommandEntry("cli.annotations:tag_trial", "Give a trial tags."),
+    "star": CommandEntry("cli.annotations:star_trial", "Give a trial a star."),
 }
 
 #: Metrics shown without ``--all-metrics``.
@@ -166,6 +170,7 @@ def show(
     place = context.handle(experiment, TRIAL_SHOW.purpose).place
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
     print_facts([*_facts(detail), ("folder", str(place.trial(one.id)))])
+    print_annotations(one.tags, starred=one.starred, notes=detail.notes)
     if one.named_parameters:
         say()
         say(heading("parameters"))
