@@ -125,10 +125,13 @@ def command_line(
         words.append(str(trial))
     after = [text for name in spelling.bare for text in _texts(getattr(given, name))]
     named = [] if operation.subject is Subject.MACHINE else [experiment]
+    last = []
+    if any(text.startswith("-") for text in after):  # no option, whatever it looks like
+        last, after = ["--", *after], []
     words += [*after, spelling.about, *named] if spelling.about else [*named, *after]
     for name, option in spelling.options.items():
         words += _option(option, getattr(given, name))
-    return shlex.join(words)
+    return shlex.join([*words, *last])
 
 
 def _option(option: str, value: Any) -> list[str]:

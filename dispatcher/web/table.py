@@ -140,7 +140,8 @@ class TrialTable:
         values: dict[str, Any] = {name: getattr(one, name, None) for name in FIXED}
         values["generation"] = self._generation(one)
         for name, value in values.items():
-            self._columns[name].put(row, _plain(value))
+            # Tags are bounded by themselves, and a condition needs all of them.
+            self._columns[name].put(row, value if name == "tags" else _plain(value))
         changed = False
         for group, beside in (("parameter", one.parameters), ("objective", one.metrics)):
             for name, value in beside.items():
