@@ -180,6 +180,16 @@ class ExperimentReader:
         assert row is not None
         return int(row[0])
 
+    def look_at_schema(self) -> None:
+        """Read the version of the schema again: a head or a command may have migrated the store
+        since it was opened. Costs nothing where it has the newest one.
+
+        Raises:
+            StoreError: it cannot be read, or is of a version that this bequeath does not know.
+        """
+        if self.schema != max(SCHEMAS):
+            self.schema = _checked_schema(self._connection, self.folder / STORE_NAME)
+
     def close(self) -> None:
         """Close the store. Idempotent."""
         self._connection.close()

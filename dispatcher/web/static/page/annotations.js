@@ -36,15 +36,15 @@ export function Star({ experiment, trial = null, starred, onDone }) {
 }
 
 /** Buttons that change what these trials, or `[null]`, the experiment, were given. */
-export function Annotate({ experiment, trials, starred, onDone, disabled }) {
+export function Annotate({ experiment, trials, starred, onDone, star = true }) {
   const [open, setOpen] = useState("");
   const close = () => {
     setOpen("");
     onDone?.();
   };
   const Dialog = { note: Note, tags: Tags, star: StarAll }[open];
-  const button = (word, text, title) => html`<button type="button" disabled=${disabled} title=${title} onClick=${() => setOpen(word)}>${text}</button>`;
-  return html`<span class="buttons">${button("note", "note…", "write a note")}${button("tags", "tags…", "give tags, or take them away")}${button("star", starred ? "unstar…" : "star…", "give a star, or take it away")}
+  const button = (word, text, title) => html`<button type="button" title=${title} onClick=${() => setOpen(word)}>${text}</button>`;
+  return html`<span class="buttons">${button("note", "note…", "write a note")}${button("tags", "tags…", "give tags, or take them away")}${star && button("star", starred ? "unstar…" : "star…", "give a star, or take it away")}
     ${Dialog && html`<${Dialog} experiment=${experiment} trials=${trials} starred=${starred} onClose=${close} />`}</span>`;
 }
 
