@@ -67,9 +67,10 @@ SHAPES: dict[str, str] = {
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
     "expires_at, logs, over.",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
-    "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds number, "
-    "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "
-    "metric holds attempt, seq, at, final, counted, value, number; a note number, at, text.",
+    "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds "
+    "number, worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, "
+    "wall_s; a metric holds attempt, seq, at, final, counted, value, number; a note "
+    "number, at, text.",
     "trial kill": "`{experiment, trials, answers}`; `trials` maps numbers to states; an answer "
     "holds trial, state, before, outcome (if it was over).",
     "trial submit": "`{experiment, trial}`.",
@@ -79,9 +80,9 @@ SHAPES: dict[str, str] = {
     "experiment note": _GIVEN,
     "experiment tag": _GIVEN,
     "experiment star": _GIVEN,
-    "leaderboard": "`{group, boards}`; a board holds group, mode, experiments (each with its place, "
-    "and experiment as `experiment list` has it) and names; one of names has name, tuner, runs, "
-    "best, median, worst, seeds, cpu_s, wall_s, experiments (ids).",
+    "leaderboard": "`{group, boards}`; a board holds group, mode, experiments (each with its "
+    "place, and experiment as `experiment list` has it) and names; one of names has name, tuner, "
+    "runs, best, median, worst, seeds, cpu_s, wall_s, experiments (ids).",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "

@@ -9,8 +9,8 @@ import typer
 
 from dispatcher.cli.arguments import Folder, Json, context_for
 from dispatcher.terminal import formatting
-from dispatcher.terminal.annotations import marks
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
+from dispatcher.terminal.notes import marks
 
 if TYPE_CHECKING:
     from dispatcher.queries import Board
@@ -35,7 +35,9 @@ def leaderboard(
         str, typer.Option("--dataset", metavar="NAME", help="Only of this data set.")
     ] = "",
     tuner: Annotated[str, typer.Option("--tuner", metavar="NAME", help="Only of this tuner.")] = "",
-    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="Only those with this tag.")] = "",
+    tag: Annotated[
+        str, typer.Option("--tag", metavar="TAG", help="Only those with this tag.")
+    ] = "",
     name: Annotated[
         str, typer.Option("--name", metavar="TEXT", help="Only those with this in name or id.")
     ] = "",

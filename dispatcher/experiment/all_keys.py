@@ -94,7 +94,8 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Annotated[Text, Field(max_length=200), AfterValidator(_check_name)] | None,
         Field(
             description="Name of the data set that the search is about, by which `bequeath "
-            "leaderboard` groups experiments. A tag `dataset:NAME` of the experiment stands above it."
+            "leaderboard` groups experiments. A tag `dataset:NAME` of the experiment stands above "
+            "it."
         ),
     ] = None
     search_space: Annotated[

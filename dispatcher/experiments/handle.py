@@ -18,8 +18,8 @@ from dispatcher.folders.ownership import demand_ours
 if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
-    from dispatcher.experiments.annotations import ExperimentAnnotations
     from dispatcher.experiments.care import Compacted
+    from dispatcher.experiments.notes import ExperimentAnnotations
     from dispatcher.experiments.sweeping import ClearedAllocations
     from dispatcher.experiments.weights import ExperimentWeights
     from dispatcher.maintenance.backup import BackedUp
@@ -111,7 +111,7 @@ class ExperimentHandle(ExperimentView):
     @property
     def annotations(self) -> ExperimentAnnotations:
         """The notes, tags and stars that people gave it and its trials."""
-        from dispatcher.experiments.annotations import ExperimentAnnotations
+        from dispatcher.experiments.notes import ExperimentAnnotations
 
         return ExperimentAnnotations(self.place)
 

@@ -35,6 +35,4 @@ def unstar(call: Call, wanted: NoChoice) -> answers.Annotated:
 
 
 def _answer(call: Call, found: queries.Annotations) -> answers.Annotated:
-    return answers.Annotated(
-        call.handle.id, call.number, found.tags, found.starred, found.notes
-    )
+    return answers.Annotated(call.handle.id, call.number, found.tags, found.starred, found.notes)

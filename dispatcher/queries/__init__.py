@@ -12,7 +12,6 @@ Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers)
 from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
-from dispatcher.queries.annotations import Annotations, annotations
 from dispatcher.queries.changes import (
     ChangedTrial,
     Changes,
@@ -34,6 +33,7 @@ from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
+from dispatcher.queries.notes import Annotations, annotations_of
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
 from dispatcher.queries.reader import ExperimentReader
@@ -89,7 +89,7 @@ __all__ = [
     "TrialSummary",
     "WeightsStanding",
     "WhereError",
-    "annotations",
+    "annotations_of",
     "base_folder",
     "best",
     "changes",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dispatcher.queries.annotations import given_to
 from dispatcher.queries.export import flatten
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import json_value
 

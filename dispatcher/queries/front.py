@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from dispatcher.queries.annotations import given_to
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 

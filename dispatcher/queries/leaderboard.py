@@ -80,7 +80,7 @@ class Board(Record):
 def leaderboard(
     found: Iterable[ExperimentListing],
     group: BoardGroup = BoardGroup.DATASET,
-    wanted: BoardFilter = BoardFilter(),  # noqa: B008 - frozen
+    wanted: BoardFilter = BoardFilter(),
 ) -> tuple[Board, ...]:
     """Put experiments that have a result on boards; those without a group come last.
 

@@ -144,7 +144,7 @@ class TrialSummary(Record):
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> TrialSummary:
-        """Make it from a row of ``trials`` with what people gave it (``annotations.given_to``)."""
+        """Make it from a row of ``trials`` with what people gave it (``notes.given_to``)."""
         verdict = row["verdict"]
         parameters = json_value(row["parameters"])
         return cls(

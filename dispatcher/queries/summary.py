@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
-from dispatcher.queries.annotations import annotations, data_set, tuner_name
+from dispatcher.queries.notes import annotations_of, data_set, tuner_name
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import Note, OptimizeMode, Record, TrialSummary
@@ -118,7 +118,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         rate = rate_of(recent_ends(reader, now), now)
         status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
         reason = reader.meta("phase_reason") or ""
-        given = annotations(reader)
+        given = annotations_of(reader)
     assert journal is not None
     assert sums is not None
     leader = leader_of(reader.folder)
@@ -175,7 +175,7 @@ def listing(folder: Path) -> ExperimentListing:
                 "SELECT sum(outcome IS NOT 'no trial' AND (proposed_at IS NOT NULL OR by_hand)), "
                 "sum(cpu_s), sum(wall_s) FROM trials"
             )
-            given = annotations(reader)
+            given = annotations_of(reader)
             top = best(reader, 1)
             assert journal is not None
             assert count is not None

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from dispatcher.errors import UserError
-from dispatcher.queries.annotations import annotations, given_to, trials_with_annotations
 from dispatcher.queries.losses import reason_of_loss
+from dispatcher.queries.notes import annotations_of, given_to, trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
@@ -175,7 +175,7 @@ def trial(reader: ExperimentReader, number: int) -> TrialDetail:
             attempts=_with_losses(reader, number, attempts_of(reader, [summary])[number]),
             metrics=tuple(metrics(reader, number)),
             children=tuple(child["id"] for child in children),
-            notes=annotations(reader, number).notes,
+            notes=annotations_of(reader, number).notes,
         )
 
 

@@ -144,7 +144,9 @@ def unknown_parameters(reader: ExperimentReader, condition: Condition) -> dict[s
     for name, expression in condition.parameters.items():
         query = f"SELECT 1 FROM trials WHERE ({expression.text}) IS NOT NULL LIMIT 1"  # noqa: S608
         if reader.row(query, expression.values) is None:
-            unknown[name] = next(iter(get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)), "")
+            unknown[name] = next(
+                iter(get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)), ""
+            )
     return unknown
 
 

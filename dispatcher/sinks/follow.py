@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dispatcher.queries import Attempt, ExperimentReader, TrialSummary, changes
-from dispatcher.queries.annotations import given_to
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.points import counted_metrics
 from dispatcher.queries.trials import attempts_of
 from dispatcher.sinks.protocol import ExperimentRun, Point, TrialEnd, TrialRun

@@ -211,7 +211,7 @@ pins = Table(
 )
 
 # What people wrote beside trials, and beside the experiment (trial -1): no part of the journal
-# (``annotations``). Numbers of notes are never used again.
+# (``notes``). Numbers of notes are never used again.
 notes = Table(
     "notes",
     metadata,

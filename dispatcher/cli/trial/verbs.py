@@ -11,7 +11,6 @@ from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Tri
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
-from dispatcher.terminal.annotations import print_annotations
 from dispatcher.terminal.console import (
     Column,
     heading,
@@ -21,6 +20,7 @@ from dispatcher.terminal.console import (
     print_table,
     say,
 )
+from dispatcher.terminal.notes import print_annotations
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ TRIAL: Table = {
     "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
-    "note": CommandEntry("cli.annotations:note_trial", "Write a note beside a trial."),
-    "tag": CommandEntry("cli.annotations:tag_trial", "Give a trial tags."),
-    "star": CommandEntry("cli.annotations:star_trial", "Give a trial a star."),
+    "note": CommandEntry("cli.notes:note_trial", "Write a note beside a trial."),
+    "tag": CommandEntry("cli.notes:tag_trial", "Give a trial tags."),
+    "star": CommandEntry("cli.notes:star_trial", "Give a trial a star."),
 }
 
 #: Metrics shown without ``--all-metrics``.

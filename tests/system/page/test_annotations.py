@@ -1,4 +1,4 @@
-"""Notes, tags, stars and boards: seen as text, given and taken by click, each beside its command."""
+"""Notes, tags, stars and boards: seen as text, changed by click, each beside its command."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dispatcher import queries
 from dispatcher.cli.lazy_group import load
 from dispatcher.cli.main import root
 from dispatcher.queries.where import WhereError, parse_condition
-from dispatcher.store.annotations import Annotations
+from dispatcher.store.notes import Annotations
 from tests.unit.queries.evolution import evolve, make_folder
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from typing import Final
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import Note, Record
 
-#: The number that stands for the experiment where others are trials' (``store.annotations``).
+#: The number that stands for the experiment where others are trials' (``store.notes``).
 OF_EXPERIMENT: Final = -1
 
 #: The first schema that has them.
@@ -30,7 +30,7 @@ class Annotations(Record):
     notes: tuple[Note, ...]
 
 
-def annotations(reader: ExperimentReader, trial: int = OF_EXPERIMENT) -> Annotations:
+def annotations_of(reader: ExperimentReader, trial: int = OF_EXPERIMENT) -> Annotations:
     """Read what people gave a trial, or by itself the experiment."""
     if reader.schema < _SINCE:
         return Annotations((), starred=False, notes=())

@@ -4,7 +4,7 @@ They lie in the store, beside the journal and not in it: a replay knows nothing 
 and a rebuild leave them as they are, and a copy of the store has them. Each change is one short
 transaction, and it adds or takes away; it never writes what somebody has read back. So two who
 change the same trial at once both have what they wanted, beside a running head or without one.
-A change of a trial's counts as a change of the trial (``touches``): whoever follows the store sees it.
+What a trial is given counts as a change of the trial (``touches``): who follows the store sees it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dispatcher import queries
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
-from dispatcher.store.annotations import OF_EXPERIMENT, Annotations
+from dispatcher.store.notes import OF_EXPERIMENT, Annotations
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ExperimentAnnotations:
     def of(self, trial: int | None) -> queries.Annotations:
         """Read what is there."""
         with queries.ExperimentReader.open(self.place.path) as reader:
-            return queries.annotations(reader, OF_EXPERIMENT if trial is None else trial)
+            return queries.annotations_of(reader, OF_EXPERIMENT if trial is None else trial)
 
     @contextmanager
     def _opened(self, trial: int | None) -> Iterator[tuple[Annotations, int]]:

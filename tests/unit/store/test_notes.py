@@ -1,4 +1,4 @@
-"""Notes, tags and stars: nobody's are lost, whoever writes, and the journal knows nothing of them."""
+"""Notes, tags and stars: none is lost, whoever writes, and the journal knows nothing of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dispatcher.errors import StoreError, UserError
 from dispatcher.ports import Snapshot
 from dispatcher.queries import ExperimentReader, TrialFilter
 from dispatcher.store import SqliteJournal
-from dispatcher.store import annotations as bounds
-from dispatcher.store.annotations import OF_EXPERIMENT, Annotations, read_note, read_tag
+from dispatcher.store import notes as bounds
 from dispatcher.store.copying import copy_store
+from dispatcher.store.notes import OF_EXPERIMENT, Annotations, read_note, read_tag
 from dispatcher.store.replay.folding import compact
 from dispatcher.store.verify import rebuild, verify
 from tests.integration.store.test_faults import small_disk
@@ -46,7 +46,7 @@ def kept(folder: Path) -> Iterator[Annotations]:
 
 def given_to(folder: Path, trial: int = OF_EXPERIMENT) -> queries.Annotations:
     with ExperimentReader.open(folder) as reader:
-        return queries.annotations(reader, trial)
+        return queries.annotations_of(reader, trial)
 
 
 def texts(folder: Path, trial: int = OF_EXPERIMENT) -> list[str]:
@@ -81,7 +81,7 @@ def test_the_number_of_a_note_is_never_used_again(kept: Annotations) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from dispatcher.store.annotations import Annotations
+from dispatcher.store.notes import Annotations
 kept = Annotations.open(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.readline()
@@ -185,8 +185,10 @@ def test_each_tag_is_a_word_of_a_condition(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a b", "a,b", "1st", "_x", "-x", "x" * 65, "and", "NULL", "a\n", "a\u202eb", "<b>", "a'b"]
-    + ["a\u0301\u0301", "a\x00", "\ud800"],
+    [
+        *("", "a b", "a,b", "1st", "_x", "-x", "x" * 65, "and", "NULL", "a\n", "a\u202eb", "<b>"),
+        *("a'b", "a\u0301\u0301", "a\x00", "\ud800"),
+    ],
 )
 def test_what_is_no_tag_is_refused(text: str, kept: Annotations) -> None:
     with pytest.raises(UserError, match="is no tag") as refused:
@@ -240,10 +242,14 @@ def test_a_full_disk_is_named_and_changes_nothing(small_disk: Path) -> None:
         with (small_disk / "filler").open("wb") as filler:
             filler.write(b"x" * (shutil.disk_usage(small_disk).free // 4096 * 4096))
         written = []
-        with pytest.raises(StoreError, match="disk is full"):
+
+        def write_until_full() -> None:
             for at in range(49):
                 kept.add_note(1, f"{at} " + "y" * 1_900)
                 written.append(at)
+
+        with pytest.raises(StoreError, match="disk is full"):
+            write_until_full()
         held = texts(folder, 1)
         assert [one.split()[0] for one in held] == ["before", *map(str, written)]
         (small_disk / "filler").unlink()

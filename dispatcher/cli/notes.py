@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial, context_for
-from dispatcher.terminal.annotations import print_annotations
 from dispatcher.terminal.console import print_json, say
+from dispatcher.terminal.notes import print_annotations
 
 if TYPE_CHECKING:
     from dispatcher.operations import answers
