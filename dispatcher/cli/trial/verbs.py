@@ -88,6 +88,7 @@ def ls(
     A CONDITION compares parameters (`lr`, `blocks[2].kernel`), columns of `--json`, and values of
     the result (`metrics.loss`) by `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (the text contains it) or
     `in (…, …)`, with `and`, `or`, `not` and brackets; a text of several words stands in quotes.
+    `tag=good` holds if one of the trial's tags is that, `starred=true` if it has a star.
     """
     from dispatcher.operations.arguments import ListTrials
     from dispatcher.operations.operation import perform

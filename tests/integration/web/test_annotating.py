@@ -54,7 +54,7 @@ def test_what_people_write_beside_a_running_head_reaches_all(
     posted = running.ask("POST", f"{one}/trials/0/notes", {"text": "by <b>REST</b>"})
     assert (posted.status, posted.json()["notes"][0]["text"]) == (200, "by <b>REST</b>")
     assert row_of(stream, 0)["notes"] == 1
-    place("trial", "tag", 0, "good", "data:x", "-e", name)
+    place("trial", "tag", "0", "good", "data:x", "-e", name)
     assert row_of(stream, 0, notes=1)["tags"] == "data:x good"
     python = Experiment.open(place.experiment)
     assert python.perform("trial star", trial=0).starred
