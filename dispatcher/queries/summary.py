@@ -114,11 +114,10 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
             "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
             "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
         )
-        top = best(reader, 1)
+        top, given = best(reader, 1), annotations_of(reader)
         rate = rate_of(recent_ends(reader, now), now)
         status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
         reason = reader.meta("phase_reason") or ""
-        given = annotations_of(reader)
     assert journal is not None
     assert sums is not None
     leader = leader_of(reader.folder)

@@ -18,6 +18,7 @@ from dispatcher.folders.ownership import NotOurs
 from dispatcher.store.verify import verify
 from tests.integration.cli.conftest import Place, place
 from tests.integration.web.conftest import EXPERIMENT, laid_down
+from tests.support.processes import wait_until
 from tests.support.web_server import EventReader, WebServer
 
 __all__ = ["place"]
@@ -97,8 +98,10 @@ def test_what_people_write_beside_a_running_head_reaches_all(
         key = {"Idempotency-Key": "once"}
         once = running.ask("POST", f"{one}/notes", {"text": "once"}, **key)
         assert once.status == 200
-    assert [each["text"] for each in running.get(one)["experiment"]["notes"]] == ["once"]
-    gone = running.ask("DELETE", f"{one}/notes/{once.json()['notes'][0]['number']}")
+    notes = once.json()["notes"]
+    assert [each["text"] for each in notes] == ["once"]
+    wait_until(lambda: running.get(one)["experiment"]["notes"] == notes, "the note is there")
+    gone = running.ask("DELETE", f"{one}/notes/{notes[0]['number']}")
     assert (gone.status, gone.json()["notes"]) == (200, [])
 
     # The head went on all the while, and its journal is what it was.
