@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Group(StrEnum):
-    """What the experiments of one board have in common."""
+    """The thing that experiments of one board have in common."""
 
     DATASET = "dataset"
     TUNER = "tuner"
@@ -29,7 +29,7 @@ class Group(StrEnum):
 
 def leaderboard(
     group: Annotated[
-        Group, typer.Option("--group", help="What the experiments of one board have in common.")
+        Group, typer.Option("--group", help="Put on one board what has this in common.")
     ] = Group.DATASET,
     dataset: Annotated[
         str, typer.Option("--dataset", metavar="NAME", help="Only of this data set.")

@@ -14,7 +14,7 @@ from dispatcher.store.notes import OF_EXPERIMENT, Annotations
 
 @dataclass(frozen=True, slots=True)
 class ExperimentAnnotations:
-    """What people wrote beside trials and the experiment. Each call opens the store and closes it.
+    """Notes, tags and stars of trials and of the experiment. Each call opens the store and closes it.
 
     A trial of None is the experiment. Each change returns how it stands then. All raise:
 
@@ -26,13 +26,13 @@ class ExperimentAnnotations:
 
     place: ExperimentFolder
 
-    def add_note(self, trial: int | None, text: str) -> queries.Annotations:
+    def add_note(self, trial: int | None, text: str) -> queries.GivenAnnotations:
         """Write a note beside those that are there."""
         with self._opened(trial) as (kept, of):
             kept.add_note(of, text)
         return self.of(trial)
 
-    def remove_note(self, trial: int | None, number: int) -> queries.Annotations:
+    def remove_note(self, trial: int | None, number: int) -> queries.GivenAnnotations:
         """Take a note of this trial away, if it is there."""
         with self._opened(trial) as (kept, of):
             kept.remove_note(of, number)
@@ -40,19 +40,19 @@ class ExperimentAnnotations:
 
     def change_tags(
         self, trial: int | None, add: Sequence[str], remove: Sequence[str]
-    ) -> queries.Annotations:
+    ) -> queries.GivenAnnotations:
         """Give tags and take tags away; others stay."""
         with self._opened(trial) as (kept, of):
             kept.change_tags(of, add, remove)
         return self.of(trial)
 
-    def star(self, trial: int | None, *, starred: bool) -> queries.Annotations:
+    def star(self, trial: int | None, *, starred: bool) -> queries.GivenAnnotations:
         """Give a star, or take it away."""
         with self._opened(trial) as (kept, of):
             kept.star(of, starred=starred)
         return self.of(trial)
 
-    def of(self, trial: int | None) -> queries.Annotations:
+    def of(self, trial: int | None) -> queries.GivenAnnotations:
         """Read what is there."""
         with queries.ExperimentReader.open(self.place.path) as reader:
             return queries.annotations_of(reader, OF_EXPERIMENT if trial is None else trial)

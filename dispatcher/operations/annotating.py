@@ -34,5 +34,5 @@ def unstar(call: Call, wanted: NoChoice) -> answers.Annotated:
     return _answer(call, call.handle.annotations.star(call.number, starred=False))
 
 
-def _answer(call: Call, found: queries.Annotations) -> answers.Annotated:
-    return answers.Annotated(call.handle.id, call.number, found.tags, found.starred, found.notes)
+def _answer(call: Call, now: queries.GivenAnnotations) -> answers.Annotated:
+    return answers.Annotated(call.handle.id, call.number, now.tags, now.starred, now.notes)

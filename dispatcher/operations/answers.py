@@ -17,9 +17,9 @@ from dispatcher.queries import (
     ExperimentListing,
     LineageNode,
     MetricPoint,
-    Note,
     OptimizeMode,
     TrialSummary,
+    WrittenNote,
 )
 
 
@@ -195,7 +195,7 @@ class OneTrial(OperationAnswer, frozen=True):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[WrittenNote, ...] = ()
 
 
 class KilledTrial(OperationAnswer, frozen=True):
@@ -223,13 +223,13 @@ class SubmittedTrial(OperationAnswer, frozen=True):
 
 
 class Annotated(OperationAnswer, frozen=True):
-    """What people gave a trial, or with null in its place the experiment."""
+    """Tags, star and notes of a trial, or with null in its place of the experiment."""
 
     experiment: str
     trial: int | None
     tags: tuple[str, ...]
     starred: bool
-    notes: tuple[Note, ...]
+    notes: tuple[WrittenNote, ...]
 
 
 class Leaderboard(OperationAnswer, frozen=True):

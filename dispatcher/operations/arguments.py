@@ -175,11 +175,11 @@ class ChangeTags(Arguments, frozen=True):
 
 
 class ArrangeBoard(Arguments, frozen=True):
-    """Choice of experiments, and what those of one board have in common."""
+    """Choice of experiments, and of the boards."""
 
     group: Annotated[
         Literal["dataset", "tuner", "tag", "name", "none"],
-        Meta(description="What the experiments of one board have in common."),
+        Meta(description="The thing that experiments of one board have in common."),
     ] = "dataset"
     dataset: Annotated[str, Meta(description="Only of this data set.", max_length=200)] = ""
     tuner: Annotated[str, Meta(description="Only of this tuner.", max_length=200)] = ""

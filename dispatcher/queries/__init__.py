@@ -33,17 +33,17 @@ from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
-from dispatcher.queries.notes import Annotations, annotations_of
+from dispatcher.queries.notes import GivenAnnotations, annotations_of
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
     MetricPoint,
-    Note,
     OptimizeMode,
     TrialDetail,
     TrialSummary,
+    WrittenNote,
 )
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
 from dispatcher.queries.trials import (
@@ -59,7 +59,6 @@ from dispatcher.queries.trials import (
 from dispatcher.queries.where import WhereError, parse_condition, unknown_parameters
 
 __all__ = [
-    "Annotations",
     "Attempt",
     "Board",
     "BoardFilter",
@@ -72,12 +71,12 @@ __all__ = [
     "ExperimentStatus",
     "ExperimentSummary",
     "FlatTrial",
+    "GivenAnnotations",
     "JournalEvent",
     "JournalSlice",
     "Lineage",
     "LineageNode",
     "MetricPoint",
-    "Note",
     "OptimizeMode",
     "Progress",
     "ProgressPoint",
@@ -89,6 +88,7 @@ __all__ = [
     "TrialSummary",
     "WeightsStanding",
     "WhereError",
+    "WrittenNote",
     "annotations_of",
     "base_folder",
     "best",

@@ -12,7 +12,7 @@ from dispatcher.queries.summary import ExperimentListing
 
 
 class BoardGroup(StrEnum):
-    """What the experiments of one board have in common, beside their direction."""
+    """The thing that experiments of one board have in common, beside their direction."""
 
     DATASET = "dataset"
     TUNER = "tuner"
@@ -78,20 +78,20 @@ class Board(Record):
 
 
 def leaderboard(
-    found: Iterable[ExperimentListing],
+    listed: Iterable[ExperimentListing],
     group: BoardGroup = BoardGroup.DATASET,
     wanted: BoardFilter = BoardFilter(),
 ) -> tuple[Board, ...]:
     """Put experiments that have a result on boards; those without a group come last.
 
     Args:
-        found: the experiments.
+        listed: the experiments.
         group: what those of one board have in common. Whatever it is, values of which the higher
             is better never stand beside values of which the lower is.
         wanted: which experiments.
     """
     boards: dict[tuple[str, OptimizeMode], list[ExperimentListing]] = {}
-    for one in found:
+    for one in listed:
         if one.best_value is None or one.problem or not wanted.takes(one):
             continue
         for name in _groups(one, group):

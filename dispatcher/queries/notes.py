@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import Note, Record
+from dispatcher.queries.records import Record, WrittenNote
 
 #: The number that stands for the experiment where others are trials' (``store.notes``).
 OF_EXPERIMENT: Final = -1
@@ -22,26 +22,26 @@ _DATA_SET: Final = "dataset:"
 
 
 @dataclass(frozen=True, slots=True)
-class Annotations(Record):
+class GivenAnnotations(Record):
     """All that people gave one trial, or the experiment: the oldest note first, tags in order."""
 
     tags: tuple[str, ...]
     starred: bool
-    notes: tuple[Note, ...]
+    notes: tuple[WrittenNote, ...]
 
 
-def annotations_of(reader: ExperimentReader, trial: int = OF_EXPERIMENT) -> Annotations:
+def annotations_of(reader: ExperimentReader, trial: int = OF_EXPERIMENT) -> GivenAnnotations:
     """Read what people gave a trial, or by itself the experiment."""
     if reader.schema < _SINCE:
-        return Annotations((), starred=False, notes=())
+        return GivenAnnotations((), starred=False, notes=())
     with reader.moment():
         notes = reader.rows("SELECT * FROM notes WHERE trial = ? ORDER BY number", (trial,))
         tags = reader.rows("SELECT tag FROM tags WHERE trial = ? ORDER BY tag", (trial,))
         star = reader.row("SELECT 1 FROM stars WHERE trial = ?", (trial,))
-    return Annotations(
+    return GivenAnnotations(
         tags=tuple(row["tag"] for row in tags),
         starred=star is not None,
-        notes=tuple(Note(row["number"], row["at"], row["text"]) for row in notes),
+        notes=tuple(WrittenNote(row["number"], row["at"], row["text"]) for row in notes),
     )
 
 

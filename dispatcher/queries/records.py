@@ -248,7 +248,7 @@ class MetricPoint(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Note(Record):
+class WrittenNote(Record):
     """A text that somebody wrote beside a trial or an experiment; plain, with line breaks."""
 
     number: int
@@ -264,7 +264,7 @@ class TrialDetail(Record):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[WrittenNote, ...] = ()
 
     def __repr__(self) -> str:
         """Short, for notebooks; all of it by :meth:`to_json`."""

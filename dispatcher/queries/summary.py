@@ -11,7 +11,7 @@ from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.notes import annotations_of, data_set, tuner_name
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import Note, OptimizeMode, Record, TrialSummary
+from dispatcher.queries.records import OptimizeMode, Record, TrialSummary, WrittenNote
 from dispatcher.queries.trials import best
 
 # Statuses that a head records at its end, with a reason.
@@ -84,7 +84,7 @@ class ExperimentSummary(Record):
     dataset: str = ""  # by a tag, else by the file
     tags: tuple[str, ...] = ()
     starred: bool = False
-    notes: tuple[Note, ...] = ()
+    notes: tuple[WrittenNote, ...] = ()
 
     def __repr__(self) -> str:
         """Short, for notebooks; all of it by :meth:`to_json`."""

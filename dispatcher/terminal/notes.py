@@ -10,7 +10,7 @@ from dispatcher.terminal.console import say
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from dispatcher.queries import Note
+    from dispatcher.queries import WrittenNote
 
 
 def marks(tags: Sequence[str], *, starred: bool) -> str:
@@ -18,7 +18,7 @@ def marks(tags: Sequence[str], *, starred: bool) -> str:
     return safe_text(" ".join([*(["★"] if starred else []), *(f"#{tag}" for tag in tags)]))
 
 
-def print_annotations(tags: Sequence[str], *, starred: bool, notes: Sequence[Note]) -> None:
+def print_annotations(tags: Sequence[str], *, starred: bool, notes: Sequence[WrittenNote]) -> None:
     """Print what people gave a trial or an experiment; nothing if that is nothing."""
     if line := marks(tags, starred=starred):
         say(line)

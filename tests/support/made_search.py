@@ -16,7 +16,7 @@ import msgspec
 
 from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.folders.status import ExperimentStatus
-from dispatcher.queries import Attempt, MetricPoint, Note, OptimizeMode, TrialSummary
+from dispatcher.queries import Attempt, MetricPoint, OptimizeMode, TrialSummary, WrittenNote
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary
 
 #: Texts and numbers of a trial that mean harm, or that pages tend to show wrongly.
@@ -358,9 +358,9 @@ class MadeSearch:
         }  # fmt: skip
 
 
-def noted(texts: list[str]) -> tuple[Note, ...]:
+def noted(texts: list[str]) -> tuple[WrittenNote, ...]:
     """Notes with these texts."""
-    return tuple(Note(at + 1, 1_760_000_000.0 + at, text) for at, text in enumerate(texts))
+    return tuple(WrittenNote(at + 1, 1_760_000_000.0 + at, text) for at, text in enumerate(texts))
 
 
 def _kind(values: list[Any]) -> str:

@@ -33,7 +33,7 @@ def test_it_is_read_without_being_changed(store: Path) -> None:
         follower = Follower(reader)
         follower.read_all(most=3)
         assert follower.held == everything(reader)
-        assert queries.annotations_of(reader, 3) == queries.Annotations((), False, ())
+        assert queries.annotations_of(reader, 3) == queries.GivenAnnotations((), False, ())
         none = TrialFilter(condition="tag=null and starred=false")
         assert len(queries.list_trials(reader, none)) == len(queries.list_trials(reader))
         assert not any(one.tags or one.notes for one in queries.flat_trials(reader))

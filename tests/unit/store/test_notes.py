@@ -44,7 +44,7 @@ def kept(folder: Path) -> Iterator[Annotations]:
     opened.close()
 
 
-def given_to(folder: Path, trial: int = OF_EXPERIMENT) -> queries.Annotations:
+def given_to(folder: Path, trial: int = OF_EXPERIMENT) -> queries.GivenAnnotations:
     with ExperimentReader.open(folder) as reader:
         return queries.annotations_of(reader, trial)
 
@@ -68,7 +68,7 @@ def test_what_is_given_is_read(folder: Path, kept: Annotations) -> None:
     assert not kept.remove_note(4, 1)
     assert kept.remove_note(3, 1)
     assert not kept.remove_note(3, 1)
-    assert given_to(folder, 3) == queries.Annotations(("better", "data:x"), False, ())
+    assert given_to(folder, 3) == queries.GivenAnnotations(("better", "data:x"), False, ())
 
 
 def test_the_number_of_a_note_is_never_used_again(kept: Annotations) -> None:
