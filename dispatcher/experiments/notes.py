@@ -14,7 +14,7 @@ from dispatcher.store.notes import OF_EXPERIMENT, Annotations
 
 @dataclass(frozen=True, slots=True)
 class ExperimentAnnotations:
-    """Notes, tags and stars of trials and of the experiment. Each call opens the store and closes it.
+    """Notes, tags and stars of trials and of the experiment. Each call opens and closes the store.
 
     A trial of None is the experiment. Each change returns how it stands then. All raise:
 
