@@ -41,7 +41,13 @@ class ExperimentAnnotations:
     def change_tags(
         self, trial: int | None, add: Sequence[str], remove: Sequence[str]
     ) -> queries.GivenAnnotations:
-        """Give tags and take tags away; others stay."""
+        """Give tags and take tags away; others stay.
+
+        Args:
+            trial: its number; None for the experiment.
+            add: tags to give.
+            remove: tags to take away, if they are there.
+        """
         with self._opened(trial) as (kept, of):
             kept.change_tags(of, add, remove)
         return self.of(trial)

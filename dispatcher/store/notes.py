@@ -102,6 +102,11 @@ class Annotations:
     def change_tags(self, trial: int, add: Sequence[str], remove: Sequence[str]) -> None:
         """Give tags and take tags away; others stay. What is in both is given.
 
+        Args:
+            trial: its number; :data:`OF_EXPERIMENT` for the experiment.
+            add: tags to give.
+            remove: tags to take away, if they are there.
+
         Raises:
             UserError: a text is no tag, or there are too many.
             StoreError: they cannot be written; nothing has changed then.

@@ -19,7 +19,13 @@ def marks(tags: Sequence[str], *, starred: bool) -> str:
 
 
 def print_annotations(tags: Sequence[str], *, starred: bool, notes: Sequence[WrittenNote]) -> None:
-    """Print what people gave a trial or an experiment; nothing if that is nothing."""
+    """Print what people gave a trial or an experiment; nothing if that is nothing.
+
+    Args:
+        tags: in the order in which they are printed.
+        starred: whether it has a star.
+        notes: the oldest first.
+    """
     if line := marks(tags, starred=starred):
         say(line)
     for note in notes:
