@@ -32,6 +32,9 @@ _ALL: Table = {
         "cli.status:why", "Explain in one sentence why nothing, or not more, is running.", _LOOK
     ),
     "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
+    "leaderboard": CommandEntry(
+        "cli.leaderboard:leaderboard", "Compare the best trials of all experiments.", _LOOK
+    ),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
     "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),

@@ -10,20 +10,25 @@ TRIAL_KEYS = (
     "id, state, outcome, success, value, result, parameters, parent, save_path, restore_path, "
     "by_hand, attempt, failures, losses, worker, weights_digest, weights_kind, weights_bytes, "
     "gate, gate_chain, end_reason, exit_code, signal, error, tuner_error, since, asked_at, "
-    "proposed_at, started_at, ended_at, cpu_s, wall_s"
+    "proposed_at, started_at, ended_at, cpu_s, wall_s, tags, starred"
 )
 
 #: Keys of an experiment's summary, as ``status``, ``run`` and ``resume`` print it.
 EXPERIMENT_KEYS = (
     "id, name, folder, status, phase_reason, mode, slots, max_trials, pid, host, epoch, "
     "created_at, last_event_at, events, trials, submitted, ended, states, outcomes, best, cpu_s, "
-    "wall_s, weights_bytes, rate, time_left_s"
+    "wall_s, weights_bytes, rate, time_left_s, tuner, dataset, tags, starred, notes"
 )
 
 _STARTED = "`{experiment, folder, pid}`."
 _CLOSING = (
     f"`{{experiment, best}}` when it is over; `experiment` holds {EXPERIMENT_KEYS}; `best` is a "
     "list of trials, the best first."
+)
+
+_GIVEN = (
+    "`{experiment, trial, tags, starred, notes}`; `trial` is null of an experiment; a note holds "
+    "number, at, text."
 )
 
 _SETUP = (
@@ -62,18 +67,29 @@ SHAPES: dict[str, str] = {
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
     "expires_at, logs, over.",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
-    "trial show": "`{experiment, trial, attempts, metrics, children}`; an attempt holds number, "
-    "worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, wall_s; a "
-    "metric holds attempt, seq, at, final, counted, value, number.",
+    "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds "
+    "number, worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, "
+    "wall_s; a metric holds attempt, seq, at, final, counted, value, number; a note "
+    "number, at, text.",
     "trial kill": "`{experiment, trials, answers}`; `trials` maps numbers to states; an answer "
     "holds trial, state, before, outcome (if it was over).",
     "trial submit": "`{experiment, trial}`.",
+    "trial note": _GIVEN,
+    "trial tag": _GIVEN,
+    "trial star": _GIVEN,
+    "experiment note": _GIVEN,
+    "experiment tag": _GIVEN,
+    "experiment star": _GIVEN,
+    "leaderboard": "`{group, boards}`; a board holds group, mode, experiments (each with its "
+    "place, and experiment as `experiment list` has it) and names; one of names has name, tuner, "
+    "runs, best, median, worst, seeds, cpu_s, wall_s, experiments (ids).",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
     "to why they were not fetched.",
     "experiment list": "`{experiments, others}`; each holds id, name, folder, status, created_at, "
-    "last_event_at, trials, best_trial, best_value, mode, problem; `others` counts those of other "
+    "last_event_at, trials, best_trial, best_value, mode, problem, tuner, dataset, seed, tags, "
+    "starred, cpu_s, wall_s; `others` counts those of other "
     "users.",
     "experiment update": "`{experiment, key, running, warning, beyond}`; `warning` is what will be "
     "missed, `beyond` counts the trials above a new limit that were proposed before.",

@@ -8,6 +8,7 @@ from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.live_view.scene import ends_of_workers, troubles_beside, ways_of_workers
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import heading, print_facts, print_json, say
+from dispatcher.terminal.notes import print_annotations
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def status(experiment: Experiment = None, folder: Folder = None, as_json: Json =
     state = snapshot.phase if snapshot is not None else summary.status.value
     say(heading(f"{summary.name}  {state}"))
     print_facts([*_facts(summary, snapshot), *map(_sink, standing.sinks)])
+    print_annotations(summary.tags, starred=summary.starred, notes=summary.notes)
 
 
 def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]:

@@ -90,6 +90,14 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Annotated[Text, Field(max_length=200), AfterValidator(_check_name)],
         Field(description="Name to show and to search by; the file's name if not given."),
     ] = "experiment"
+    dataset: Annotated[
+        Annotated[Text, Field(max_length=200), AfterValidator(_check_name)] | None,
+        Field(
+            description="Name of the data set that the search is about, by which `bequeath "
+            "leaderboard` groups experiments. A tag `dataset:NAME` of the experiment stands above "
+            "it."
+        ),
+    ] = None
     search_space: Annotated[
         Annotated[dict[str, Any], AfterValidator(plain)],
         Field(

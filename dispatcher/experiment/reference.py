@@ -20,6 +20,7 @@ from tuners.space.model import TYPES
 GROUPS: dict[str, tuple[str, ...]] = {
     "What is searched, and how": (
         "experiment_name",
+        "dataset",
         "search_space",
         "search_space_file",
         "tuner",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dispatcher.control.client import HeadClient
     from dispatcher.experiment import ExperimentConfig
     from dispatcher.experiments.care import Compacted
+    from dispatcher.experiments.notes import ExperimentAnnotations
     from dispatcher.experiments.sweeping import ClearedAllocations
     from dispatcher.experiments.weights import ExperimentWeights
     from dispatcher.maintenance.backup import BackedUp
@@ -106,6 +107,13 @@ class ExperimentHandle(ExperimentView):
         from dispatcher.experiments.weights import ExperimentWeights
 
         return ExperimentWeights(self.place, self.config(), maximize=self.mode == "maximize")
+
+    @property
+    def annotations(self) -> ExperimentAnnotations:
+        """The notes, tags and stars that people gave it and its trials."""
+        from dispatcher.experiments.notes import ExperimentAnnotations
+
+        return ExperimentAnnotations(self.place)
 
     # -- its processes --------------------------------------------------------------------
 

@@ -13,11 +13,13 @@ import msgspec
 from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.queries import (
     Attempt,
+    Board,
     ExperimentListing,
     LineageNode,
     MetricPoint,
     OptimizeMode,
     TrialSummary,
+    WrittenNote,
 )
 
 
@@ -193,6 +195,7 @@ class OneTrial(OperationAnswer, frozen=True):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
+    notes: tuple[WrittenNote, ...] = ()
 
 
 class KilledTrial(OperationAnswer, frozen=True):
@@ -217,6 +220,23 @@ class SubmittedTrial(OperationAnswer, frozen=True):
 
     experiment: str
     trial: int
+
+
+class Annotated(OperationAnswer, frozen=True):
+    """Tags, star and notes of a trial, or with null in its place of the experiment."""
+
+    experiment: str
+    trial: int | None
+    tags: tuple[str, ...]
+    starred: bool
+    notes: tuple[WrittenNote, ...]
+
+
+class Leaderboard(OperationAnswer, frozen=True):
+    """Boards of experiments that can be compared, in the order of their groups."""
+
+    group: str
+    boards: tuple[Board, ...]
 
 
 class TrialFile(OperationAnswer, frozen=True):

@@ -152,6 +152,45 @@ class PinWeights(Arguments, frozen=True):
     note: Annotated[_Text, Meta(description="The reason, kept with the pin.")] = ""
 
 
+class WriteNote(Arguments, frozen=True):
+    """A note."""
+
+    text: Annotated[_Text, Meta(description="Plain text of at most 2,000 characters.")]
+
+
+class RemoveNote(Arguments, frozen=True):
+    """Choice of a note."""
+
+    number: Annotated[_Count, Meta(description="The number of the note.")]
+
+
+_Tags = Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=50)]
+
+
+class ChangeTags(Arguments, frozen=True):
+    """Tags that are given and taken away; others stay."""
+
+    add: Annotated[_Tags, Meta(description="Tags to give: a letter, then letters and digits.")] = ()
+    remove: Annotated[_Tags, Meta(description="Tags to take away, if they are there.")] = ()
+
+
+class ArrangeBoard(Arguments, frozen=True):
+    """Choice of experiments, and of the boards."""
+
+    group: Annotated[
+        Literal["dataset", "tuner", "tag", "name", "none"],
+        Meta(description="The thing that experiments of one board have in common."),
+    ] = "dataset"
+    dataset: Annotated[str, Meta(description="Only of this data set.", max_length=200)] = ""
+    tuner: Annotated[str, Meta(description="Only of this tuner.", max_length=200)] = ""
+    tag: Annotated[str, Meta(description="Only those with this tag.", max_length=64)] = ""
+    name: Annotated[
+        str, Meta(description="Only those with this in their name or id.", max_length=200)
+    ] = ""
+    starred: Annotated[bool, Meta(description="Only those with a star.")] = False
+    everywhere: Annotated[bool, Meta(description="Those outside of BEQUEATH_HOME, too.")] = False
+
+
 class ExportWeights(Arguments, frozen=True):
     """The target of an export."""
 

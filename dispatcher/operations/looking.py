@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from dispatcher import queries
 from dispatcher.experiments.find import all_experiments, experiments_of_others
 from dispatcher.experiments.standing import Standing
 from dispatcher.operations import answers
@@ -18,6 +19,16 @@ def experiments(call: Call, wanted: given.ListExperiments) -> answers.Experiment
     base, everywhere = call.context.base, wanted.everywhere
     listed = all_experiments(base, everywhere=everywhere)
     return answers.ExperimentList(listed, experiments_of_others(base, everywhere=everywhere))
+
+
+def leaderboard(call: Call, wanted: given.ArrangeBoard) -> answers.Leaderboard:
+    """Put the best trials of all experiments on boards."""
+    found = all_experiments(call.context.base, everywhere=wanted.everywhere)
+    chosen = queries.BoardFilter(
+        wanted.dataset, wanted.tuner, wanted.tag, wanted.name, starred=wanted.starred
+    )
+    boards = queries.leaderboard(found, queries.BoardGroup(wanted.group), chosen)
+    return answers.Leaderboard(wanted.group, boards)
 
 
 def status(call: Call, wanted: NoChoice) -> Standing:

@@ -60,6 +60,29 @@ _SPELLINGS: Final = {
     "trial show": Spelling("trial show", about=_OF),
     "trial kill": Spelling("trial kill", ("trials",), about=_OF),
     "trial submit": Spelling("trial submit", ("parameters",), about=_OF),
+    "leaderboard": Spelling(
+        "leaderboard",
+        options={
+            "group": "--group",
+            "dataset": "--dataset",
+            "tuner": "--tuner",
+            "tag": "--tag",
+            "name": "--name",
+            "starred": "--starred",
+            "everywhere": "--all",
+        },
+    ),
+    "trial note": Spelling("trial note", ("text",), about=_OF),
+    "trial note remove": Spelling("trial note", options={"number": "--remove"}, about=_OF),
+    "trial tag": Spelling("trial tag", ("add",), {"remove": "--remove"}, about=_OF),
+    "trial star": Spelling("trial star", about=_OF),
+    "trial unstar": Spelling("trial star --off", about=_OF),
+    "experiment note": Spelling("experiment note", ("text",), about=_OF),
+    "experiment note remove": Spelling(
+        "experiment note", options={"number": "--remove"}, about=_OF
+    ),
+    "experiment tag": Spelling("experiment tag", ("add",), {"remove": "--remove"}, about=_OF),
+    "experiment unstar": Spelling("experiment star --off"),
     "weights plan": Spelling(
         "weights gc --dry-run", options={"keep": "--keep", "keep_versions": "--keep-versions"}
     ),
@@ -102,10 +125,13 @@ def command_line(
         words.append(str(trial))
     after = [text for name in spelling.bare for text in _texts(getattr(given, name))]
     named = [] if operation.subject is Subject.MACHINE else [experiment]
+    last = []
+    if any(text.startswith("-") for text in after):  # no option, whatever it looks like
+        last, after = ["--", *after], []
     words += [*after, spelling.about, *named] if spelling.about else [*named, *after]
     for name, option in spelling.options.items():
         words += _option(option, getattr(given, name))
-    return shlex.join(words)
+    return shlex.join([*words, *last])
 
 
 def _option(option: str, value: Any) -> list[str]:

@@ -26,6 +26,13 @@ EXPERIMENT_LIST: Final = Operation(
     route="GET /experiments", repeatable=True,
 )  # fmt: skip
 
+LEADERBOARD: Final = Operation(
+    "leaderboard", "Compare the best trials of all experiments, in groups.",
+    Subject.MACHINE, Scope.READ, Purpose.READ, given.ArrangeBoard, answers.Leaderboard,
+    "looking:leaderboard", ("leaderboard",),
+    route="GET /leaderboard", repeatable=True,
+)  # fmt: skip
+
 STATUS: Final = Operation(
     "status", "Show how an experiment stands, by its store and by its head.",
     Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, Standing,
@@ -165,6 +172,41 @@ EXPERIMENT_BACKUP: Final = Operation(
     "changing:back_up", ("experiment backup",), why_not=_PATH,
 )  # fmt: skip
 
+EXPERIMENT_NOTE: Final = Operation(
+    "experiment note", "Write a note beside an experiment.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, given.WriteNote, answers.Annotated,
+    "annotating:note", ("experiment note",),
+    route=f"POST {_ONE}/notes",
+)  # fmt: skip
+
+EXPERIMENT_NOTE_REMOVE: Final = Operation(
+    "experiment note remove", "Take a note beside an experiment away.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, given.RemoveNote, answers.Annotated,
+    "annotating:remove_note", ("experiment note",),
+    route=f"DELETE {_ONE}/notes/{{number}}", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_TAG: Final = Operation(
+    "experiment tag", "Give an experiment tags, or take them away.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, given.ChangeTags, answers.Annotated,
+    "annotating:tag", ("experiment tag",),
+    route=f"PATCH {_ONE}/tags", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_STAR: Final = Operation(
+    "experiment star", "Give an experiment a star.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, NoChoice, answers.Annotated,
+    "annotating:star", ("experiment star",),
+    route=f"PUT {_ONE}/star", repeatable=True,
+)  # fmt: skip
+
+EXPERIMENT_UNSTAR: Final = Operation(
+    "experiment unstar", "Take an experiment's star away.",
+    Subject.EXPERIMENT, Scope.CHANGE, Purpose.CHANGE, NoChoice, answers.Annotated,
+    "annotating:unstar", ("experiment star",),
+    route=f"DELETE {_ONE}/star", repeatable=True,
+)  # fmt: skip
+
 TRIAL_LIST: Final = Operation(
     "trial ls", "List trials.",
     Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ListTrials, answers.TrialList,
@@ -198,6 +240,41 @@ TRIAL_SUBMIT: Final = Operation(
     Subject.EXPERIMENT, Scope.CHANGE, Purpose.RUNNING, given.SubmitTrial, answers.SubmittedTrial,
     "trials:submit", ("trial submit",), "Experiment.submit",
     route=f"POST {_ONE}/trials",
+)  # fmt: skip
+
+TRIAL_NOTE: Final = Operation(
+    "trial note", "Write a note beside a trial.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.WriteNote, answers.Annotated,
+    "annotating:note", ("trial note",),
+    route=f"POST {_TRIAL}/notes",
+)  # fmt: skip
+
+TRIAL_NOTE_REMOVE: Final = Operation(
+    "trial note remove", "Take a note beside a trial away.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.RemoveNote, answers.Annotated,
+    "annotating:remove_note", ("trial note",),
+    route=f"DELETE {_TRIAL}/notes/{{number}}", repeatable=True,
+)  # fmt: skip
+
+TRIAL_TAG: Final = Operation(
+    "trial tag", "Give a trial tags, or take them away.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.ChangeTags, answers.Annotated,
+    "annotating:tag", ("trial tag",),
+    route=f"PATCH {_TRIAL}/tags", repeatable=True,
+)  # fmt: skip
+
+TRIAL_STAR: Final = Operation(
+    "trial star", "Give a trial a star.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, NoChoice, answers.Annotated,
+    "annotating:star", ("trial star",),
+    route=f"PUT {_TRIAL}/star", repeatable=True,
+)  # fmt: skip
+
+TRIAL_UNSTAR: Final = Operation(
+    "trial unstar", "Take a trial's star away.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, NoChoice, answers.Annotated,
+    "annotating:unstar", ("trial star",),
+    route=f"DELETE {_TRIAL}/star", repeatable=True,
 )  # fmt: skip
 
 WEIGHTS_DU: Final = Operation(

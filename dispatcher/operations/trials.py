@@ -57,7 +57,9 @@ def state_of(typed: str) -> str:
 def show(call: Call, wanted: NoChoice) -> answers.OneTrial:
     """Read all about one trial."""
     one = call.handle.trial(call.trial)
-    return answers.OneTrial(call.handle.id, one.trial, one.attempts, one.metrics, one.children)
+    return answers.OneTrial(
+        call.handle.id, one.trial, one.attempts, one.metrics, one.children, one.notes
+    )
 
 
 def files(call: Call, wanted: given.ListFiles) -> answers.TrialFiles:

@@ -30,8 +30,10 @@ from dispatcher.queries.experiments import (
 from dispatcher.queries.export import export_csv, export_rows
 from dispatcher.queries.front import front, objective_of, objectives
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
+from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
+from dispatcher.queries.notes import GivenAnnotations, annotations_of
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
 from dispatcher.queries.reader import ExperimentReader
@@ -41,6 +43,7 @@ from dispatcher.queries.records import (
     OptimizeMode,
     TrialDetail,
     TrialSummary,
+    WrittenNote,
 )
 from dispatcher.queries.reports import NewestReport, metrics_between, newest_reports
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
@@ -58,6 +61,9 @@ from dispatcher.queries.where import WhereError, parse_condition, unknown_parame
 
 __all__ = [
     "Attempt",
+    "Board",
+    "BoardFilter",
+    "BoardGroup",
     "ChangedTrial",
     "Changes",
     "Curve",
@@ -66,6 +72,7 @@ __all__ = [
     "ExperimentStatus",
     "ExperimentSummary",
     "FlatTrial",
+    "GivenAnnotations",
     "JournalEvent",
     "JournalSlice",
     "Lineage",
@@ -83,6 +90,8 @@ __all__ = [
     "TrialSummary",
     "WeightsStanding",
     "WhereError",
+    "WrittenNote",
+    "annotations_of",
     "base_folder",
     "best",
     "changes",
@@ -97,6 +106,7 @@ __all__ = [
     "flat_trials",
     "front",
     "journal_after",
+    "leaderboard",
     "lineage",
     "lineage_text",
     "list_trials",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dispatcher.errors import StoreError, UserError
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import Attempt, MetricPoint, Record, TrialSummary
 from dispatcher.queries.trials import attempts_of
@@ -246,7 +247,8 @@ def _trials_after(reader: ExperimentReader, place: _Place, most: int) -> _Read:
     source = "trials" if _counts(reader) else "(SELECT *, 0 AS touched FROM trials)"
     rows, whole = reader.rows_upto(
         "SELECT t.*, w.path IS NOT NULL AS going, w.removed_at AS weights_removed_at, "  # noqa: S608
-        f"p.note AS pinned FROM {source} t LEFT JOIN weights_removed w ON w.path = t.save_path "
+        f"p.note AS pinned, {given_to(reader, 't.id')} FROM {source} t "
+        "LEFT JOIN weights_removed w ON w.path = t.save_path "
         "LEFT JOIN pins p ON p.trial = t.id WHERE (t.touched, t.id) > (?, ?) "
         "ORDER BY t.touched, t.id LIMIT ?",
         (place.touched, trial, most + 1),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dispatcher.queries.export import flatten
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import json_value
 
@@ -17,7 +18,7 @@ _AT_ONCE: Final = 500
 _PATHS: Final = frozenset({"save_path", "restore_path"})
 
 _TRIALS: Final = """
-SELECT t.id, t.state, t.outcome, t.parent, t.number, t.asked_at, t.proposed_at, t.since,
+SELECT {given}, t.id, t.state, t.outcome, t.parent, t.number, t.asked_at, t.proposed_at, t.since,
        t.started_at, t.ended_at, t.attempt, t.worker, t.parameters,
        coalesce(t.told, t.final) AS result, p.trial IS NOT NULL AS pinned
 FROM trials t LEFT JOIN pins p ON p.trial = t.id
@@ -48,6 +49,9 @@ class FlatTrial:
     latest: float | None
     worker: str | None
     pinned: int
+    tags: str | None  # in order, with spaces between them, as no tag has one
+    starred: int
+    notes: int  # how many
     parameters: dict[str, Any]  # nested ones by names with dots
     metrics: dict[str, Any]  # of the final result, without ``default``
 
@@ -78,7 +82,8 @@ def _read(
         row["trial"]: (row["many"], row["number"])
         for row in reader.rows(_REPORTED.format(which=which_metrics), values)
     }
-    rows = reader.rows(f"{_TRIALS} {which} ORDER BY t.id", values)
+    trials = _TRIALS.format(given=given_to(reader, "t.id"))
+    rows = reader.rows(f"{trials} {which} ORDER BY t.id", values)
     return [_flat(row, *reported.get(row["id"], (0, None))) for row in rows]
 
 
@@ -104,6 +109,9 @@ def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
         latest=latest,
         worker=row["worker"],
         pinned=int(row["pinned"]),
+        tags=" ".join(sorted(json_value(row["tags"]))) or None,
+        starred=int(row["starred"]),
+        notes=row["notes"],
         parameters=flatten(shown, ""),
         metrics=flatten({k: v for k, v in beside.items() if k != "default"}, ""),
     )

@@ -17,7 +17,7 @@ from dispatcher.queries.trials import TrialFilter, list_trials
 COLUMNS: Final = (
     "trial", "state", "outcome", "value", "parent", "by_hand", "attempts", "worker",
     "save_path", "restore_path", "weights_digest", "weights_bytes", "asked_at", "proposed_at",
-    "started_at", "ended_at", "cpu_s", "wall_s", "error",
+    "started_at", "ended_at", "cpu_s", "wall_s", "error", "tags", "starred",
 )  # fmt: skip
 
 _PREFIX: Final = "parameters."
@@ -75,6 +75,7 @@ def _row(summary: TrialSummary) -> dict[str, Any]:
         "attempts": summary.attempt,
         **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
     }
+    values["tags"] = list(summary.tags)
     ordered = {name: values[name] for name in COLUMNS}
     return ordered | _metrics(summary) | flatten(summary.named_parameters)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 
@@ -42,7 +43,8 @@ def front(reader: ExperimentReader) -> list[TrialSummary]:
     if not wanted:
         return []
     found: list[tuple[_POINT, TrialSummary]] = []
-    for row in reader.rows("SELECT * FROM trials WHERE told IS NOT NULL ORDER BY id"):
+    trials = f"SELECT trials.*, {given_to(reader)} FROM trials"  # noqa: S608
+    for row in reader.rows(f"{trials} WHERE told IS NOT NULL ORDER BY id"):
         one = TrialSummary.from_row(row)
         point = _point(one, wanted)
         if point is None or any(_at_least(other, point) for other, _ in found):

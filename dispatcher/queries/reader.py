@@ -19,7 +19,7 @@ from dispatcher.queries.records import OptimizeMode
 
 #: The schemas that the queries of this version understand; ``dispatcher.store`` writes the
 #: newest of them.
-SCHEMAS: Final = frozenset({"0001", "0002", "0003"})
+SCHEMAS: Final = frozenset({"0001", "0002", "0003", "0004"})
 
 # A reader of a WAL store waits for nobody but a recovery after a crash.
 _BUSY_TIMEOUT_S: Final = 10.0
@@ -34,7 +34,7 @@ _STEPS: Final = 100_000
 #: The tables that are read. A view in the place of a table could be a query without end.
 _TABLES: Final = frozenset(
     {"attempts", "bases", "journal", "leads", "meta", "metrics", "pins", "schema_version"}
-    | {"trials", "weights_removed"}
+    | {"notes", "stars", "tags", "trials", "weights_removed"}
 )
 
 
@@ -179,6 +179,16 @@ class ExperimentReader:
         row = self.row("PRAGMA data_version")
         assert row is not None
         return int(row[0])
+
+    def look_at_schema(self) -> None:
+        """Read the version of the schema again: a head or a command may have migrated the store
+        since it was opened. Costs nothing where it has the newest one.
+
+        Raises:
+            StoreError: it cannot be read, or is of a version that this bequeath does not know.
+        """
+        if self.schema != max(SCHEMAS):
+            self.schema = _checked_schema(self._connection, self.folder / STORE_NAME)
 
     def close(self) -> None:
         """Close the store. Idempotent."""

@@ -122,6 +122,8 @@ class TrialSummary(Record):
     ended_at: float | None
     cpu_s: float
     wall_s: float
+    tags: tuple[str, ...] = ()  # given by people, in order, as is the star
+    starred: bool = False
 
     @property
     def named_parameters(self) -> dict[str, Any]:
@@ -142,7 +144,7 @@ class TrialSummary(Record):
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> TrialSummary:
-        """Make it from a row of ``trials``."""
+        """Make it from a row of ``trials`` with what people gave it (``notes.given_to``)."""
         verdict = row["verdict"]
         parameters = json_value(row["parameters"])
         return cls(
@@ -178,6 +180,8 @@ class TrialSummary(Record):
             ended_at=row["ended_at"],
             cpu_s=row["cpu_s"],
             wall_s=row["wall_s"],
+            tags=tuple(sorted(json_value(row["tags"]))),
+            starred=bool(row["starred"]),
         )
 
 
@@ -243,6 +247,15 @@ class MetricPoint(Record):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenNote(Record):
+    """A text that somebody wrote beside a trial or an experiment; plain, with line breaks."""
+
+    number: int
+    at: float
+    text: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class TrialDetail(Record):
     """All there is about one trial."""
@@ -251,6 +264,7 @@ class TrialDetail(Record):
     attempts: tuple[Attempt, ...]
     metrics: tuple[MetricPoint, ...]
     children: tuple[int, ...]
+    notes: tuple[WrittenNote, ...] = ()
 
     def __repr__(self) -> str:
         """Short, for notebooks; all of it by :meth:`to_json`."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
+from dispatcher.queries.notes import annotations_of, data_set, tuner_name
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import OptimizeMode, Record, TrialSummary
+from dispatcher.queries.records import OptimizeMode, Record, TrialSummary, WrittenNote
 from dispatcher.queries.trials import best
 
 # Statuses that a head records at its end, with a reason.
@@ -37,6 +38,13 @@ class ExperimentListing(Record):
     best_value: float | None
     mode: OptimizeMode
     problem: str = ""
+    tuner: str = ""
+    dataset: str = ""  # by a tag, else by the file
+    seed: int | None = None
+    tags: tuple[str, ...] = ()
+    starred: bool = False
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,6 +80,11 @@ class ExperimentSummary(Record):
     weights_bytes: int
     rate: float | None
     time_left_s: float | None
+    tuner: str = ""
+    dataset: str = ""  # by a tag, else by the file
+    tags: tuple[str, ...] = ()
+    starred: bool = False
+    notes: tuple[WrittenNote, ...] = ()
 
     def __repr__(self) -> str:
         """Short, for notebooks; all of it by :meth:`to_json`."""
@@ -101,7 +114,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
             "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
             "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
         )
-        top = best(reader, 1)
+        top, given = best(reader, 1), annotations_of(reader)
         rate = rate_of(recent_ends(reader, now), now)
         status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
         reason = reader.meta("phase_reason") or ""
@@ -144,6 +157,11 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
             trials=limit - ended if limit else None,
             stands=stands,
         ),
+        tuner=tuner_name(reader),
+        dataset=data_set(reader, given.tags),
+        tags=given.tags,
+        starred=given.starred,
+        notes=given.notes,
     )
 
 
@@ -153,9 +171,10 @@ def listing(folder: Path) -> ExperimentListing:
         with ExperimentReader.open(folder) as reader:
             journal = reader.row("SELECT min(at), max(at) FROM journal")
             count = reader.row(
-                "SELECT count(*) FROM trials WHERE outcome IS NOT 'no trial' "
-                "AND (proposed_at IS NOT NULL OR by_hand)"
+                "SELECT sum(outcome IS NOT 'no trial' AND (proposed_at IS NOT NULL OR by_hand)), "
+                "sum(cpu_s), sum(wall_s) FROM trials"
             )
+            given = annotations_of(reader)
             top = best(reader, 1)
             assert journal is not None
             assert count is not None
@@ -166,10 +185,17 @@ def listing(folder: Path) -> ExperimentListing:
                 status=status_of(folder, reader.meta("phase"), reader.meta("phase_epoch")),
                 created_at=journal[0],
                 last_event_at=journal[1],
-                trials=count[0],
+                trials=count[0] or 0,
                 best_trial=top[0].id if top else None,
                 best_value=top[0].value if top else None,
                 mode=reader.mode,
+                tuner=tuner_name(reader),
+                dataset=data_set(reader, given.tags),
+                seed=_number(reader.config.get("seed")),
+                tags=given.tags,
+                starred=given.starred,
+                cpu_s=float(count[1] or 0.0),
+                wall_s=float(count[2] or 0.0),
             )
     except BequeathError as error:
         return ExperimentListing(

@@ -10,6 +10,7 @@ from typing import Final
 
 from dispatcher.errors import UserError
 from dispatcher.queries.losses import reason_of_loss
+from dispatcher.queries.notes import annotations_of, given_to, trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
@@ -131,7 +132,7 @@ def list_trials(
     else:
         order = "DESC" if descending else "ASC"
     query = (
-        f"SELECT * FROM trials WHERE {where} "  # noqa: S608 - made of our own texts above
+        f"SELECT * FROM {trials_with_annotations(reader)} WHERE {where} "  # noqa: S608 - made of our own texts above
         f"ORDER BY {_SORTS[sort]} {order} NULLS LAST, id LIMIT ?"
     )
     rows = reader.rows(query, (*values, -1 if limit is None else limit))
@@ -150,7 +151,8 @@ def best(
     """
     order = (mode or reader.mode).order
     rows = reader.rows(
-        "SELECT * FROM trials WHERE told IS NOT NULL AND number IS NOT NULL "  # noqa: S608
+        f"SELECT trials.*, {given_to(reader)} FROM trials "  # noqa: S608
+        "WHERE told IS NOT NULL AND number IS NOT NULL "
         f"ORDER BY number {order}, id LIMIT ?",
         (n,),
     )
@@ -160,7 +162,10 @@ def best(
 def trial(reader: ExperimentReader, number: int) -> TrialDetail:
     """Return all about one trial. Raises :class:`TrialNotFound`."""
     with reader.moment():
-        row = reader.row("SELECT * FROM trials WHERE id = ?", (number,))
+        row = reader.row(
+            f"SELECT trials.*, {given_to(reader)} FROM trials WHERE id = ?",  # noqa: S608
+            (number,),
+        )
         if row is None:
             raise _not_found(reader, number)
         summary = TrialSummary.from_row(row)
@@ -170,6 +175,7 @@ def trial(reader: ExperimentReader, number: int) -> TrialDetail:
             attempts=_with_losses(reader, number, attempts_of(reader, [summary])[number]),
             metrics=tuple(metrics(reader, number)),
             children=tuple(child["id"] for child in children),
+            notes=annotations_of(reader, number).notes,
         )
 
 

@@ -12,6 +12,10 @@ A name is a column of a trial (:data:`COLUMNS`), else a parameter: ``lr``, ``blo
 ``blocks[2].kernel``; ``parameters.state`` is the parameter that is called as a column is,
 ``metrics.loss`` a value of the final result, and between backticks a name is taken as it is.
 
+A trial has any number of tags: ``tag=good`` holds if one of them is that, ``tag~data`` if one
+contains that, ``tag!=good`` if none is, ``tag=null`` if there are none. ``starred=true`` are those
+with a star.
+
 A comparison is true or false, never unknown: with what a trial does not have it is false, so
 ``outcome!=failed``, which is ``not outcome=failed``, holds for those that run. Numbers are compared
 with numbers and texts with texts; true is 1. The values never become a part of the SQL.
@@ -52,7 +56,11 @@ COLUMNS: Final = {
     "trial": "id",
     "value": "number",
     "weights_bytes": "weights_nbytes",
+    "starred": "starred",
 }  # fmt: skip
+
+#: The name that stands for each tag of a trial: a comparison holds if it does for one of them.
+TAG: Final = "tag"
 
 #: Beginnings of names, and the column with the JSON text in which the rest is looked up.
 _INSIDE: Final = {"parameters": "parameters", "metrics": "coalesce(told, final)"}
@@ -136,7 +144,9 @@ def unknown_parameters(reader: ExperimentReader, condition: Condition) -> dict[s
     for name, expression in condition.parameters.items():
         query = f"SELECT 1 FROM trials WHERE ({expression.text}) IS NOT NULL LIMIT 1"  # noqa: S608
         if reader.row(query, expression.values) is None:
-            unknown[name] = next(iter(get_close_matches(name, COLUMNS, n=1, cutoff=0.7)), "")
+            unknown[name] = next(
+                iter(get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)), ""
+            )
     return unknown
 
 
@@ -321,6 +331,8 @@ def _subject(token: _Token) -> Sql:
     if token.kind != "word" or token.text.lower() in ("and", "or", "not", "in"):
         missing = "at the end" if token.kind == "end" else f"before {token.text!r}"
         raise WhereError(f"a name is missing {missing}", token.column)
+    if token.text == TAG:
+        return _EACH_TAG
     if token.text in COLUMNS:
         return Sql(COLUMNS[token.text], ())
     if not _NAME.fullmatch(token.text):
@@ -350,7 +362,27 @@ def _looked_up(column: str, steps: list[str | int], token: _Token) -> Sql:
     return Sql(f"CASE WHEN json_valid({column}) THEN {found} END", values)
 
 
+#: Stands for a trial's tags: one column of a list, in which :func:`_compared` looks.
+_EACH_TAG: Final = Sql("json_each.value", ())
+
+
 def _compared(subject: Sql, operator: _Token, value: Scalar) -> Sql:
+    if subject is _EACH_TAG:
+        return _some_tag(operator, value)
+    return _single(subject, operator, value)
+
+
+def _some_tag(operator: _Token, value: Scalar) -> Sql:
+    """One tag is, or contains, a text; ``tag=null``: there is none."""
+    word = "NOT " if operator.text == "!=" else ""
+    equal = operator._replace(text="=") if word else operator
+    one = _single(_EACH_TAG, equal, value)  # refuses what null is not compared by
+    if value is None:
+        return Sql(f"({word}tags = '[]')", ())
+    return Sql(f"({word}EXISTS (SELECT 1 FROM json_each(tags) WHERE {one.text}))", one.values)  # noqa: S608
+
+
+def _single(subject: Sql, operator: _Token, value: Scalar) -> Sql:
     left = f"({subject.text})"
     if operator.text in ("=", "==", "!="):
         word = "IS NOT" if operator.text == "!=" else "IS"

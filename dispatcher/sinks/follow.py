@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dispatcher.queries import Attempt, ExperimentReader, TrialSummary, changes
+from dispatcher.queries.notes import given_to
 from dispatcher.queries.points import counted_metrics
 from dispatcher.queries.trials import attempts_of
 from dispatcher.sinks.protocol import ExperimentRun, Point, TrialEnd, TrialRun
@@ -83,7 +84,10 @@ class TrialFollower:
         """Read trials by their numbers; those that are gone are left out."""
         found = []
         for trial in trials:
-            row = self._reader.row("SELECT * FROM trials WHERE id = ?", (trial,))
+            row = self._reader.row(
+                f"SELECT trials.*, {given_to(self._reader)} FROM trials WHERE id = ?",  # noqa: S608
+                (trial,),
+            )
             if row is not None:
                 summary = TrialSummary.from_row(row)
                 found.append(self._touched(summary, attempts_of(self._reader, [summary])[trial]))

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import REAL
 
 #: The newest schema; versions are numbers written with four digits, each after the one before.
-SCHEMA_VERSION: Final = "0003"
+SCHEMA_VERSION: Final = "0004"
 
 #: Holds one row, the version: what other versions of bequeath read before all else.
 VERSION_TABLE: Final = "schema_version"
@@ -208,6 +208,35 @@ pins = Table(
     Column("trial", Integer, primary_key=True),
     Column("at", REAL, nullable=False),
     Column("note", Text, nullable=False),
+)
+
+# What people wrote beside trials, and beside the experiment (trial -1): no part of the journal
+# (``notes``). Numbers of notes are never used again.
+notes = Table(
+    "notes",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("trial", Integer, nullable=False),
+    Column("at", REAL, nullable=False),
+    Column("text", Text, nullable=False),
+    Index("notes_by_trial", "trial"),
+    sqlite_autoincrement=True,
+)
+
+tags = Table(
+    "tags",
+    metadata,
+    Column("trial", Integer, nullable=False),
+    Column("tag", Text, nullable=False),
+    PrimaryKeyConstraint("trial", "tag"),
+    sqlite_with_rowid=False,
+)
+
+stars = Table(
+    "stars",
+    metadata,
+    Column("trial", Integer, primary_key=True),
+    Column("at", REAL, nullable=False),
 )
 
 # The weight keeper's intents: a row is written before the files go (``removed_at`` empty)

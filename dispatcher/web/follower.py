@@ -158,6 +158,7 @@ class Follower:
         version = reader.version()
         if version == self._version:
             return None
+        reader.look_at_schema()
         before = self._cursor
         found = queries.changes(reader, before, most=MOST_AT_ONCE)
         if not found.exact and time.monotonic() < self._next_first:

@@ -36,6 +36,9 @@ FIXED: Final[dict[str, tuple[str, str]]] = {
     "latest": ("number", "trial"),
     "worker": ("choice", "trial"),
     "pinned": ("integer", "trial"),
+    "tags": ("choice", "trial"),
+    "starred": ("integer", "trial"),
+    "notes": ("integer", "trial"),
 }
 
 #: Kinds from the narrowest to the one that holds all.
@@ -137,7 +140,8 @@ class TrialTable:
         values: dict[str, Any] = {name: getattr(one, name, None) for name in FIXED}
         values["generation"] = self._generation(one)
         for name, value in values.items():
-            self._columns[name].put(row, _plain(value))
+            # Tags are bounded by themselves, and a condition needs all of them.
+            self._columns[name].put(row, value if name == "tags" else _plain(value))
         changed = False
         for group, beside in (("parameter", one.parameters), ("objective", one.metrics)):
             for name, value in beside.items():

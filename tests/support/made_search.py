@@ -16,7 +16,7 @@ import msgspec
 
 from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.folders.status import ExperimentStatus
-from dispatcher.queries import Attempt, MetricPoint, OptimizeMode, TrialSummary
+from dispatcher.queries import Attempt, MetricPoint, OptimizeMode, TrialSummary, WrittenNote
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary
 
 #: Texts and numbers of a trial that mean harm, or that pages tend to show wrongly.
@@ -56,6 +56,9 @@ class MadeTrial:
     curve: list[float] = field(default_factory=list)
     error: str | None = None
     pinned: bool = False
+    tags: tuple[str, ...] = ()
+    starred: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def summary(self) -> TrialSummary:
         """What ``trial show`` says of it."""
@@ -76,6 +79,7 @@ class MadeTrial:
                 "since": self.ended or self.started or self.created, "asked_at": self.created,
                 "proposed_at": self.created + 0.2, "started_at": self.started,
                 "ended_at": self.ended, "cpu_s": 42.0, "wall_s": 60.0,
+                "tags": self.tags, "starred": self.starred,
             }
         )  # fmt: skip
 
@@ -87,7 +91,8 @@ class MadeTrial:
             "created": self.created, "started": self.started, "ended": self.ended,
             "attempts": int(self.started is not None), "reports": len(self.curve),
             "latest": self.curve[-1] if self.curve else None, "worker": self.worker,
-            "pinned": int(self.pinned), **self.flat(),
+            "pinned": int(self.pinned), "tags": " ".join(self.tags) or None,
+            "starred": int(self.starred), "notes": len(self.notes), **self.flat(),
         }  # fmt: skip
 
     def flat(self) -> dict[str, Any]:
@@ -104,7 +109,8 @@ KINDS = {
     "trial": "integer", "state": "choice", "outcome": "choice", "parent": "integer",
     "generation": "integer", "value": "number", "created": "time", "started": "time",
     "ended": "time", "attempts": "integer", "reports": "integer", "latest": "number",
-    "worker": "choice", "pinned": "integer",
+    "worker": "choice", "pinned": "integer", "tags": "choice", "starred": "integer",
+    "notes": "integer",
 }  # fmt: skip
 
 
@@ -133,10 +139,14 @@ class MadeSearch:
         self.slots = 64
         self.trials: list[MadeTrial] = []
         self._good: list[int] = []
+        self.tags: tuple[str, ...] = ("dataset:digits",)
+        self.starred = False
+        self.notes: list[str] = []
         for _ in range(trials):
             self.add()
         if hostile and trials:
             self.trials[0].parameters = {**self.trials[0].parameters, **HOSTILE}
+            self.notes = self.trials[0].notes = [HOSTILE["markup"], HOSTILE["turned"]]
             self.trials[0].error = "Traceback:\n<b>bold</b> \u001b[31mred\u001b[0m \u202eturned"
             many = {f"blocks[{n // 6}].gene{n % 6}": n for n in range(600)}
             self.trials[-1].parameters = {**self.trials[-1].parameters, **many}
@@ -207,7 +217,7 @@ class MadeSearch:
         found = [one for one in self.trials if one.value is not None]
         return max(found, key=lambda one: one.value or 0.0) if found else None
 
-    def listing(self, status: str = "running") -> dict[str, Any]:
+    def listing(self, status: str = "running") -> ExperimentListing:
         """Its line in the list of experiments."""
         best = self.best()
         return ExperimentListing(
@@ -215,7 +225,9 @@ class MadeSearch:
             status=ExperimentStatus(status), created_at=self.began, last_event_at=time.time(),
             trials=len(self.trials), best_trial=best.trial if best else None,
             best_value=best.value if best else None, mode=OptimizeMode.MAXIMIZE,
-        ).to_json()  # fmt: skip
+            tuner="Evolution", dataset="<b>digits</b>" if "<" in self.name else "digits", seed=1,
+            tags=self.tags, starred=self.starred, cpu_s=42.0 * len(self.trials),
+        )  # fmt: skip
 
     def tally(self, name: str) -> dict[str, int]:
         """Counts of a word of trials."""
@@ -240,6 +252,8 @@ class MadeSearch:
             outcomes=self.tally("outcome"), best=best.summary() if best else None,
             cpu_s=42.0 * len(self.trials), wall_s=60.0 * len(self.trials), weights_bytes=10**9,
             rate=1.4 if head else None, time_left_s=2_580.0 if head else None,
+            tuner="Evolution", dataset="digits", tags=self.tags, starred=self.starred,
+            notes=noted(self.notes),
         ).to_json()  # fmt: skip
         return {"experiment": summary, "head": self.snapshot() if head else None}
 
@@ -340,7 +354,13 @@ class MadeSearch:
             "attempts": [attempt.to_json()] if one.started else [],
             "metrics": [point.to_json() for point in points],
             "children": [each.trial for each in self.trials if each.parent == number],
+            "notes": [note.to_json() for note in noted(one.notes)],
         }  # fmt: skip
+
+
+def noted(texts: list[str]) -> tuple[WrittenNote, ...]:
+    """Notes with these texts."""
+    return tuple(WrittenNote(at + 1, 1_760_000_000.0 + at, text) for at, text in enumerate(texts))
 
 
 def _kind(values: list[Any]) -> str:

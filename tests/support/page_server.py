@@ -6,6 +6,7 @@ trials in a second, a stream that breaks when a test says so, answers that fail.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import mimetypes
@@ -20,6 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
+from dispatcher import queries
+from dispatcher.queries import ExperimentListing
 from tests.support.made_search import MadeSearch
 
 STATIC = Path(__file__).parents[2] / "dispatcher" / "web" / "static"
@@ -57,6 +60,7 @@ class PageServer:
         self.asked: list[str] = []
         self.at_once: dict[str, int] = {}
         self.most_at_once: dict[str, int] = {}
+        self.others: list[ExperimentListing] = []
         self.news = threading.Condition()
         self.closing = False
         self._kept: tuple[int, bytes] | None = None
@@ -107,6 +111,21 @@ class PageServer:
             self.cursor += 1
             self.changes.append((self.cursor, list(trials)))
             self.news.notify_all()
+
+    def annotate(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        """What is written beside a trial or the experiment."""
+        *above, what = re.sub(r"(notes)/.*", r"\1", path.removeprefix("/")).split("/")
+        one: Any = self.search.trials[int(above[1])] if above else self.search
+        if what == "star":
+            one.starred = method == "PUT"
+        elif what == "tags":
+            one.tags = tuple(sorted({*one.tags, *body["add"]} - {*body["remove"]}))
+        elif method == "POST":
+            one.notes = [*one.notes, body["text"]]
+        else:
+            one.notes = []
+        self.tell(*([one.trial] if above else []))
+        return {"trial": None, "tags": one.tags, "starred": one.starred, "notes": []}
 
     def lose_head(self) -> None:
         """From now on no head answers."""
@@ -193,6 +212,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "broken_at": "", "differences": [], "mended": ""},
         }  # fmt: skip
         make = answers.get(f"{self.command} {rest}")
+        if re.fullmatch(r"(/trials/\d+)?/(star|tags|notes(/\d+)?)", rest):
+            make = functools.partial(page.annotate, self.command, rest, body)
         if make is None:
             self._problem(404, "no-page", f"nothing answers {rest}")
         else:
@@ -206,8 +227,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"version": "0.1.0", "scope": page.scope, "token": "…ab12", "user": "me"})
             return
         if path == "/experiments":
-            listed = [search.listing("running" if page.head else "interrupted")]
+            listed = [search.listing("running" if page.head else "interrupted").to_json()]
             self._json({"experiments": listed, "others": 1})
+            return
+        if path == "/leaderboard":
+            chosen = queries.BoardFilter(
+                **{name: text for name, text in query.items() if name not in ("group", "starred")},
+                starred="starred" in query,
+            )
+            group = queries.BoardGroup(query.get("group", "dataset"))
+            boards = queries.leaderboard([search.listing(), *page.others], group, chosen)
+            self._json({"group": group, "boards": [one.to_json() for one in boards]})
             return
         rest = path.removeprefix(f"/experiments/{search.ident}")
         if rest == path:

@@ -39,6 +39,9 @@ EXPERIMENT: Table = {
     "fetch": CommandEntry(
         "cli.experiment.care:fetch", "Fetch the files of trials on other machines."
     ),
+    "note": CommandEntry("cli.notes:note_experiment", "Write a note beside an experiment."),
+    "tag": CommandEntry("cli.notes:tag_experiment", "Give an experiment tags."),
+    "star": CommandEntry("cli.notes:star_experiment", "Give an experiment a star."),
     "delete": CommandEntry(
         "cli.experiment.care:delete", "Delete an experiment with logs and weights."
     ),

@@ -20,6 +20,7 @@ from dispatcher.terminal.console import (
     print_table,
     say,
 )
+from dispatcher.terminal.notes import print_annotations
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ TRIAL: Table = {
     "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
+    "note": CommandEntry("cli.notes:note_trial", "Write a note beside a trial."),
+    "tag": CommandEntry("cli.notes:tag_trial", "Give a trial tags."),
+    "star": CommandEntry("cli.notes:star_trial", "Give a trial a star."),
 }
 
 #: Metrics shown without ``--all-metrics``.
@@ -84,6 +88,7 @@ def ls(
     A CONDITION compares parameters (`lr`, `blocks[2].kernel`), columns of `--json`, and values of
     the result (`metrics.loss`) by `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (the text contains it) or
     `in (…, …)`, with `and`, `or`, `not` and brackets; a text of several words stands in quotes.
+    `tag=good` holds if one of the trial's tags is that, `starred=true` if it has a star.
     """
     from dispatcher.operations.arguments import ListTrials
     from dispatcher.operations.operation import perform
@@ -166,6 +171,7 @@ def show(
     place = context.handle(experiment, TRIAL_SHOW.purpose).place
     say(heading(f"trial {one.id}  {one.outcome or one.state}"))
     print_facts([*_facts(detail), ("folder", str(place.trial(one.id)))])
+    print_annotations(one.tags, starred=one.starred, notes=detail.notes)
     if one.named_parameters:
         say()
         say(heading("parameters"))

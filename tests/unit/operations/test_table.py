@@ -69,6 +69,14 @@ WORDS: dict[str, tuple[str, ...]] = {
     "trial show": ("3", "-e"),
     "trial kill": ("3", "-e"),
     "trial submit": ('{"x": 1}', "-e"),
+    "trial note": ("3", "text", "-e"),
+    "trial tag": ("3", "good", "-e"),
+    "trial star": ("3", "-e"),
+    "experiment note": ("text", "-e"),
+    "experiment tag": ("good", "-e"),
+    "trial note remove": ("3", "--remove", "1", "-e"),
+    "experiment note remove": ("--remove", "1", "-e"),
+    "leaderboard": (),
     "trial files": ("3", "-e"),
     "weights export": ("3", "-e"),
     "weights pin": ("3", "-e"),
@@ -101,12 +109,12 @@ def test_each_command_asks_by_its_operation(
     name: str, verb: str, folder: Path, performed: list[tuple[str, Any]]
 ) -> None:
     """Mutation: a command that calls the handle, the store or a head by itself."""
-    words = [*verb.split(), *WORDS.get(verb, ())]
+    words = [*verb.split(), *WORDS.get(name, WORDS.get(verb, ()))]
     if verb in ("experiment import", "experiment backup"):
         (folder.parent / "rows").write_text('[{"parameter": {"x": 1}, "value": 2}]')
         target = str(folder.parent / "rows")
         words += [target, str(folder)] if verb == "experiment import" else [str(folder), target]
-    elif verb != "experiment list":
+    elif verb not in ("experiment list", "leaderboard"):
         words.append(str(folder))
     words += {
         "weights plan": ["--dry-run"],
@@ -117,6 +125,8 @@ def test_each_command_asks_by_its_operation(
         "top": ["--json"],
         "experiment delete": ["--yes"],
         "kill": ["--yes"],
+        "trial unstar": ["--off"],
+        "experiment unstar": ["--off"],
     }.get(name, [])
     with (folder / "head.lock").open("w") as lock:
         if name == "top":
@@ -126,6 +136,9 @@ def test_each_command_asks_by_its_operation(
     assert [one[0] for one in performed] == [name]
 
 
+NEEDED: dict[str, Any] = {"rows": [], "parameters": {}, "trials": [1], "number": 1}
+
+
 @pytest.mark.parametrize("name", [*OPERATIONS])
 def test_python_reaches_each_operation(
     name: str, folder: Path, performed: list[tuple[str, Any]]
@@ -133,7 +146,7 @@ def test_python_reaches_each_operation(
     """Mutation: an operation that needs an argument which Python cannot give."""
     row = OPERATIONS[name]
     needed = {
-        field.encode_name: {"rows": [], "parameters": {}, "trials": [1]}.get(field.name, "text")
+        field.encode_name: NEEDED.get(field.name, "text")
         for field in msgspec.structs.fields(row.arguments)
         if field.required
     }
@@ -158,6 +171,16 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "trial ls": [
         {"state": ["running", "timed out"], "failed": True, "live": True, "parent": 3, "limit": 2},
         {"where": "lr<0.01 and outcome!='timed out'", "sort": "value", "reverse": True},
+    ],
+    "trial note": [{"text": "it's $(date)\nbetter"}, {"text": "--remove 1"}],
+    "trial note remove": [{"number": 2}],
+    "trial tag": [{"add": ["good", "dataset:x"], "remove": ["bad", "worse"]}, {"remove": ["bad"]}],
+    "experiment note": [{"text": "-1 is \u0022odd\u0022"}],
+    "experiment note remove": [{"number": 2}],
+    "experiment tag": [{"add": ["good"]}],
+    "leaderboard": [
+        {"group": "tag", "dataset": "cifar 10", "tuner": "TPE", "tag": "good", "name": "a b"},
+        {"starred": True, "everywhere": True},
     ],
     "trial files": [{"attempt": 2, "links": True}],
     "trial kill": [{"trials": [3, 4]}],
@@ -208,6 +231,8 @@ def test_the_command_of_an_operation_does_just_that(
 
 NEEDS_ARGUMENTS = {
     "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
+    "trial note", "trial note remove", "trial tag", "experiment note", "experiment note remove",
+    "experiment tag",
 }  # fmt: skip
 
 

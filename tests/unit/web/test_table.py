@@ -28,6 +28,9 @@ def trial(number: int, parent: int | None = None, **parameters: Any) -> FlatTria
         latest=None,
         worker=None,
         pinned=0,
+        tags=None,
+        starred=0,
+        notes=0,
         parameters=parameters,
         metrics={},
     )

@@ -9,6 +9,13 @@ export function quoted(word) {
 
 const line = (...words) => ["bequeath", ...words].map(quoted).join(" ");
 
+/** Words that are no options, whatever they look like. */
+const bare = (...words) => (words.some((word) => String(word).startsWith("-")) ? ["--", ...words] : words);
+
+/** A trial's command or, without one, the same of the experiment. */
+const given = (e, trial, verb, ...words) => line(trial === null ? "experiment" : "trial", verb, "-e", e, ...words);
+const of = (trial, ...words) => (trial === null ? bare(...words) : bare(trial, ...words));
+
 export const COMMANDS = {
   stop: (e, { drain = false } = {}) => line("stop", ...(drain ? ["--drain"] : []), e),
   kill: (e) => line("kill", e),
@@ -22,5 +29,10 @@ export const COMMANDS = {
   log: (e, trial, stream) => line("trial", "log", "-e", e, trial, ...(stream === "stderr" ? ["--stderr"] : [])),
   pin: (e, trial) => line("weights", "pin", "-e", e, trial),
   unpin: (e, trial) => line("weights", "unpin", "-e", e, trial),
+  note: (e, trial, text) => given(e, trial, "note", ...of(trial, text)),
+  removeNote: (e, trial, number) => given(e, trial, "note", "--remove", number, ...of(trial)),
+  tag: (e, trial, { add = [], remove = [] }) => given(e, trial, "tag", ...remove.flatMap((tag) => ["--remove", tag]), ...of(trial, ...add)),
+  star: (e, trial, starred) => (trial === null ? line("experiment", "star", ...(starred ? ["--off"] : []), e) : given(e, trial, "star", ...(starred ? ["--off"] : []), trial)),
+  leaderboard: (wanted) => line("leaderboard", ...Object.entries(wanted).flatMap(([name, value]) => (name === "starred" ? ["--starred"] : [`--${name}`, value]))),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };

@@ -8,4 +8,4 @@ ahead("/session");
 if (where.experiment) {
   ahead(of(where.experiment, "/table"));
   ahead(of(where.experiment));
-} else if (where.page !== "nowhere") ahead("/experiments");
+} else if (where.page === "experiments") ahead("/experiments");

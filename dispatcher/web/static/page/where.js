@@ -9,8 +9,10 @@ const TOKEN = /(?<space>\s+)|(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\
 /** Names of conditions that are called otherwise in the table. */
 const COLUMNS = {
   id: "trial", trial: "trial", state: "state", outcome: "outcome", value: "value", parent: "parent",
-  worker: "worker", started_at: "started", ended_at: "ended",
+  worker: "worker", started_at: "started", ended_at: "ended", starred: "starred",
 };
+/** Stands for each tag of a trial: a comparison holds if it does for one of them. */
+const TAG = "tag";
 /** Names that are a trial's own, of which the table has no column. */
 const ELSEWHERE = new Set([
   "success", "by_hand", "attempt", "failures", "losses", "save_path", "restore_path",
@@ -165,6 +167,7 @@ class Parser {
     if (token.kind !== "word" || ["and", "or", "not", "in"].includes(token.text.toLowerCase())) {
       throw new WhereError(`a name is missing ${token.kind === "end" ? "at the end" : `before '${token.text}'`}`, token.column);
     }
+    if (token.text === TAG) return this.table.columns.has("tags") ? TAG : this.away();
     if (COLUMNS[token.text]) return this.table.columns.get(COLUMNS[token.text]) ?? this.away();
     if (ELSEWHERE.has(token.text)) return this.away();
     return this.parameter(token.text.replace(/^parameters\./, ""));
@@ -186,6 +189,7 @@ class Parser {
       throw new WhereError(`null is compared by = and != only, not by '${sign}'`, operator.column);
     }
     if (column === null) return () => false;
+    if (column === TAG) return someTag(this.table.columns.get("tags"), sign, value);
     const texts = !column.numeric;
     // What such a column holds as text may be a number in the parameters: the server knows.
     if (texts && column.group === "parameter" && typeof value === "number") this.away();
@@ -201,4 +205,18 @@ class Parser {
       return one !== null && holds(one);
     };
   }
+}
+
+/** Whether one tag of a row is, or contains, a text; `tag=null`: there is none. */
+function someTag(column, sign, value) {
+  if (sign === "!=") {
+    const holds = someTag(column, "=", value);
+    return (row) => !holds(row);
+  }
+  const tags = (row) => (column.get(row) ?? "").split(" ").filter(Boolean);
+  if (value === null) return (row) => tags(row).length === 0;
+  if (sign === "~") return (row) => tags(row).some((tag) => tag.includes(String(value)));
+  if (typeof value !== "string") return () => false;
+  const one = { "<": (tag) => tag < value, "<=": (tag) => tag <= value, ">": (tag) => tag > value, ">=": (tag) => tag >= value }[sign] ?? ((tag) => tag === value);
+  return (row) => tags(row).some(one);
 }

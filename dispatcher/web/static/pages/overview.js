@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useState } from "../page/ui.js";
 import { get, of } from "../page/api.js";
 import { link, trialLink } from "../page/route.js";
 import { choose, go } from "../page/navigation.js";
+import { Given } from "../page/annotations.js";
 import { Chart } from "../page/chart.js";
 import { Parallel } from "../page/parallel.js";
 import { LINES, DASHES } from "../page/colours.js";
@@ -24,6 +25,7 @@ export function Overview({ where, live, version, change }) {
       <${Best} table=${table} mode=${mode} experiment=${where.experiment} version=${soon} />
       <${Now} summary=${summary} head=${head} experiment=${where.experiment} />
       <${States} summary=${summary} experiment=${where.experiment} />
+      <${Given} experiment=${summary.id} tags=${summary.tags} starred=${summary.starred} notes=${summary.notes} change=${change} onDone=${live.refresh.bind(live)} />
       <${Progress} table=${table} mode=${mode} version=${soon} where=${where} />
       <${Parallel} table=${table} mode=${mode} version=${later} />
       <${Curves} table=${table} mode=${mode} version=${later} experiment=${where.experiment} />

@@ -2,6 +2,7 @@
 import { html, useEffect, useMemo, useState } from "../page/ui.js";
 import { address, change as changeIt, get, of } from "../page/api.js";
 import { link, trialLink } from "../page/route.js";
+import { Given } from "../page/annotations.js";
 import { Chart } from "../page/chart.js";
 import { COMMANDS } from "../page/commands.js";
 import { Submit } from "../page/controls.js";
@@ -32,7 +33,7 @@ export function useTrial(experiment, trial, stamp) {
 
 /** Changes whenever one of these of the trial's row does. */
 export const stampOf = (table, row) =>
-  row < 0 ? "" : ["state", "outcome", "attempts", "reports", "value", "latest", "pinned"].map((name) => table.get(name, row)).join();
+  row < 0 ? "" : ["state", "outcome", "attempts", "reports", "value", "latest", "pinned", "tags", "starred", "notes"].map((name) => table.get(name, row)).join();
 
 export function Trial({ where, live, version, change }) {
   const { table } = live;
@@ -49,6 +50,7 @@ export function Trial({ where, live, version, change }) {
     <div class="grid two">
       <${Life} told=${told} experiment=${where.experiment} />
       <${Changed} trial=${trial} parent=${parent.told?.trial} error=${parent.error} experiment=${where.experiment} />
+      <${Given} experiment=${where.experiment} trial=${trial.id} tags=${trial.tags} starred=${trial.starred} notes=${told.notes} change=${change} onDone=${live.refresh.bind(live)} />
       <${Metrics} told=${told} parent=${parent.told} />
       <${Heirs} children=${told.children} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
       <${Panel} title="log" wide><${Log} experiment=${where.experiment} trial=${trial.id} attempt=${trial.attempt || undefined} running=${trial.state === "running"} key=${trial.attempt} />

@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../page/ui.js";
 import { get, of } from "../page/api.js";
 import { link, readTrials, trialLink } from "../page/route.js";
 import { choose, go } from "../page/navigation.js";
+import { Annotate, Marks } from "../page/annotations.js";
 import { condition } from "../page/where.js";
 import { COMMANDS } from "../page/commands.js";
 import { telling } from "../page/progress.js";
@@ -12,10 +13,10 @@ import { Command, Foreign, Problem, State, stateOf, useNow } from "../page/widge
 import { count, duration, number, several, signed, time, value as shownValue, whole } from "../page/format.js";
 
 const HEIGHT = 29;
-const OWN = ["value", "gain", "state", "parent", "generation", "took", "attempts", "worker", "latest", "reports", "created", "started", "ended", "pinned"];
+const OWN = ["value", "gain", "state", "parent", "generation", "took", "attempts", "worker", "latest", "reports", "created", "started", "ended", "pinned", "tags", "starred", "notes"];
 const FIRST = ["value", "gain", "state", "parent", "generation", "took"];
 const MOST_PARAMETERS = 6;
-const WIDTHS = { trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64 };
+const WIDTHS = { trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64, tags: 160, starred: 64, notes: 58 };
 const TITLES = { generation: "gen", took: "took" };
 
 export function Trials({ where, live, version, change }) {
@@ -33,6 +34,7 @@ export function Trials({ where, live, version, change }) {
   useEffect(() => setAt(-1), [by, descending, query.where]);
 
   const mark = (trial) => choose({ marked: (marked.includes(trial) ? marked.filter((one) => one !== trial) : [...marked, trial].slice(-8)).join(",") });
+  const starred = query.where === "starred=true";
   const compare = () => marked.length > 1 && go(link(where.experiment, "compare", { trials: marked.join(",") }));
   const key = (event) => {
     if (event.target.closest("input, select")) return;
@@ -66,6 +68,8 @@ export function Trials({ where, live, version, change }) {
       <button type="button" onClick=${() => download(table, order, columns, where.experiment, mode)}>csv</button>
       <button type="button" onClick=${compare} disabled=${marked.length < 2} title="c">compare ${marked.length || ""}</button>
       ${marked.length > 0 && html`<button type="button" class="plain" onClick=${() => choose({ marked: null })}>unmark</button>`}
+      ${change && marked.length > 0 && html`<${Annotate} experiment=${where.experiment} trials=${marked} starred=${marked.every((one) => table.get("starred", table.rowOf(one)))} />`}
+      <button type="button" class="plain" aria-pressed=${starred} title="only trials with a star" onClick=${() => choose({ where: starred ? null : "starred=true" })}>${starred ? "★" : "☆"} starred</button>
       ${fresh > 0 && html`<button type="button" class="main" onClick=${again}>${count(fresh)} changed · sort again</button>`}
     </div>
     <${Problem} error=${filter.error} />
@@ -81,7 +85,8 @@ export function chosen(words, table) {
   const known = asked.filter((name) => OWN.includes(name) || table.columns.has(name));
   if (known.length) return known;
   const found = telling(table, MOST_PARAMETERS);
-  return [...FIRST, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS))];
+  const given = ["starred", "tags"].filter((name) => table.tally(name).size > (name === "starred" ? 1 : 0));
+  return [...FIRST, ...given, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS))];
 }
 
 /** Rows of a condition: found here where the columns know enough, else asked of the server. */
@@ -168,6 +173,8 @@ function cellOf(name, row, table, mode, experiment) {
   if (value === null) return name === "value" && running ? html`<span class="quiet" title="newest of its metrics">${number(table.get("latest", row))}…</span>` : "";
   if (name === "parent") return html`<a tabindex="-1" href=${trialLink(experiment, value)}>${value}</a>`;
   if (name === "pinned") return value ? "pinned" : "";
+  if (name === "starred") return value ? html`<span role="img" aria-label="starred">★</span>` : "";
+  if (name === "tags") return html`<${Marks} tags=${value.split(" ")} />`;
   const column = table.columns.get(name);
   if (column.kind === "time") return time(value);
   if (column.numeric) return html`<span title=${whole(value)}>${name === "generation" || name === "attempts" || name === "reports" ? count(value) : number(value)}</span>`;

@@ -15,6 +15,7 @@ from dispatcher import queries
 from dispatcher.cli.lazy_group import load
 from dispatcher.cli.main import root
 from dispatcher.queries.where import WhereError, parse_condition
+from dispatcher.store.notes import Annotations
 from tests.unit.queries.evolution import evolve, make_folder
 
 HERE = Path(__file__).parent
@@ -80,6 +81,17 @@ CONDITIONS = [
     "metrics.loss<3",
     "nothing=null",
     "cpu_s>0",
+    "tag=good",
+    "tag!=good",
+    "not tag=good",
+    "tag~oo and starred=true",
+    "starred=0 or tag=null",
+    "tag!=null",
+    "tag in (good, dataset:x)",
+    "tag<b",
+    "tag=3",
+    "tag~3",
+    "parameters.tag=1",
 ]
 WRONG = [
     "lr<",
@@ -96,6 +108,8 @@ WRONG = [
     "lr in (1,",
     "not",
     "lr~null",
+    "tag<null",
+    "tag",
     "(" * 25 + "lr<1" + ")" * 25,
 ]
 
@@ -108,12 +122,14 @@ def table_of(trials: list[queries.TrialSummary]) -> dict[str, Any]:
         "value": ("number", "objective", [one.value for one in trials]),
         "lr": ("number", "parameter", [one.named_parameters.get("lr") for one in trials]),
         "depth": ("integer", "parameter", [one.named_parameters.get("depth") for one in trials]),
+        "starred": ("integer", "trial", [int(one.starred) for one in trials]),
         "width": ("integer", "parameter", [one.named_parameters.get("width") for one in trials]),
     }
     texts = {
         "state": ("trial", [one.state for one in trials]),
         "outcome": ("trial", [one.outcome for one in trials]),
         "act": ("parameter", [one.named_parameters.get("act") for one in trials]),
+        "tags": ("trial", [" ".join(one.tags) or None for one in trials]),
     }
     columns = [
         {"name": name, "kind": kind, "group": group, "values": values}
@@ -131,6 +147,12 @@ def table_of(trials: list[queries.TrialSummary]) -> dict[str, Any]:
 def test_a_condition_finds_in_the_page_what_it_finds_in_the_store(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     evolve(folder, 80)
+    kept = Annotations.open(folder / "journal.sqlite")
+    for trial, tags in ((3, ["good"]), (4, ["good", "dataset:x"]), (7, ["bad3"]), (9, ["mood"])):
+        kept.change_tags(trial, tags, [])
+    for trial in (4, 9, 12):
+        kept.star(trial, starred=True)
+    kept.close()
     with queries.ExperimentReader.open(folder) as reader:
         table = table_of(queries.list_trials(reader))
         wanted = [
@@ -147,7 +169,7 @@ def test_a_condition_finds_in_the_page_what_it_finds_in_the_store(tmp_path: Path
         if found["local"] and want is not None:
             here += 1
             assert sorted(found["found"]) == want, text
-    assert here > 20  # most need no server
+    assert here > 30  # most need no server
     assert not any(
         one["local"] for text, one in zip(CONDITIONS, told, strict=True) if "metrics" in text
     )
@@ -177,6 +199,16 @@ CALLS: list[list[Any]] = [
     ["log", "digits", 17, "stderr"],
     ["pin", "digits", 17],
     ["unpin", "digits", 17],
+    ["note", "digits", 17, "it's\ngood"],
+    ["note", "digits", 17, "--remove 3"],
+    ["note", "digits", None, "-1"],
+    ["removeNote", "digits", 17, 2],
+    ["removeNote", "digits", None, 2],
+    ["tag", "digits", 17, {"add": ["good", "dataset:x"], "remove": ["bad"]}],
+    ["tag", "digits", None, {"remove": ["bad"]}],
+    ["star", "digits", 17, False],
+    ["star", "digits", None, True],
+    ["leaderboard", {"group": "tag", "name": "digits", "starred": "true"}],
     ["list", "digits", ""],
     ["list", "digits", "lr<0.01 and act='a b'"],
 ]
