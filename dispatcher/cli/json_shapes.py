@@ -68,6 +68,11 @@ SHAPES: dict[str, str] = {
     "trial kill": "`{experiment, trials, answers}`; `trials` maps numbers to states; an answer "
     "holds trial, state, before, outcome (if it was over).",
     "trial submit": "`{experiment, trial}`.",
+    "trial tensors": "`{experiment, trial, parent, why, count, bytes, changes, ancestors, groups, "
+    "tensors, gone, notes}`; `changes` by `unchanged`, `changed`, `resized`, `new`, `written`; an "
+    "ancestor holds trial, generations, tensors, bytes; a group name, tensors, bytes, changes, "
+    "origins; a tensor name, group, change, dtype, shape, bytes, origin, generations, stored, "
+    "before, was; `gone` are names that only the parent has.",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
@@ -75,6 +80,9 @@ SHAPES: dict[str, str] = {
     "experiment list": "`{experiments, others}`; each holds id, name, folder, status, created_at, "
     "last_event_at, trials, best_trial, best_value, mode, problem; `others` counts those of other "
     "users.",
+    "experiment at": "`{experiment, time, began, until, states, outcomes, best, trials, more, "
+    "notes}`; a trial holds trial, state (`open`, `queued`, `running`, `ended`), outcome, value, "
+    "attempt, worker.",
     "experiment update": "`{experiment, key, running, warning, beyond}`; `warning` is what will be "
     "missed, `beyond` counts the trials above a new limit that were proposed before.",
     "experiment import": "`{experiment, rows}`; `rows` is the number of results that were "

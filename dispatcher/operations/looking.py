@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from dispatcher import queries
 from dispatcher.experiments.find import all_experiments, experiments_of_others
 from dispatcher.experiments.standing import Standing
 from dispatcher.operations import answers
@@ -50,6 +51,25 @@ def lineage(call: Call, wanted: given.ChooseRoot) -> answers.InheritanceTree:
     tree = call.handle.lineage(wanted.root)
     return answers.InheritanceTree(
         call.handle.id, tree.mode, tree.nodes, tree.roots, tree.best, tree.best_path
+    )
+
+
+def then(call: Call, wanted: given.LookBack) -> answers.SearchThen:
+    """Look back at a moment."""
+    with call.handle.reading() as reader:
+        moment = queries.moment_of(queries.history(reader), wanted.time, reader.mode)
+    newest = list(reversed(moment.trials))
+    return answers.SearchThen(
+        experiment=call.handle.id,
+        time=moment.time,
+        began=moment.began,
+        until=moment.until,
+        states=moment.states,
+        outcomes=moment.outcomes,
+        best=moment.best,
+        trials=newest[: wanted.limit],
+        more=len(newest) > wanted.limit,
+        notes=moment.notes,
     )
 
 

@@ -29,6 +29,7 @@ from dispatcher.queries.experiments import (
 )
 from dispatcher.queries.export import export_csv, export_rows
 from dispatcher.queries.front import front, objective_of, objectives
+from dispatcher.queries.history import History, Moment, TrialLife, TrialThen, history, moment_of
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
 from dispatcher.queries.lineage_text import lineage_text
@@ -65,20 +66,24 @@ __all__ = [
     "ExperimentStatus",
     "ExperimentSummary",
     "FlatTrial",
+    "History",
     "JournalEvent",
     "JournalSlice",
     "Lineage",
     "LineageNode",
     "MetricPoint",
+    "Moment",
     "OptimizeMode",
     "Progress",
     "ProgressPoint",
     "ReportedMetric",
     "TrialDetail",
     "TrialFilter",
+    "TrialLife",
     "TrialNotFound",
     "TrialSort",
     "TrialSummary",
+    "TrialThen",
     "WeightsStanding",
     "WhereError",
     "base_folder",
@@ -94,11 +99,13 @@ __all__ = [
     "find_experiment",
     "flat_trials",
     "front",
+    "history",
     "journal_after",
     "lineage",
     "lineage_text",
     "list_trials",
     "metrics",
+    "moment_of",
     "newest_experiment",
     "objective_of",
     "objectives",
