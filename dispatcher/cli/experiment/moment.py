@@ -12,9 +12,6 @@ from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
 from dispatcher.terminal.safe_text import safe_text
 
-#: Trials that are shown without ``--json``.
-_TRIALS = 20
-
 
 def at(
     time: Annotated[
@@ -27,6 +24,17 @@ def at(
         ),
     ],
     experiment: OfExperiment = None,
+    number: Annotated[
+        int,
+        typer.Option(
+            "-n",
+            "--number",
+            metavar="NUMBER",
+            min=0,
+            max=10_000,
+            help="Trials at most, the newest first.",
+        ),
+    ] = 20,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -36,7 +44,7 @@ def at(
     from dispatcher.operations.table import EXPERIMENT_AT
 
     moment = _seconds(time)
-    wanted = LookBack(time=moment, limit=10_000 if as_json else _TRIALS)
+    wanted = LookBack(time=moment, limit=number)
     found = perform(
         EXPERIMENT_AT, context_for("experiment at", folder), wanted, experiment=experiment
     )
@@ -65,7 +73,7 @@ def at(
         ]
         print_table(columns, rows)
     if found.more:
-        say(f"… the newest {len(found.trials)}; --json has more")
+        say(f"… the newest {len(found.trials)}; -n shows more")
     for sentence in found.notes:
         note(sentence)
 

@@ -24,10 +24,21 @@ def tensors(
     each: Annotated[
         bool, typer.Option("--each", help="List the tensors one by one, not by part of the model.")
     ] = False,
+    number: Annotated[
+        int,
+        typer.Option(
+            "-n",
+            "--number",
+            metavar="NUMBER",
+            min=0,
+            max=10_000,
+            help="With `--each` and `--json`, tensors at most.",
+        ),
+    ] = 1_000,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Show which tensors a trial kept from its parent, changed, resized or made, and who wrote them.
+    """Show which tensors a trial kept, changed, resized or made, and who wrote them first.
 
     By the manifests of the weights: a tensor is unchanged if its bytes are the parent's; who wrote
     them first is followed through all generations whose manifests are there.
@@ -39,7 +50,7 @@ def tensors(
     found = perform(
         TRIAL_TENSORS,
         context_for("trial tensors", folder),
-        ListTensors(limit=10_000 if each or as_json else 0),
+        ListTensors(limit=number),
         experiment=experiment,
         trial=trial,
     )

@@ -67,6 +67,8 @@ OF_NNI = re.compile(r"nni( .*)?")
 WORDS: dict[str, tuple[str, ...]] = {
     "experiment list": (),
     "trial show": ("3", "-e"),
+    "trial tensors": ("3", "-e"),
+    "experiment at": ("1790000000", "-e"),
     "trial kill": ("3", "-e"),
     "trial submit": ('{"x": 1}', "-e"),
     "trial files": ("3", "-e"),
@@ -133,7 +135,9 @@ def test_python_reaches_each_operation(
     """Mutation: an operation that needs an argument which Python cannot give."""
     row = OPERATIONS[name]
     needed = {
-        field.encode_name: {"rows": [], "parameters": {}, "trials": [1]}.get(field.name, "text")
+        field.encode_name: {"rows": [], "parameters": {}, "trials": [1], "time": 1.5}.get(
+            field.name, "text"
+        )
         for field in msgspec.structs.fields(row.arguments)
         if field.required
     }
@@ -160,6 +164,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"where": "lr<0.01 and outcome!='timed out'", "sort": "value", "reverse": True},
     ],
     "trial files": [{"attempt": 2, "links": True}],
+    "trial tensors": [{"limit": 3}],
+    "experiment at": [{"time": 1790000000.5, "limit": 3}],
     "trial kill": [{"trials": [3, 4]}],
     "trial submit": [{"parameters": {"x": 1, "it's": ["$HOME", "`a`", "a b"]}}],
     "weights plan": [{"keep": "best:3", "keep_versions": 2}],
@@ -207,7 +213,7 @@ def test_the_command_of_an_operation_does_just_that(
 
 
 NEEDS_ARGUMENTS = {
-    "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
+    "experiment at", "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
 }  # fmt: skip
 
 
@@ -290,6 +296,8 @@ def test_the_reference_names_all_keys_of_records() -> None:
     [
         ("trial ls", {"live": "yes"}, "Expected `bool`"),
         ("trial ls", {"limit": 0}, ">= 1"),
+        ("experiment at", {"time": float("nan")}, ">= 0"),
+        ("experiment at", {"time": 1e300}, "<= 1"),
         ("trial ls", {"folder": "/"}, "unknown field"),
         ("stop", {"grace_s": -1}, ">= 0"),
         ("stop", {"grace_s": float("nan")}, ">= 0"),
