@@ -17,6 +17,7 @@ from dispatcher.web.answering import answer, encoded
 from dispatcher.web.curves import thinned
 from dispatcher.web.events import MOST_WAIT_S, EventStream, changes_after, events_of
 from dispatcher.web.keys import Keys
+from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.live import Hub
 from dispatcher.web.performing import Performer
 from dispatcher.web.route import (
@@ -109,6 +110,11 @@ class Looking:
                 Scope.READ, self.events, AskEvents, ("text/event-stream",),
             ),
             WebRoute(
+                f"GET {_ONE}/history", "The lives of all trials, by which a moment is looked back at.",
+                Scope.READ, self.history, answer="experiment, began, until, trials, proposed, spans, "
+                "notes",
+            ),
+            WebRoute(
                 f"GET {_ONE}/curves", "Intermediate metrics of some trials, thinned out.",
                 Scope.READ, self.curves, AskCurves, answer="metric, curves",
             ),
@@ -154,6 +160,13 @@ class Looking:
             await held.__aexit__(None, None, None)
             raise
 
+    async def history(self, request: Request) -> Response:
+        """Answer with lives of trials."""
+        demand_scope(request, Scope.READ)
+        read_arguments(Arguments, query_of(request, Arguments), texts=True)
+        folder = await self._performer.folder_of(request)
+        return answer(request, await self._pools.stores.run(_history, folder))
+
     async def curves(self, request: Request) -> Response:
         """Answer with curves."""
         demand_scope(request, Scope.READ)
@@ -186,6 +199,11 @@ def _numbers(text: str) -> list[int]:
     if len(words) > MOST_CURVES:
         raise UserError(f"{len(words)} curves are too many at once", hint=f"{MOST_CURVES} at most")
     return list(dict.fromkeys(map(int, words)))
+
+
+def _history(folder: Path) -> bytes:
+    with queries.ExperimentReader.open(folder) as reader:
+        return encoded(lives_in_columns(reader))
 
 
 def _curves(folder: Path, trials: list[int], wanted: AskCurves) -> list[dict[str, Any]]:

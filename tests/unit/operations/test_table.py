@@ -213,7 +213,8 @@ def test_the_command_of_an_operation_does_just_that(
 
 
 NEEDS_ARGUMENTS = {
-    "experiment at", "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
+    "experiment at", "experiment update", "experiment backup", "trial kill", "trial submit",
+    "weights export",
 }  # fmt: skip
 
 

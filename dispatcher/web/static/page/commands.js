@@ -22,5 +22,7 @@ export const COMMANDS = {
   log: (e, trial, stream) => line("trial", "log", "-e", e, trial, ...(stream === "stderr" ? ["--stderr"] : [])),
   pin: (e, trial) => line("weights", "pin", "-e", e, trial),
   unpin: (e, trial) => line("weights", "unpin", "-e", e, trial),
+  tensors: (e, trial) => line("trial", "tensors", "-e", e, trial),
+  at: (e, time) => line("experiment", "at", "-e", e, time),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };
