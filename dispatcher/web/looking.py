@@ -17,8 +17,8 @@ from dispatcher.web.answering import answer, encoded
 from dispatcher.web.curves import thinned
 from dispatcher.web.events import MOST_WAIT_S, EventStream, changes_after, events_of
 from dispatcher.web.keys import Keys
-from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.live import Hub
+from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.performing import Performer
 from dispatcher.web.route import (
     WebRoute,
@@ -110,9 +110,8 @@ class Looking:
                 Scope.READ, self.events, AskEvents, ("text/event-stream",),
             ),
             WebRoute(
-                f"GET {_ONE}/history", "The lives of all trials, by which a moment is looked back at.",
-                Scope.READ, self.history, answer="experiment, began, until, trials, proposed, spans, "
-                "notes",
+                f"GET {_ONE}/history", "The lives of all trials: for looking back.", Scope.READ,
+                self.history, answer="experiment, began, until, trials, proposed, spans, notes",
             ),
             WebRoute(
                 f"GET {_ONE}/curves", "Intermediate metrics of some trials, thinned out.",

@@ -18,6 +18,7 @@ export function part(name) {
 }
 
 async function unpack(name) {
+  if (typeof DecompressionStream !== "function") throw new Error("this browser is too old for the file: it cannot unpack its data");
   const packed = Uint8Array.from(atob(block(name).textContent.trim()), (mark) => mark.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return parse(await new Response(stream).text());
