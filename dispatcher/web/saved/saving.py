@@ -153,12 +153,12 @@ def _take_details(run: Run, ranked: list[int], parts: _Parts, left_out: list[str
     chunks = list(_chunks(ranked, _TRIALS_A_PART))
     points = _POINTS[0]
     for points in _POINTS if chunks else ():
-        size = len(_packed(run.details(chunks[0], points)))
+        size = len(_packed(_details(run, chunks[0], points)))
         if size * len(ranked) / len(chunks[0]) <= 0.9 * parts.budget:
             break
     taken = 0
     for chunk in chunks:
-        if not parts.take("trials", run.details(chunk, points)):
+        if not parts.take("trials", _details(run, chunk, points)):
             break
         taken += len(chunk)
     if points == 0:
@@ -171,6 +171,15 @@ def _take_details(run: Run, ranked: list[int], parts: _Parts, left_out: list[str
             "results: they are in the table and in all pictures, without attempts and curves."
         )
     return taken
+
+
+def _details(run: Run, trials: Sequence[int], points: int) -> dict[str, Any]:
+    """Return all about some trials; numbers of curves have the seven digits that a picture needs."""
+    found = run.details(trials, points)
+    for detail in found.values():
+        if detail["curve"] is not None:
+            detail["curve"]["values"] = [float(f"{one:.7g}") for one in detail["curve"]["values"]]
+    return found
 
 
 def _take_tensors(run: Run, ranked: list[int], parts: _Parts, left_out: list[str]) -> None:
