@@ -19,7 +19,8 @@ from dispatcher.queries.records import OptimizeMode, Record
 
 #: States of a moment. Rows do not keep when a trial went from one to another of those that are
 #: together here: ``open`` is in the tuner, where it may wait for parents; ``queued`` is proposed,
-#: and waits for its parent's weights, for a slot, or for its next attempt.
+#: and waits for its parent's weights, for a slot, for its next attempt, or for the report that this
+#: has begun.
 STATES: Final = ("open", "queued", "running", "ended")
 
 _TRIALS: Final = """
@@ -155,13 +156,16 @@ def _spans(
     """Return the attempts of a trial, and how many ends are not known."""
     spans = []
     unseen = 0
+    over = row["ended_at"]
+    # A report that crossed with the decision to end the trial is of no attempt that counts.
+    attempts = [one for one in attempts if over is None or one["started_at"] < over]
     for place, one in enumerate(attempts):
         ended = one["ended_at"]
         newest = place + 1 == len(attempts)
         if ended is None and not (newest and row["state"] == "running"):
             known = losses.get(one["worker"] or "", [])
             at = bisect_left(known, one["started_at"])
-            bound = row["ended_at"] if newest else attempts[place + 1]["started_at"]
+            bound = over if newest else attempts[place + 1]["started_at"]
             if at < len(known) and (bound is None or known[at] <= bound):
                 ended = known[at]
             else:

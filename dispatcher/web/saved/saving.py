@@ -174,7 +174,7 @@ def _take_details(run: Run, ranked: list[int], parts: _Parts, left_out: list[str
 
 
 def _details(run: Run, trials: Sequence[int], points: int) -> dict[str, Any]:
-    """Return all about some trials; numbers of curves have the seven digits that a picture needs."""
+    """Return all about some trials; curves have the seven digits that a picture needs."""
     found = run.details(trials, points)
     for detail in found.values():
         if detail["curve"] is not None:

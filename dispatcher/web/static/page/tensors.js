@@ -44,9 +44,9 @@ function Found({ told, experiment }) {
       <span>${one.trial === told.trial ? "this trial" : one.trial === null ? "not known" : html`<a href=${trialLink(experiment, one.trial)}>trial ${one.trial}</a>`} <span class="quiet">${one.generations ? `${several(one.generations, "generation")} ago` : ""}</span></span>
       <span class="track"><span style=${{ width: `${told.bytes ? Math.max(0.5, (100 * one.bytes) / told.bytes) : 0}%` }}></span></span>
       <span class="right">${bytes(one.bytes)} <span class="quiet">(${count(one.tensors)})</span></span></li>`)}</ul>
-    <${Table} label="parts of the model" heads=${["part", "tensors", "bytes", "what became of them", "from"]} rows=${told.groups.slice(0, MOST_GROUPS).map((one) => [
+    <${Table} label="parts of the model" heads=${["part", "tensors", "bytes", "what became of them", "written by"]} rows=${told.groups.slice(0, MOST_GROUPS).map((one) => [
       html`<${Foreign} text=${one.name || "(all)"} most=${160} />`, count(one.tensors), bytes(one.bytes), html`<${Kinds} changes=${one.changes} />`, html`<${From} origins=${one.origins} own=${told.trial} experiment=${experiment} />`])} />
-    <details><summary>tensor by tensor</summary><${Table} label="tensors" heads=${["tensor", "change", "shape", "bytes", "before", "from"]} rows=${told.tensors.slice(0, MOST_TENSORS).map((one) => [
+    <details><summary>tensor by tensor</summary><${Table} label="tensors" heads=${["tensor", "change", "shape", "bytes", "before", "written by"]} rows=${told.tensors.slice(0, MOST_TENSORS).map((one) => [
       html`<${Foreign} text=${one.name} most=${200} />`, one.change, `${one.dtype} ${one.shape.join("×") || "scalar"}`, bytes(one.bytes), html`<${Foreign} text=${one.was || one.before} most=${200} />`, html`<${From} origins=${one.origin === null ? [] : [one.origin]} own=${told.trial} experiment=${experiment} />`])} />
       ${told.count > Math.min(MOST_TENSORS, told.tensors.length) && html`<p class="quiet">The first ${count(Math.min(MOST_TENSORS, told.tensors.length))} of ${count(told.count)}.</p>`}
       ${told.gone.length > 0 && html`<p class="quiet">Only the parent has: <${Foreign} text=${told.gone.slice(0, 40).join(", ")} most=${2000} /></p>`}</details>
