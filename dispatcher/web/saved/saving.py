@@ -34,6 +34,10 @@ _POINTS: Final = (200, 60, 20, 0)
 _TENSORS: Final = 200
 _LOGS: Final = 2_000
 
+#: Bytes around a part, and those that sentences on what is left out take.
+_AROUND: Final = 100
+_SAID: Final = 8_192
+
 #: Bytes of one log that are taken along, from its end.
 _LOG_BYTES: Final = 16 << 10
 
@@ -80,8 +84,11 @@ class _Parts:
     def take(self, kind: str, content: dict[str, Any]) -> bool:
         """Put a part in if there is room for it."""
         packed = _packed(content)
-        if len(packed) > self.budget:
+        # The first part names what each part holds; it was measured with all trials.
+        named = 0 if kind == "trials" else len(msgspec.json.encode([*content])) * 4 // 3
+        if len(packed) + named + _AROUND > self.budget:
             return False
+        self.budget -= named
         self.put(f"{kind}-{len(self.kinds.setdefault(kind, []))}", packed)
         self.kinds[kind].append(list(content))
         return True
@@ -89,7 +96,7 @@ class _Parts:
     def put(self, name: str, packed: str) -> None:
         """Put a part in."""
         self.blocks[name] = packed
-        self.budget -= len(packed)
+        self.budget -= len(packed) + _AROUND
 
 
 def save_run(
@@ -121,7 +128,7 @@ def save_run(
     answers = {f"{base}{path}": answer for path, answer in whole.items()}
     # The first part names all others, so it comes last; here it is measured.
     directory = _packed({"answers": answers, "parts": [list(map(str, ranked))]})
-    parts = _Parts(most_bytes - shell.nbytes - len(directory) - 4_096)
+    parts = _Parts(most_bytes - shell.nbytes - len(directory) - _SAID)
     if parts.budget < 0:
         needed = (most_bytes - parts.budget) / (1 << 20)
         raise UserError(

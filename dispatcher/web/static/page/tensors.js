@@ -40,7 +40,7 @@ function Found({ told, experiment }) {
   return html`<div class="origins" role="img" aria-label=${`bytes: ${all.map((one) => `${one.kind} ${Math.round(100 * one.part)} %`).join(", ")}`}>${all.map((one) => html`<span class=${`tensor-${one.kind}`} style=${{ width: `${100 * one.part}%` }}></span>`)}</div>
     <p class="legend">${all.map((one) => html`<span><span class=${`key tensor-${one.kind}`} aria-hidden="true"></span> ${one.kind} <b>${count(one.tensors)}</b> <span class="quiet">(${bytes(one.bytes)})</span></span>`)}${told.gone.length > 0 && html`<span>gone <b>${count(told.gone.length)}</b></span>`}<span class="quiet">${against}</span></p>
     <h3>first written by</h3>
-    <ul class="bars">${told.ancestors.slice(0, 30).map((one) => html`<li key=${`${one.trial} ${one.generations}`}>
+    <ul class="bars ancestors">${told.ancestors.slice(0, 30).map((one) => html`<li key=${`${one.trial} ${one.generations}`}>
       <span>${one.trial === told.trial ? "this trial" : one.trial === null ? "not known" : html`<a href=${trialLink(experiment, one.trial)}>trial ${one.trial}</a>`} <span class="quiet">${one.generations ? `${several(one.generations, "generation")} ago` : ""}</span></span>
       <span class="track"><span style=${{ width: `${told.bytes ? Math.max(0.5, (100 * one.bytes) / told.bytes) : 0}%` }}></span></span>
       <span class="right">${bytes(one.bytes)} <span class="quiet">(${count(one.tensors)})</span></span></li>`)}</ul>
