@@ -89,6 +89,7 @@ def test_a_real_run_is_handed_on(browser: Browser, line: Place) -> None:
 
     # The moment in which trial 1 had just begun: the same by the command and by the file.
     (began,) = (one.started_at for one in line.trials() if one.id == 1)
+    assert began is not None
     moment = f"{began + 0.001:.3f}"
     then = line.json("experiment", "at", moment, "-e", name)
     assert then["states"]["running"] == 1

@@ -43,11 +43,6 @@ export async function savedLog(trial, stream) {
   return (await within(run, "logs", `${trial}/${stream}`)) ?? null;
 }
 
-/** What was left out of the file, in sentences; empty on a live page. */
-export async function leftOut() {
-  return exported ? (await part("run")).left_out : [];
-}
-
 async function within(run, kind, key) {
   const at = run.parts[kind]?.findIndex((keys) => keys.includes(key)) ?? -1;
   return at < 0 ? undefined : (await part(`${kind}-${at}`))[key];
