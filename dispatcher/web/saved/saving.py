@@ -211,6 +211,9 @@ def _take_logs(run: Run, ranked: list[int], parts: _Parts, left_out: list[str]) 
         if not parts.take("logs", found):
             break
         taken += len(chunk)
+    if not taken:
+        left_out.append("Logs: there was no room.")
+        return 0
     left_out.append(f"Of each log all but its last {_LOG_BYTES >> 10} KiB.")
     if taken < len(ranked):
         left_out.append(f"Logs of all but the {taken:,} trials that matter most.")

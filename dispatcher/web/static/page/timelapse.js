@@ -57,7 +57,9 @@ function Bar({ at, on, state, live, table, move }) {
   };
   const open = () => settle(high);
   const step = (high - low) / 50;
+  const timer = useRef(0);
   const stop = () => {
+    clearInterval(timer.current); // at once: no picture may come behind the last
     setPlaying(false);
     settle(at);
   };
@@ -67,15 +69,16 @@ function Bar({ at, on, state, live, table, move }) {
   useEffect(() => {
     if (!playing || at === null) return undefined;
     let now = at >= high ? low : at;
-    const timer = setInterval(() => {
+    timer.current = setInterval(() => {
       now = Math.min(high, now + (high - low) / (PLAYS_S * FRAMES_S));
       if (now < high) move(now);
       else {
+        clearInterval(timer.current);
         setPlaying(false);
         settle(high);
       }
     }, 1000 / FRAMES_S);
-    return () => clearInterval(timer);
+    return () => clearInterval(timer.current);
   }, [playing]);
   useEffect(() => {
     if (!on) setPlaying(false);
