@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _DAYS = 7.0
 
+_ONE_AT_A_TIME = (
+    "one of --export, --link, --token, --new-token, --share, --shares, --revoke at a time"
+)
+
 #: Seconds that the page has to end when the experiment does.
 _ENDS_S = 5.0
 
@@ -151,21 +155,18 @@ def web(
     reads stores, and asks each head once a second at most, however many look. `--export` writes the
     page of one run into a file instead, for people who have neither the run nor bequeath.
     """
+    from dispatcher.cli.web_export import write_run
     from dispatcher.web.keys import Keys
     from dispatcher.web.settings import PORT, WebSettings, state_folder
 
+    named = [each is not None for each in (export, share, revoke)]
+    if sum([link, token, new_token, shares, *named]) > 1:
+        raise typer.BadParameter(_ONE_AT_A_TIME)
     if export is not None:
-        from dispatcher.cli.web_export import write_run
-
-        if any((link, token, new_token, share, shares, revoke)):
-            raise typer.BadParameter("--export is for itself")
         write_run(export, out, folder, most=most, logs=with_logs, as_json=as_json)
         return
-    wishes = [link, token, new_token, share is not None, shares, revoke is not None]
-    if sum(wishes) > 1:
-        raise typer.BadParameter("one of --link, --token, --share, --shares, --revoke at a time")
     state = state_folder()
-    if any(wishes):
+    if any([link, token, new_token, shares, *named]):
         keys = Keys(state)
         if link:
             _say(_new_link(state, port, socket, keys), "link", as_json=as_json)

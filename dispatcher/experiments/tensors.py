@@ -1,4 +1,4 @@
-"""Which tensors of a trial's weights came from whom, as manifests say it.
+"""The origin of each tensor of a trial's weights, as manifests say it.
 
 A manifest names each tensor with its type, its shape, the digest of its bytes, and the file that
 holds them, which may be an ancestor's. So two manifests tell what was kept, and a line of them how
@@ -94,7 +94,7 @@ class _Ancestor:
 
 @dataclass
 class _Rows:
-    """What the store knows of trials and their weights."""
+    """Trials and their weights, as the store has them."""
 
     parents: dict[int, int | None] = field(default_factory=dict)
     paths: dict[int, str] = field(default_factory=dict)

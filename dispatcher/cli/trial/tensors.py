@@ -47,7 +47,7 @@ def tensors(
     from dispatcher.operations.operation import perform
     from dispatcher.operations.table import TRIAL_TENSORS
 
-    found = perform(
+    answer = perform(
         TRIAL_TENSORS,
         context_for("trial tensors", folder),
         ListTensors(limit=number),
@@ -55,41 +55,41 @@ def tensors(
         trial=trial,
     )
     if as_json:
-        print_json(found)
-    elif found.why:
-        note(f"of trial {trial} no tensors are known: {found.why}")
+        print_json(answer)
+    elif answer.why:
+        note(f"of trial {trial} no tensors are known: {answer.why}")
     else:
-        _show(found, each=each)
+        _show(answer, each=each)
 
 
-def _show(found: TrialTensors, *, each: bool) -> None:
-    above = "" if found.parent is None else f", against trial {found.parent}"
+def _show(answer: TrialTensors, *, each: bool) -> None:
+    above = "" if answer.parent is None else f", against trial {answer.parent}"
     say(
         heading(
-            f"trial {found.trial}  {found.count} tensors, {formatting.size(found.bytes)}{above}"
+            f"trial {answer.trial}  {answer.count} tensors, {formatting.size(answer.bytes)}{above}"
         )
     )
-    for change, many in found.changes.items():
+    for change, many in answer.changes.items():
         say(f"{change:>10}  {many.tensors:>6}  {formatting.size(many.bytes):>10}")
-    if found.gone:
-        say(f"{'gone':>10}  {len(found.gone):>6}")
+    if answer.gone:
+        say(f"{'gone':>10}  {len(answer.gone):>6}")
     say()
     print_table(
         (Column("first written by"), Column("generations ago", right=True),
          Column("tensors", right=True), Column("bytes", right=True)),
         [
             (
-                _by(one.trial, found.trial),
+                _by(one.trial, answer.trial),
                 formatting.NOTHING if one.generations is None else str(one.generations),
                 str(one.tensors),
                 formatting.size(one.bytes),
             )
-            for one in found.ancestors[:_ANCESTORS]
+            for one in answer.ancestors[:_ANCESTORS]
         ],
     )  # fmt: skip
     say()
-    _show_each(found) if each else _show_groups(found)
-    for sentence in found.notes:
+    _show_each(answer) if each else _show_groups(answer)
+    for sentence in answer.notes:
         note(sentence)
 
 
@@ -99,7 +99,7 @@ def _by(trial: int | None, own: int) -> str:
     return "itself" if trial == own else f"trial {trial}"
 
 
-def _show_groups(found: TrialTensors) -> None:
+def _show_groups(answer: TrialTensors) -> None:
     columns = (Column("part"), Column("tensors", right=True), Column("bytes", right=True),
                Column("", shrink=True), Column("from"))  # fmt: skip
     rows = [
@@ -108,14 +108,14 @@ def _show_groups(found: TrialTensors) -> None:
             str(one.tensors),
             formatting.size(one.bytes),
             ", ".join(f"{many.tensors} {change}" for change, many in one.changes.items()),
-            ", ".join(_by(trial, found.trial) for trial in one.origins[:4]),
+            ", ".join(_by(trial, answer.trial) for trial in one.origins[:4]),
         )
-        for one in found.groups
+        for one in answer.groups
     ]
     print_table(columns, rows)
 
 
-def _show_each(found: TrialTensors) -> None:
+def _show_each(answer: TrialTensors) -> None:
     columns = (Column("tensor", shrink=True), Column("change"), Column("shape"),
                Column("bytes", right=True), Column("before"), Column("from"))  # fmt: skip
     rows = [
@@ -125,10 +125,10 @@ def _show_each(found: TrialTensors) -> None:
             f"{one.dtype} {'×'.join(map(str, one.shape)) or 'scalar'}",
             formatting.size(one.bytes),
             safe_text(one.was) or one.before,
-            _by(one.origin, found.trial),
+            _by(one.origin, answer.trial),
         )
-        for one in found.tensors
+        for one in answer.tensors
     ]
     print_table(columns, rows)
-    if found.count > len(found.tensors):
-        say(f"… {found.count - len(found.tensors)} more")
+    if answer.count > len(answer.tensors):
+        say(f"… {answer.count - len(answer.tensors)} more")

@@ -51,7 +51,13 @@ class Run(Protocol):
         ...
 
     def log(self, trial: int, stream: str, most: int) -> dict[str, Any] | None:
-        """Return the end of a log of a trial's newest attempt; None if there is none."""
+        """Return the end of a log of a trial's newest attempt; None if there is none.
+
+        Args:
+            trial: its number.
+            stream: ``stdout`` or ``stderr``.
+            most: bytes of it, at most.
+        """
         ...
 
 

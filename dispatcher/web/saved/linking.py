@@ -84,8 +84,8 @@ class ModuleLinker:
         def other(name: str) -> str:
             return self._module(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
 
-        def taken(found: re.Match[str]) -> str:
-            default, names, source = found.groups()
+        def taken(match: re.Match[str]) -> str:
+            default, names, source = match.groups()
             if default:
                 return f"const {default} = {other(source)}.default;"
             pairs = ", ".join(
@@ -94,15 +94,15 @@ class ModuleLinker:
             )
             return f"const {{ {pairs} }} = {other(source)};"
 
-        def passed_on(found: re.Match[str]) -> str:
-            source = other(found[2])
-            for inner, outside in _pairs(found[1]):
+        def passed_on(match: re.Match[str]) -> str:
+            source = other(match[2])
+            for inner, outside in _pairs(match[1]):
                 exports[outside] = f"{source}.{inner}"
             return ""
 
         text = _vendored(text)
         text = _REEXPORT.sub(passed_on, _IMPORT.sub(taken, text))
-        return _LATER.sub(lambda found: f"Promise.resolve({other(found[1])})", text)
+        return _LATER.sub(lambda match: f"Promise.resolve({other(match[1])})", text)
 
 
 def _vendored(text: str) -> str:
@@ -113,19 +113,19 @@ def _vendored(text: str) -> str:
 def _taken_out(text: str, exports: dict[str, str]) -> str:
     """Take ``export`` out of declarations, and note what is exported."""
 
-    def declared(found: re.Match[str]) -> str:
-        exports[found[1]] = found[1]
+    def declared(match: re.Match[str]) -> str:
+        exports[match[1]] = match[1]
         return ""
 
-    def listed(found: re.Match[str]) -> str:
-        exports.update({outside: inner for inner, outside in _pairs(found[1])})
+    def listed(match: re.Match[str]) -> str:
+        exports.update({outside: inner for inner, outside in _pairs(match[1])})
         return ""
 
-    def default(found: re.Match[str]) -> str:
-        exports["default"] = found[1]
+    def default(match: re.Match[str]) -> str:
+        exports["default"] = match[1]
         return ""
 
-    def nameless(found: re.Match[str]) -> str:
+    def nameless(match: re.Match[str]) -> str:
         exports["default"] = "$default"
         return "const $default = function("
 

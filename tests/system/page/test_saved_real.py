@@ -84,7 +84,7 @@ def test_a_real_run_is_handed_on(browser: Browser, line: Place) -> None:
     browser.waits_for("3 generations ago", tensors)
     assert re.search(r"stem\s.*1 unchanged\s.*0", browser.text(tensors))
     assert re.search(r"head\s.*1 resized\s.*itself", browser.text(tensors))
-    browser.waits_for("5 reports", "section[aria-label=metrics]")
+    assert browser.all("[aria-label='curve of trial 3, 5 reports']")
     browser.picture("saved-real-trial")
 
     # The moment in which trial 1 had just begun: the same by the command and by the file.
