@@ -65,7 +65,8 @@ SHAPES: dict[str, str] = {
     "by_hand, changed, changes (as text).",
     "web": "`{link}` once it serves, and for `--link`; `{token}` for `--token`; `{share, token, "
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
-    "expires_at, logs, over.",
+    "expires_at, logs, over; `{experiment, file, bytes, trials, detailed, logs, left_out}` for "
+    "`--export`.",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds "
     "number, worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, "
@@ -83,6 +84,11 @@ SHAPES: dict[str, str] = {
     "leaderboard": "`{group, boards}`; a board holds group, mode, experiments (each with its "
     "place, and experiment as `experiment list` has it) and names; one of names has name, tuner, "
     "runs, best, median, worst, seeds, cpu_s, wall_s, experiments (ids).",
+    "trial tensors": "`{experiment, trial, parent, why, count, bytes, changes, ancestors, groups, "
+    "tensors, gone, notes}`; `changes` by `unchanged`, `changed`, `resized`, `new`, `written`; an "
+    "ancestor holds trial, generations, tensors, bytes; a group name, tensors, bytes, changes, "
+    "origins; a tensor name, group, change, dtype, shape, bytes, origin, generations, stored, "
+    "before, was; `gone` are names that only the parent has.",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
@@ -91,6 +97,9 @@ SHAPES: dict[str, str] = {
     "last_event_at, trials, best_trial, best_value, mode, problem, tuner, dataset, seed, tags, "
     "starred, cpu_s, wall_s; `others` counts those of other "
     "users.",
+    "experiment at": "`{experiment, time, began, until, states, outcomes, best, trials, more, "
+    "notes}`; a trial holds trial, state (`open`, `queued`, `running`, `ended`), outcome, value, "
+    "attempt, worker.",
     "experiment update": "`{experiment, key, running, warning, beyond}`; `warning` is what will be "
     "missed, `beyond` counts the trials above a new limit that were proposed before.",
     "experiment import": "`{experiment, rows}`; `rows` is the number of results that were "

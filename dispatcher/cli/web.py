@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _DAYS = 7.0
 
+_ONE_AT_A_TIME = (
+    "one of --export, --link, --token, --new-token, --share, --shares, --revoke at a time"
+)
+
 #: Seconds that the page has to end when the experiment does.
 _ENDS_S = 5.0
 
@@ -102,7 +106,8 @@ def web(
         float, typer.Option("--days", metavar="DAYS", help="Days until the share ends.")
     ] = _DAYS,
     with_logs: Annotated[
-        bool, typer.Option("--with-logs", help="The share reads what trials wrote, too.")
+        bool,
+        typer.Option("--with-logs", help="The share, or the file, has what trials wrote, too."),
     ] = False,
     shares: Annotated[bool, typer.Option("--shares", help="List the shares.")] = False,
     revoke: Annotated[
@@ -119,6 +124,35 @@ def web(
             show_default=False,
         ),
     ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            "--export",
+            metavar="EXPERIMENT",
+            help="Write a run as one HTML file that needs no server.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="With `--export`, the file, replaced if it exists. [default: ID.html]",
+            show_default=False,
+        ),
+    ] = None,
+    most: Annotated[
+        float,
+        typer.Option(
+            "--most",
+            metavar="MIB",
+            min=0.5,
+            max=500,
+            help="With `--export`, the file's size at most: it says what it leaves out.",
+        ),
+    ] = 20.0,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="End when stdin ends.", hidden=True)
     ] = False,
@@ -129,16 +163,21 @@ def web(
 
     The link that it prints opens the page once, within ten minutes; `--link` prints another.
     It listens on this machine only, unless it encrypts or a proxy before it is named. The page
-    reads stores, and asks each head once a second at most, however many look.
+    reads stores, and asks each head once a second at most, however many look. `--export` writes the
+    page of one run into a file instead, for people who have neither the run nor bequeath.
     """
+    from dispatcher.cli.web_export import write_run
     from dispatcher.web.keys import Keys
     from dispatcher.web.settings import PORT, WebSettings, state_folder
 
-    wishes = [link, token, new_token, share is not None, shares, revoke is not None]
-    if sum(wishes) > 1:
-        raise typer.BadParameter("one of --link, --token, --share, --shares, --revoke at a time")
+    named = [each is not None for each in (export, share, revoke)]
+    if sum([link, token, new_token, shares, *named]) > 1:
+        raise typer.BadParameter(_ONE_AT_A_TIME)
+    if export is not None:
+        write_run(export, out, folder, most=most, logs=with_logs, as_json=as_json)
+        return
     state = state_folder()
-    if any(wishes):
+    if any([link, token, new_token, shares, *named]):
         keys = Keys(state)
         if link:
             _say(_new_link(state, port, socket, keys), "link", as_json=as_json)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dispatcher import queries
 from dispatcher.errors import BackendError, UserError
@@ -26,6 +26,9 @@ from dispatcher.wiring.weights import weights_root
 from trial_runtime.errors import TrialRuntimeError
 from trial_runtime.weights.loading.exporting import Exported
 from trial_runtime.weights.loading.exporting import export as export_weights
+
+if TYPE_CHECKING:
+    from dispatcher.experiments.tensors import TensorOrigins
 
 
 class WeightsUse(NamedTuple):
@@ -116,6 +119,25 @@ class ExperimentWeights:
             raise UserError(error.message, hint=error.hint, where=error.where) from error
         except OSError as error:
             raise BackendError(f"cannot be written: {error.strerror}", where=str(target)) from error
+
+    def tensors(self, trial: int) -> TensorOrigins:
+        """Say which tensors of a trial's weights came from whom. Blocks on the disk.
+
+        Raises:
+            TrialNotFound: there is no such trial.
+        """
+        from dispatcher.experiments.tensors import TensorOrigins, tensor_reader
+
+        with queries.ExperimentReader.open(self.place.path) as reader:
+            parent = queries.trial(reader, trial).trial.parent
+        try:
+            self._committed(trial)
+            with tensor_reader(self.place, self.config) as manifests:
+                return manifests.origins(trial)
+        except UserError as error:  # there are none, or none that can be read here
+            return TensorOrigins(trial, parent, error.message)
+        except (TrialRuntimeError, OSError) as error:
+            return TensorOrigins(trial, parent, f"the manifest cannot be read: {error}")
 
     def pin(self, trial: int, note: str = "") -> None:
         """Keep a trial's weights whatever retention says; ``note`` says why."""

@@ -7,7 +7,6 @@ an empty past is a past.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,9 +14,6 @@ from pathlib import Path
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.references import secret_values
-from dispatcher.experiment.shown import written_out
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
@@ -26,10 +22,8 @@ from dispatcher.head.lead import take_the_lead
 from dispatcher.head.led_experiment import LedExperiment
 from dispatcher.head.logs import head_log
 from dispatcher.notices import Notice
+from dispatcher.wiring.masks import mask_of
 from dispatcher.wiring.nesting import refuse_nested
-from dispatcher.wiring.places import secrets_of_services
-from dispatcher.wiring.remote_roots import secrets_of_root
-from trial_runtime.masking import Mask
 
 
 class Head:
@@ -84,18 +78,8 @@ class Head:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             leadership = stack.enter_context(lead)
             config = from_json(self._folder.read_config(), str(self._folder.config))
-            mask = _mask_of(config)
+            mask = mask_of(config)
             log = stack.enter_context(head_log(self._folder.head_log, config.log_level, mask))
             return LedExperiment(
                 self._folder, config, leadership, mask, log, self._on_notice, self._inbox
             ).run()
-
-
-def _mask_of(config: ExperimentConfig) -> Mask:
-    """Make the mask of all secrets that an experiment file holds or names."""
-    mask = Mask()
-    mask.learn(secret_values(config.trial_environment, os.environ))
-    mask.learn(written_out(config.model_dump(by_alias=True)))
-    mask.learn(secrets_of_root(config))
-    mask.learn(secrets_of_services(config))
-    return mask

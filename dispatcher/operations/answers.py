@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from dispatcher.control.snapshot import HeadSnapshot
+from dispatcher.experiments.tensors import TensorOrigin
 from dispatcher.queries import (
     Attempt,
     Board,
@@ -19,6 +20,7 @@ from dispatcher.queries import (
     MetricPoint,
     OptimizeMode,
     TrialSummary,
+    TrialThen,
     WrittenNote,
 )
 
@@ -187,6 +189,22 @@ class TrialList(OperationAnswer, frozen=True):
     trials: list[TrialSummary]
 
 
+class SearchThen(OperationAnswer, frozen=True):
+    """A search as it was at a moment: how many trials were where, the best until then, and the
+    trials, the newest first. ``notes`` say what is not known (any more)."""
+
+    experiment: str
+    time: float
+    began: float | None
+    until: float | None
+    states: dict[str, int]
+    outcomes: dict[str, int]
+    best: int | None
+    trials: list[TrialThen]
+    more: bool
+    notes: tuple[str, ...]
+
+
 class OneTrial(OperationAnswer, frozen=True):
     """All about one trial."""
 
@@ -280,6 +298,51 @@ class MeasuredWeights(OperationAnswer, frozen=True):
     removed_bytes: int
     stores: dict[str, dict[str, Any]]
     unseen: str
+
+
+class TensorsOfKind(OperationAnswer, frozen=True):
+    """Tensors that have something in common, and their bytes."""
+
+    tensors: int
+    bytes: int
+
+
+class TensorGroup(OperationAnswer, frozen=True):
+    """Tensors of one part of a model: by what became of them, and by the trial that wrote them."""
+
+    name: str
+    tensors: int
+    bytes: int
+    changes: dict[str, TensorsOfKind]
+    origins: tuple[int, ...]
+
+
+class TensorAncestor(OperationAnswer, frozen=True):
+    """The tensors whose bytes one trial has written first; ``trial`` is null where it is not known,
+    ``generations`` where the line of manifests does not reach it."""
+
+    trial: int | None
+    generations: int | None
+    tensors: int
+    bytes: int
+
+
+class TrialTensors(OperationAnswer, frozen=True):
+    """The tensors of a trial's weights against its parent's, and who wrote them first. With ``why``
+    nothing is known, for that reason. Lists are bounded; ``count`` and ``bytes`` are of all."""
+
+    experiment: str
+    trial: int
+    parent: int | None
+    why: str
+    count: int
+    bytes: int
+    changes: dict[str, TensorsOfKind]
+    ancestors: list[TensorAncestor]
+    groups: list[TensorGroup]
+    tensors: list[TensorOrigin]
+    gone: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 class GoingWeights(OperationAnswer, frozen=True):

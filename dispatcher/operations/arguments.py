@@ -191,6 +191,25 @@ class ArrangeBoard(Arguments, frozen=True):
     everywhere: Annotated[bool, Meta(description="Those outside of BEQUEATH_HOME, too.")] = False
 
 
+class ListTensors(Arguments, frozen=True):
+    """How many tensors are listed one by one."""
+
+    limit: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000)], Meta(description="Tensors at most; groups are all.")
+    ] = 1_000
+
+
+class LookBack(Arguments, frozen=True):
+    """The moment that is looked back at."""
+
+    time: Annotated[
+        Annotated[float, Meta(ge=0, le=1e11)], Meta(description="Seconds since the epoch.")
+    ]
+    limit: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000)], Meta(description="Trials at most, the newest first.")
+    ] = 1_000
+
+
 class ExportWeights(Arguments, frozen=True):
     """The target of an export."""
 

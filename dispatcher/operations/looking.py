@@ -64,6 +64,25 @@ def lineage(call: Call, wanted: given.ChooseRoot) -> answers.InheritanceTree:
     )
 
 
+def then(call: Call, wanted: given.LookBack) -> answers.SearchThen:
+    """Look back at a moment."""
+    with call.handle.reading() as reader:
+        moment = queries.moment_of(queries.history(reader), wanted.time, reader.mode)
+    newest = list(reversed(moment.trials))
+    return answers.SearchThen(
+        experiment=call.handle.id,
+        time=moment.time,
+        began=moment.began,
+        until=moment.until,
+        states=moment.states,
+        outcomes=moment.outcomes,
+        best=moment.best,
+        trials=newest[: wanted.limit],
+        more=len(newest) > wanted.limit,
+        notes=moment.notes,
+    )
+
+
 def settings(call: Call, wanted: NoChoice) -> answers.ResolvedSettings:
     """Read settings for a person's eyes."""
     handle = call.handle

@@ -39,6 +39,7 @@ _SPELLINGS: Final = {
     "stop": Spelling(
         "stop", options={"drain": "--drain", "grace_s": "--grace", "wait": "--no-wait"}
     ),
+    "experiment at": Spelling("experiment at", ("time",), {"limit": "-n"}, about=_OF),
     "experiment update": Spelling("experiment update", ("key", "value"), about=_OF),
     "experiment verify": Spelling("experiment verify", options={"rebuild": "--rebuild"}),
     "trial ls": Spelling(
@@ -58,6 +59,7 @@ _SPELLINGS: Final = {
         "trial files", options={"attempt": "--attempt", "links": "--links"}, about=_OF
     ),
     "trial show": Spelling("trial show", about=_OF),
+    "trial tensors": Spelling("trial tensors", options={"limit": "-n"}, about=_OF),
     "trial kill": Spelling("trial kill", ("trials",), about=_OF),
     "trial submit": Spelling("trial submit", ("parameters",), about=_OF),
     "leaderboard": Spelling(

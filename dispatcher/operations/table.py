@@ -82,6 +82,13 @@ EXPERIMENT_SHOW: Final = Operation(
     route=f"GET {_ONE}/settings", repeatable=True,
 )  # fmt: skip
 
+EXPERIMENT_AT: Final = Operation(
+    "experiment at", "Show a search as it was at a moment.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.LookBack, answers.SearchThen,
+    "looking:then", ("experiment at",),
+    route=f"GET {_ONE}/at", repeatable=True,
+)  # fmt: skip
+
 EXPERIMENT_EXPORT: Final[Operation[NoChoice, list[dict[str, Any]]]] = Operation(
     "experiment export", "List all trials as flat objects.",
     Subject.EXPERIMENT, Scope.READ, Purpose.READ, NoChoice, list[dict[str, Any]],
@@ -226,6 +233,13 @@ TRIAL_FILES: Final = Operation(
     Subject.TRIAL, Scope.LOGS, Purpose.READ, given.ListFiles, answers.TrialFiles,
     "trials:files", ("trial files",),
     route=f"GET {_TRIAL}/files", repeatable=True,
+)  # fmt: skip
+
+TRIAL_TENSORS: Final = Operation(
+    "trial tensors", "Show which tensors of a trial's weights came from whom.",
+    Subject.TRIAL, Scope.READ, Purpose.READ, given.ListTensors, answers.TrialTensors,
+    "weights:tensors", ("trial tensors",),
+    route=f"GET {_TRIAL}/tensors", repeatable=True,
 )  # fmt: skip
 
 TRIAL_KILL: Final = Operation(

@@ -14,6 +14,7 @@ from dispatcher.operations.operation import Call, NoChoice
 from dispatcher.weight_keeper import Policy
 
 if TYPE_CHECKING:
+    from dispatcher.experiments.tensors import TensorOrigin
     from dispatcher.experiments.weights import WeightsRemoval
     from dispatcher.weight_keeper import GcPlan
 
@@ -61,6 +62,51 @@ def _policy(wanted: given.SweepWeights) -> Policy | None:
     if count and not count.isdecimal():
         raise UserError(f"{wanted.keep!r} is not POLICY:NUMBER", hint="write it as in best:3")
     return Policy.of(word, int(count) if count else None)
+
+
+def tensors(call: Call, wanted: given.ListTensors) -> answers.TrialTensors:
+    """Say which tensors of a trial came from whom."""
+    found = call.handle.weights.tensors(call.trial)
+    changes: dict[str, list[TensorOrigin]] = {}
+    ancestors: dict[tuple[int | None, int | None], list[TensorOrigin]] = {}
+    groups: dict[str, list[TensorOrigin]] = {}
+    for one in found.tensors:
+        changes.setdefault(one.change, []).append(one)
+        ancestors.setdefault((one.origin, one.generations), []).append(one)
+        groups.setdefault(one.group, []).append(one)
+    nearest = sorted(ancestors.items(), key=lambda each: (each[0][1] is None, each[0][1] or 0))
+    return answers.TrialTensors(
+        experiment=call.handle.id,
+        trial=found.trial,
+        parent=found.parent,
+        why=found.why,
+        count=len(found.tensors),
+        bytes=sum(one.bytes for one in found.tensors),
+        changes={change: _kind(many) for change, many in changes.items()},
+        ancestors=[
+            answers.TensorAncestor(*who, len(many), sum(one.bytes for one in many))
+            for who, many in nearest
+        ],
+        groups=[_group(name, many) for name, many in groups.items()],
+        tensors=list(found.tensors[: wanted.limit]),
+        gone=found.gone,
+        notes=found.notes,
+    )
+
+
+def _kind(many: list[TensorOrigin]) -> answers.TensorsOfKind:
+    return answers.TensorsOfKind(len(many), sum(one.bytes for one in many))
+
+
+def _group(name: str, many: list[TensorOrigin]) -> answers.TensorGroup:
+    changes = {
+        change: _kind([one for one in many if one.change == change])
+        for change in dict.fromkeys(one.change.value for one in many)
+    }
+    origins = tuple(sorted({one.origin for one in many if one.origin is not None}))
+    return answers.TensorGroup(
+        name, len(many), sum(one.bytes for one in many), changes, origins[:20]
+    )
 
 
 def versions(call: Call, wanted: given.ListVersions) -> answers.SharedStores:

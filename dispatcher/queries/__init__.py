@@ -29,6 +29,7 @@ from dispatcher.queries.experiments import (
 )
 from dispatcher.queries.export import export_csv, export_rows
 from dispatcher.queries.front import front, objective_of, objectives
+from dispatcher.queries.history import History, Moment, TrialLife, TrialThen, history, moment_of
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import Lineage, LineageNode, lineage
@@ -51,6 +52,7 @@ from dispatcher.queries.trials import (
     TrialFilter,
     TrialNotFound,
     TrialSort,
+    attempts_of,
     best,
     demand_trial,
     list_trials,
@@ -73,11 +75,13 @@ __all__ = [
     "ExperimentSummary",
     "FlatTrial",
     "GivenAnnotations",
+    "History",
     "JournalEvent",
     "JournalSlice",
     "Lineage",
     "LineageNode",
     "MetricPoint",
+    "Moment",
     "NewestReport",
     "OptimizeMode",
     "Progress",
@@ -85,13 +89,16 @@ __all__ = [
     "ReportedMetric",
     "TrialDetail",
     "TrialFilter",
+    "TrialLife",
     "TrialNotFound",
     "TrialSort",
     "TrialSummary",
+    "TrialThen",
     "WeightsStanding",
     "WhereError",
     "WrittenNote",
     "annotations_of",
+    "attempts_of",
     "base_folder",
     "best",
     "changes",
@@ -105,6 +112,7 @@ __all__ = [
     "find_experiment",
     "flat_trials",
     "front",
+    "history",
     "journal_after",
     "leaderboard",
     "lineage",
@@ -112,6 +120,7 @@ __all__ = [
     "list_trials",
     "metrics",
     "metrics_between",
+    "moment_of",
     "newest_experiment",
     "newest_reports",
     "objective_of",

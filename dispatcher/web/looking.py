@@ -25,6 +25,7 @@ from dispatcher.web.events import (
 )
 from dispatcher.web.keys import Keys
 from dispatcher.web.live import Hub
+from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.performing import Performer
 from dispatcher.web.route import (
     WebRoute,
@@ -116,6 +117,10 @@ class Looking:
                 Scope.READ, self.events, AskEvents, ("text/event-stream",),
             ),
             WebRoute(
+                f"GET {_ONE}/history", "The lives of all trials: for looking back.", Scope.READ,
+                self.history, answer="experiment, began, until, trials, proposed, spans, notes",
+            ),
+            WebRoute(
                 f"GET {_ONE}/curves", "Intermediate metrics of some trials, thinned out.",
                 Scope.READ, self.curves, AskCurves, answer="metric, curves",
             ),
@@ -164,6 +169,13 @@ class Looking:
             await held.__aexit__(None, None, None)
             raise
 
+    async def history(self, request: Request) -> Response:
+        """Answer with lives of trials."""
+        demand_scope(request, Scope.READ)
+        read_arguments(Arguments, query_of(request, Arguments), texts=True)
+        folder = await self._performer.folder_of(request)
+        return answer(request, await self._pools.stores.run(_history, folder))
+
     async def curves(self, request: Request) -> Response:
         """Answer with curves."""
         demand_scope(request, Scope.READ)
@@ -196,6 +208,11 @@ def _numbers(text: str) -> list[int]:
     if len(words) > MOST_CURVES:
         raise UserError(f"{len(words)} curves are too many at once", hint=f"{MOST_CURVES} at most")
     return list(dict.fromkeys(map(int, words)))
+
+
+def _history(folder: Path) -> bytes:
+    with queries.ExperimentReader.open(folder) as reader:
+        return encoded(lives_in_columns(reader))
 
 
 def _curves(folder: Path, trials: list[int], wanted: AskCurves) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -149,6 +149,38 @@ def local_copy(
         finally:
             place.close()
         yield here
+
+
+@contextmanager
+def remote_manifests(
+    config: ExperimentConfig, folder: ExperimentFolder
+) -> Iterator[Callable[[str, str], bytes | None]]:
+    """Read manifests of an experiment's weights on its remote root, and no data.
+
+    Args:
+        config: that of the experiment, which has a remote root.
+        folder: the experiment's.
+
+    Returns:
+        What reads the manifest at a save path with a digest; None if it is not there. It raises
+        ``WeightsError``.
+
+    Raises:
+        UserError: the weights lie in the memory of another process.
+    """
+    from trial_runtime.weights.format.manifest import MAX_MANIFEST_BYTES
+    from trial_runtime.weights.remote.place import Place
+    from trial_runtime.weights.remote.record import objects_of
+    from trial_runtime.weights.remote.retrying import Persistence
+
+    root = _own_root(config, folder)
+    assert root is not None, "asked for remote roots only"
+    _refuse_memory(root)
+    place = Place(root, persistence=Persistence(10.0))
+    try:
+        yield lambda path, digest: place.read(f"{objects_of(path)}/{digest}", MAX_MANIFEST_BYTES)
+    finally:
+        place.close()
 
 
 def _own_root(config: ExperimentConfig, folder: ExperimentFolder) -> RemoteRoot | None:

@@ -327,6 +327,60 @@ class MadeSearch:
             "columns": columns,
         }  # fmt: skip
 
+    def lives(self) -> dict[str, Any]:
+        """What ``/history`` answers: each trial was proposed 0.2 s after it was asked for."""
+        ran = [one for one in self.trials if one.started is not None]
+        return {
+            "experiment": self.ident, "began": self.trials[0].created if self.trials else None,
+            "until": time.time(), "trials": [one.trial for one in self.trials],
+            "proposed": [one.created + 0.2 for one in self.trials],
+            "spans": {
+                "trial": [one.trial for one in ran], "began": [one.started for one in ran],
+                "ended": [one.ended for one in ran],
+            },
+            "notes": [],
+        }  # fmt: skip
+
+    def tensors(self, number: int) -> dict[str, Any]:
+        """What ``/tensors`` answers: a stem that is the first ancestor's, a head that is new."""
+        one = self.trials[number]
+        line = [one]
+        while line[-1].parent is not None:
+            line.append(self.trials[line[-1].parent])
+        wanted = [
+            ("stem.weight", "unchanged" if one.parent is not None else "new", line[-1], 864),
+            ("stem.bias", "changed", one, 64),
+            ("<b>head</b>.weight", "resized", one, 40_960),
+        ]
+        found = [
+            {
+                "name": name, "group": name.rpartition(".")[0], "change": change,
+                "dtype": "float32", "shape": [size // 4], "bytes": size, "origin": who.trial,
+                "generations": line.index(who), "stored": who.trial,
+                "before": "float32 7" if change == "resized" else "", "was": "",
+            }
+            for name, change, who, size in wanted
+        ]  # fmt: skip
+        groups = [
+            {"name": each["group"], "tensors": 1, "bytes": each["bytes"],
+             "changes": {each["change"]: {"tensors": 1, "bytes": each["bytes"]}},
+             "origins": [each["origin"]]}
+            for each in found
+        ]  # fmt: skip
+        committed = one.value is not None
+        return {
+            "experiment": self.ident, "trial": number, "parent": one.parent,
+            "why": "" if committed else f"trial {number} has committed no weights",
+            "count": 3, "bytes": 41_888,
+            "changes": {each["change"]: {"tensors": 1, "bytes": each["bytes"]} for each in found},
+            "ancestors": [
+                {"trial": each["origin"], "generations": each["generations"], "tensors": 1,
+                 "bytes": each["bytes"]} for each in found
+            ],
+            "groups": groups if committed else [], "tensors": found if committed else [],
+            "gone": ["tail.weight"] if one.parent is not None else [], "notes": [],
+        }  # fmt: skip
+
     def shown(self, number: int) -> dict[str, Any]:
         """What ``trial show`` answers."""
         one = self.trials[number]

@@ -248,6 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(search.standing(head=page.head))
         elif rest == "/table":
             self._send(200, page.table(), "application/json", {"Content-Encoding": "gzip"})
+        elif rest == "/history":
+            self._json(search.lives())
         elif rest == "/events":
             self._events(int(query.get("after") or 0))
         elif rest == "/changes":
@@ -263,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
                  "values": search.trials[one].curve} for one in wanted
             ]  # fmt: skip
             self._json({"metric": "default", "curves": curves})
-        elif match := re.fullmatch(r"/trials/(\d+)(/log/std(?:out|err)|/files)?", rest):
+        elif match := re.fullmatch(r"/trials/(\d+)(/log/std(?:out|err)|/files|/tensors)?", rest):
             self._trial(int(match[1]), match[2], query)
         elif rest == "/trials":
             self._json({"trials": [search.trials[1].summary().to_json()]})
@@ -278,6 +280,8 @@ class _Handler(BaseHTTPRequestHandler):
             )
         elif what is None:
             self._json(page.search.shown(number))
+        elif what == "/tensors":
+            self._json(page.search.tensors(number))
         elif what == "/files":
             names = [("artefacts/confusion.png", 20_480), ("checkpoints/<b>last</b>.pt", 4_200_000)]
             files = [

@@ -32,6 +32,7 @@ EXPERIMENT: Table = {
         "cli.experiment.verbs:show", "Print an experiment's settings as they are now."
     ),
     "export": CommandEntry("cli.experiment.verbs:export", "All trials as JSON or CSV."),
+    "at": CommandEntry("cli.experiment.moment:at", "A search as it was at a moment."),
     "update": CommandEntry("cli.experiment.verbs:update", "Change a limit or the search space."),
     "import": CommandEntry(
         "cli.experiment.verbs:import_results", "Give the tuner the results of another one."

@@ -36,6 +36,9 @@ TRIAL: Table = {
     ),
     "fetch": CommandEntry("cli.trial.files:fetch", "Bring files of a trial here."),
     "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
+    "tensors": CommandEntry(
+        "cli.trial.tensors:tensors", "Which tensors of a trial's weights came from whom."
+    ),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
     "note": CommandEntry("cli.notes:note_trial", "Write a note beside a trial."),

@@ -123,4 +123,4 @@ def test_the_page_without_data_is_small() -> None:
 
     static = Path(__file__).parents[3] / "dispatcher" / "web" / "static"
     files = [path for path in static.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
-    assert sum(len(gzip.compress(path.read_bytes(), 6)) for path in files) <= 120_000
+    assert sum(len(gzip.compress(path.read_bytes(), 6)) for path in files) <= 120 << 10

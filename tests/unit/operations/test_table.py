@@ -67,6 +67,8 @@ OF_NNI = re.compile(r"nni( .*)?")
 WORDS: dict[str, tuple[str, ...]] = {
     "experiment list": (),
     "trial show": ("3", "-e"),
+    "trial tensors": ("3", "-e"),
+    "experiment at": ("1790000000", "-e"),
     "trial kill": ("3", "-e"),
     "trial submit": ('{"x": 1}', "-e"),
     "trial note": ("3", "text", "-e"),
@@ -136,7 +138,7 @@ def test_each_command_asks_by_its_operation(
     assert [one[0] for one in performed] == [name]
 
 
-NEEDED: dict[str, Any] = {"rows": [], "parameters": {}, "trials": [1], "number": 1}
+NEEDED: dict[str, Any] = {"rows": [], "parameters": {}, "trials": [1], "number": 1, "time": 1.5}
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS])
@@ -183,6 +185,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"starred": True, "everywhere": True},
     ],
     "trial files": [{"attempt": 2, "links": True}],
+    "trial tensors": [{"limit": 3}],
+    "experiment at": [{"time": 1790000000.5, "limit": 3}],
     "trial kill": [{"trials": [3, 4]}],
     "trial submit": [{"parameters": {"x": 1, "it's": ["$HOME", "`a`", "a b"]}}],
     "weights plan": [{"keep": "best:3", "keep_versions": 2}],
@@ -233,6 +237,7 @@ NEEDS_ARGUMENTS = {
     "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
     "trial note", "trial note remove", "trial tag", "experiment note", "experiment note remove",
     "experiment tag",
+    "experiment at",
 }  # fmt: skip
 
 
@@ -315,6 +320,8 @@ def test_the_reference_names_all_keys_of_records() -> None:
     [
         ("trial ls", {"live": "yes"}, "Expected `bool`"),
         ("trial ls", {"limit": 0}, ">= 1"),
+        ("experiment at", {"time": float("nan")}, ">= 0"),
+        ("experiment at", {"time": 1e300}, "<= 1"),
         ("trial ls", {"folder": "/"}, "unknown field"),
         ("stop", {"grace_s": -1}, ">= 0"),
         ("stop", {"grace_s": float("nan")}, ">= 0"),

@@ -34,5 +34,7 @@ export const COMMANDS = {
   tag: (e, trial, { add = [], remove = [] }) => given(e, trial, "tag", ...remove.flatMap((tag) => ["--remove", tag]), ...of(trial, ...add)),
   star: (e, trial, starred) => (trial === null ? line("experiment", "star", ...(starred ? ["--off"] : []), e) : given(e, trial, "star", ...(starred ? ["--off"] : []), trial)),
   leaderboard: (wanted) => line("leaderboard", ...Object.entries(wanted).flatMap(([name, value]) => (name === "starred" ? ["--starred"] : [`--${name}`, value]))),
+  tensors: (e, trial) => line("trial", "tensors", "-e", e, trial),
+  at: (e, time) => line("experiment", "at", "-e", e, time),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };

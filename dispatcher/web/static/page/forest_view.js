@@ -19,11 +19,12 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
   useEffect(() => onTheme(() => setTheme((one) => one + 1)), []);
 
   const made = useMemo(() => {
-    const now = Date.now() / 1000;
-    const laid = lanes(table, within);
+    const now = table.asOf ?? Date.now() / 1000;
+    const laid = table.whole && !within ? lanesOfWhole(table) : lanes(table, within);
     const parents = new Int32Array(table.count);
     for (let row = 0; row < table.count; row += 1) parents[row] = table.parentRow(row);
     const span = limits(spans(table, x, now), laid.order);
+    if (table.whole && !within) Object.assign(span, spanOfWhole(table.whole, x));
     const ranks = table.ranks(mode);
     const order = [...laid.order].sort((a, b) => (Number.isNaN(ranks[a]) ? -1 : ranks[a]) - (Number.isNaN(ranks[b]) ? -1 : ranks[b]));
     const byLane = new Map();
@@ -100,6 +101,20 @@ export function ForestView({ table, version, mode, x, colours: by, within, picke
       moved();
     }}>all</button></div></div>`;
 }
+
+/** Lanes of a search as it was: those of today, so that nothing jumps while time goes on. */
+function lanesOfWhole(table) {
+  const all = table.whole.once("lanes", () => lanes(table.whole));
+  const lane = Int32Array.from({ length: table.count }, (_, row) => all.lane[table.index[row]]);
+  const order = Array.from({ length: table.count }, (_, row) => row);
+  return { lane, lanes: all.lanes, order };
+}
+
+/** Where time begins and ends today. */
+const spanOfWhole = (table, x) => table.once(`span ${x}`, () => {
+  const { low, high } = spans(table, x, table.asOf ?? Date.now() / 1000);
+  return { low, high };
+});
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 

@@ -62,6 +62,13 @@ export function time(seconds, now = Date.now() / 1000) {
   return same ? clock : `${then.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "2-digit" })} ${clock.slice(0, 5)}`;
 }
 
+/** A moment in local time with its day and its seconds. */
+export function moment(seconds) {
+  const then = new Date((seconds ?? NaN) * 1000);
+  if (Number.isNaN(then.getTime())) return NOTHING;
+  return `${then.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "2-digit" })} ${then.toLocaleTimeString("en-GB")}`;
+}
+
 /** How long ago. */
 export const ago = (seconds, now = Date.now() / 1000) =>
   typeof seconds === "number" && Number.isFinite(seconds) ? `${roughly(Math.max(0, now - seconds))} ago` : NOTHING;

@@ -1,6 +1,7 @@
 /** The header of all pages: where one is, why nothing more runs, whether the line holds. */
 import { html, useState } from "./ui.js";
-import { PAGES, link } from "./route.js";
+import { exported } from "./exported.js";
+import { PAGES, home, link } from "./route.js";
 import { theme, setTheme } from "./colours.js";
 import { Foreign, State, useNow } from "./widgets.js";
 import { ago, duration, time } from "./format.js";
@@ -11,7 +12,7 @@ export function Frame({ where, session, live, children }) {
     <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="top">
       <nav aria-label="site">
-        <a class="brand" href="./">bequeath</a>
+        <a class="brand" href=${home()}>bequeath</a>
         ${where.experiment && html`<span class="quiet" aria-hidden="true">▸</span>
           <a class="name" href=${link(where.experiment)}><${Foreign} text=${live?.standing?.experiment.name ?? where.experiment} most=${60} /></a>`}
         ${!where.experiment && html`<a href="leaderboard" aria-current=${where.page === "leaderboard" ? "page" : undefined}>leaderboard</a>`}
@@ -22,13 +23,15 @@ export function Frame({ where, session, live, children }) {
           return html`<a href=${link(where.experiment, word)} aria-current=${current ? "page" : undefined}>${title}</a>`;
         })}</nav>`}
       <div class="end">
-        ${session?.scope === "read" && html`<span class="tag" title="this link only reads">read only</span>`}
+        ${session?.saved_at && html`<span class="tag" title="a file, as of then; it asks nobody">saved ${time(session.saved_at)}</span>`}
+        ${session?.scope === "read" && !exported && html`<span class="tag" title="this link only reads">read only</span>`}
         <${Theme} />
         <button type="button" class="plain" title="keys" aria-label="keys of this page" onClick=${() => document.dispatchEvent(new Event("keys"))}>?</button>
       </div>
     </header>
     ${live?.standing && html`<${Why} live=${live} experiment=${where.experiment} />`}
     ${live && html`<${Line} live=${live} />`}
+    ${session?.left_out?.length > 0 && html`<details class="left-out"><summary>What this file leaves out</summary><ul>${session.left_out.map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul></details>`}
     ${children}`;
 }
 
@@ -70,6 +73,7 @@ function Why({ live, experiment }) {
 
 function Heard({ live }) {
   const now = useNow(1);
+  if (live.line === "file") return html`<span class="heard quiet">as of ${time(live.heardAt)}</span>`;
   if (live.line === "live" || live.line === "asking") {
     return html`<span class="heard quiet" title=${live.line === "asking" ? "no stream passes here; the page asks" : "changes arrive as they happen"}>
       <span class="dot on" aria-hidden="true"></span> ${live.line === "asking" ? "live (asking)" : "live"}${live.heardAt && now - live.heardAt > 20 ? ` · last change ${ago(live.heardAt, now)}` : ""}</span>`;

@@ -1,6 +1,6 @@
 /** Keys of all pages: `g` and a letter goes to a page, `/` to the filter, `?` lists them. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
-import { PAGES, link, trialLink } from "./route.js";
+import { PAGES, home, link, trialLink } from "./route.js";
 import { go } from "./navigation.js";
 
 const typing = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
@@ -16,7 +16,7 @@ export function Keys({ where }) {
       if (event.timeStamp - waiting.current < 2500) {
         waiting.current = -Infinity;
         const page = PAGES.find(([, , letter]) => letter === event.key);
-        if (event.key === "e") go("./");
+        if (event.key === "e") go(home());
         else if (page && where.experiment) go(link(where.experiment, page[0]));
         else return;
         event.preventDefault();
@@ -46,7 +46,7 @@ export function Keys({ where }) {
   const rows = [
     ...PAGES.map(([, title, letter]) => [`g ${letter}`, title]), ["g e", "all experiments"], ["/", "filter"],
     ["j k ↑ ↓", "rows of a table; trials of a picture"], ["Enter", "open"], ["x", "mark for comparing"],
-    ["c", "compare what is marked"], ["+ − 0", "zoom a picture; all of it"], ["[ ]", "trial before, trial after"], ["?", "this list"],
+    ["c", "compare what is marked"], ["+ − 0", "zoom a picture; all of it"], ["[ ]", "trial before, trial after"], ["b", "look back: the search as it was"], [", .", "back and on in time"], ["p", "let time go on, or stop it"], ["?", "this list"],
   ];
   return html`<dialog ref=${dialog} onClose=${() => setShown(false)} aria-labelledby="keys-title">
     <h2 id="keys-title">Keys</h2>

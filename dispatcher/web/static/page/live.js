@@ -3,6 +3,7 @@
  * looks. Where no stream passes, the same changes are asked for, one request at a time.
  */
 import { address, get, of } from "./api.js";
+import { exported } from "./exported.js";
 import { Table } from "./table.js";
 
 const RETRY_S = [1, 1, 2, 3, 5];
@@ -57,7 +58,8 @@ export class Live {
       this.table = new Table(table);
       this.error = null;
       this.failures = 0;
-      this.line = "live";
+      this.line = exported ? "file" : "live";
+      if (exported) this.table.asOf = this.heardAt = (await get("/session")).saved_at;
       this.#tell();
       this.#follow();
     } catch (error) {
@@ -80,7 +82,7 @@ export class Live {
   }
 
   #follow() {
-    if (this.closed || document.hidden) return;
+    if (this.closed || document.hidden || exported) return;
     if (typeof EventSource !== "function" || this.streamsTried >= STREAMS_TRIED) {
       this.#ask();
       return;

@@ -1,6 +1,7 @@
 /** The log of an attempt, live, cut to what a page can hold; the whole is a link away. */
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { address, failure, of } from "./api.js";
+import { exported, savedLog } from "./exported.js";
 import { coloured } from "./safe.js";
 import { Problem } from "./widgets.js";
 import { bytes, count, several } from "./format.js";
@@ -45,6 +46,21 @@ export class Lines {
   }
 }
 
+/** The end of a log, as the server has it. Raises ApiError. */
+async function tail(where) {
+  const answer = await fetch(address(where), { credentials: "same-origin" });
+  const text = await answer.text();
+  if (!answer.ok) throw failure(answer, text);
+  const told = (name) => Number(answer.headers.get(name)) || 0;
+  return { text, begin: told("Bequeath-From"), size: told("Bequeath-Size") };
+}
+
+async function fromFile(trial, stream) {
+  const told = await savedLog(trial, stream);
+  if (told === null) throw Object.assign(new Error("this log is not in the file that was saved"), { status: 404 });
+  return told;
+}
+
 /** @param {{experiment: string, trial: number, attempt?: number, running: boolean, height?: string}} props */
 export function Log({ experiment, trial, attempt, running, initial = "stdout", label = "log" }) {
   const [stream, setStream] = useState(initial);
@@ -61,11 +77,7 @@ export function Log({ experiment, trial, attempt, running, initial = "stdout", l
     const read = async () => {
       let next = 0;
       try {
-        const answer = await fetch(address(path(experiment, trial, stream, { ...query, from: -TAIL, limit: TAIL })), { credentials: "same-origin" });
-        const text = await answer.text();
-        if (!answer.ok) throw failure(answer, text);
-        const begin = Number(answer.headers.get("Bequeath-From")) || 0;
-        const size = Number(answer.headers.get("Bequeath-Size")) || 0;
+        const { text, begin, size } = exported ? await fromFile(trial, stream) : await tail(path(experiment, trial, stream, { ...query, from: -TAIL, limit: TAIL }));
         // The first line may have begun before: it is left out.
         lines.add(begin > 0 ? text.slice(text.indexOf("\n") + 1 || 0) : text);
         next = begin + new TextEncoder().encode(text).length;
@@ -74,7 +86,7 @@ export function Log({ experiment, trial, attempt, running, initial = "stdout", l
         if (!ended) setState({ lines: null, error: error.status === undefined ? { message: "the server of this page does not answer" } : error });
         return;
       }
-      if (ended || !running || !follow) return;
+      if (ended || !running || !follow || exported) return;
       source = new EventSource(address(path(experiment, trial, stream, { ...query, from: next, follow: 1 })));
       source.addEventListener("text", (event) => {
         const told = JSON.parse(event.data);
@@ -103,9 +115,9 @@ export function Log({ experiment, trial, attempt, running, initial = "stdout", l
   return html`<div class="log">
     <div class="bar small">${["stdout", "stderr"].map((word) => html`<button type="button" aria-pressed=${stream === word} onClick=${() => setStream(word)}>${word}</button>`)}
       <label><input type="checkbox" checked=${follow} onChange=${(event) => setFollow(event.target.checked)} /> follow</label>
-      <a href=${all} download=${`trial-${trial}-${stream}.txt`}>all of it${size ? ` (${bytes(size)})` : ""}</a></div>
+      ${!exported && html`<a href=${all} download=${`trial-${trial}-${stream}.txt`}>all of it${size ? ` (${bytes(size)})` : ""}</a>`}</div>
     <${Problem} error=${error} />
-    ${cut && html`<p class="quiet">Cut: what came before is not shown${lines.gone ? ` (${several(lines.gone, "line")})` : ""}. <a href=${all} download=${`trial-${trial}-${stream}.txt`}>The whole</a> is a file.</p>`}
+    ${cut && html`<p class="quiet">Cut: what came before is not shown${lines.gone ? ` (${several(lines.gone, "line")})` : ""}. ${exported ? "" : html`<a href=${all} download=${`trial-${trial}-${stream}.txt`}>The whole</a> is a file.`}</p>`}
     <pre ref=${frame} tabindex="0" role="log" aria-label=${`${label}: ${stream} of trial ${trial}`}>${lines === null ? (error ? "" : "reading …") : lines.shown.length === 0 ? html`<span class="quiet">nothing was written</span>` : painted(lines.shown, all)}</pre>
   </div>`;
 }
@@ -115,6 +127,6 @@ function painted(shown, all) {
   return shown.map((line) => {
     const { pieces, after } = coloured(line.text, style);
     style = after;
-    return html`<div class="logline"><bdi>${pieces.length ? pieces.map((piece) => (piece.style ? html`<span class=${piece.style}>${piece.text}</span>` : piece.text)) : " "}</bdi>${line.length > line.text.length && html`<a class="cut" href=${all} download>… ${count(line.length - line.text.length)} more characters</a>`}</div>`;
+    return html`<div class="logline"><bdi>${pieces.length ? pieces.map((piece) => (piece.style ? html`<span class=${piece.style}>${piece.text}</span>` : piece.text)) : " "}</bdi>${line.length > line.text.length && (exported ? html`<span class="cut">… ${count(line.length - line.text.length)} more characters</span>` : html`<a class="cut" href=${all} download>… ${count(line.length - line.text.length)} more characters</a>`)}</div>`;
   });
 }

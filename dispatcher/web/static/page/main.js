@@ -1,6 +1,8 @@
 /** The page as a whole: where we are, who we are, and the frame around each page. */
 import { html, render, useEffect, useState } from "./ui.js";
 import { get } from "./api.js";
+import { home } from "./route.js";
+import { useTimeLapse } from "./timelapse.js";
 import { here, onAddress } from "./navigation.js";
 import { theme, setTheme } from "./colours.js";
 import { Frame } from "./frame.js";
@@ -71,6 +73,7 @@ function Experiment({ where: address, session, change, Page }) {
       begun.close();
     };
   }, [asked]);
+  const lapse = useTimeLapse(address, live);
   const name = live?.standing?.experiment.name ?? asked;
   // An address may have the beginning of an id, or a name; what changes something names the whole id.
   const where = { ...address, experiment: live?.standing?.experiment.id ?? asked };
@@ -80,16 +83,17 @@ function Experiment({ where: address, session, change, Page }) {
   }, [where.page, where.trial, name]);
   return html`
     <${Frame} where=${where} session=${session} live=${live} change=${change}>
-      ${live?.error && live.line !== "away" && html`<main id="main"><${Problem} error=${live.error}><p><a href="./">All experiments</a></p><//></main>`}
+      ${live?.error && live.line !== "away" && html`<main id="main"><${Problem} error=${live.error}><p><a href=${home()}>All experiments</a></p><//></main>`}
       ${(!live?.table || !Page) && !live?.error && html`<main id="main"><p class="quiet" role="status">Reading the trials …</p></main>`}
-      ${Page && live?.table && live.line !== "refused" && html`<${Page} where=${where} live=${live} version=${live.table.version} change=${change} />`}
+      ${live?.table && live.line !== "refused" && lapse.bar}
+      ${Page && live?.table && live.line !== "refused" && html`<${Page} where=${where} live=${lapse.live} version=${lapse.live.table.version} change=${change && lapse.live === live} />`}
       <${Keys} where=${where} />
     <//>`;
 }
 
 const Unloaded = () => html`<main id="main"><h1>This part of the page could not be loaded</h1><p><button type="button" onClick=${() => location.reload()}>load the page again</button></p></main>`;
 
-const Nowhere = () => html`<main id="main"><h1>There is no such page</h1><p><a href="./">All experiments</a></p></main>`;
+const Nowhere = () => html`<main id="main"><h1>There is no such page</h1><p><a href=${home()}>All experiments</a></p></main>`;
 
 setTheme(theme());
 const root = document.getElementById("page");

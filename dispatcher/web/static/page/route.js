@@ -37,9 +37,18 @@ function decoded(part) {
   }
 }
 
+let root = "";
+/** What all addresses begin with: nothing, or `#/` in a page that is a file. */
+export function setRoot(text) {
+  root = text;
+}
+
+/** The address of the list of experiments. */
+export const home = () => root || "./";
+
 /** The address of a page of an experiment, relative to the base. */
 export function link(experiment, page = "", query = {}) {
-  return `e/${encodeURIComponent(experiment)}${page ? `/${page}` : ""}${writeQuery(query)}`;
+  return `${root}e/${encodeURIComponent(experiment)}${page ? `/${page}` : ""}${writeQuery(query)}`;
 }
 
 /** The address of a trial, relative to the base. */

@@ -1,5 +1,6 @@
 /** Small parts that all pages are made of. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+import { exported } from "./exported.js";
 import { visible } from "./safe.js";
 
 /** A text of a trial: isolated from its surroundings, with hidden marks shown. */
@@ -96,10 +97,13 @@ export const Choose = ({ label, value, options, onChange }) => html`
 /** Words in place of what is not there yet. */
 export const Empty = ({ children }) => html`<p class="quiet empty">${children}</p>`;
 
+const EXPORTED_AT = Number(globalThis.document?.documentElement.dataset.savedAt);
+
 /** The time now, renewed each `seconds`, for "3 s ago". */
 export function useNow(seconds = 1) {
-  const [now, setNow] = useState(Date.now() / 1000);
+  const [now, setNow] = useState(exported ? EXPORTED_AT : Date.now() / 1000);
   useEffect(() => {
+    if (exported) return undefined; // nothing goes on in a file
     const timer = setInterval(() => document.hidden || setNow(Date.now() / 1000), seconds * 1000);
     return () => clearInterval(timer);
   }, [seconds]);

@@ -1,7 +1,7 @@
 /** Who inherits from whom: all trials, over time or by generation. */
 import { html, useEffect, useMemo, useState } from "../page/ui.js";
 import { link, readTrials, trialLink } from "../page/route.js";
-import { choose, go } from "../page/navigation.js";
+import { choose, go, here } from "../page/navigation.js";
 import { family } from "../page/forest.js";
 import { ForestView } from "../page/forest_view.js";
 import { differences } from "../page/words.js";
@@ -85,4 +85,4 @@ function Picked({ table, row, mode, experiment }) {
       ${parent !== null && html`<button type="button" onClick=${() => go(link(experiment, "compare", { trials: `${trial},${parent}` }))}>compare with ${parent}</button>`}</p></aside>`;
 }
 
-const keep = () => Object.fromEntries(["x", "colour", "family"].map((name) => [name, new URLSearchParams(location.search).get(name) ?? ""]));
+const keep = () => Object.fromEntries(["x", "colour", "family", "at"].map((name) => [name, here().query[name] ?? ""]));

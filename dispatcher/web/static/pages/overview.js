@@ -23,7 +23,7 @@ export function Overview({ where, live, version, change }) {
     <${Top} summary=${summary} head=${head} experiment=${where.experiment} change=${change} live=${live} />
     <div class="grid">
       <${Best} table=${table} mode=${mode} experiment=${where.experiment} version=${soon} />
-      <${Now} summary=${summary} head=${head} experiment=${where.experiment} />
+      <${Now} summary=${summary} head=${head} experiment=${where.experiment} past=${Boolean(table.whole)} />
       <${States} summary=${summary} experiment=${where.experiment} />
       <${Given} experiment=${summary.id} tags=${summary.tags} starred=${summary.starred} notes=${summary.notes} change=${change} onDone=${live.refresh.bind(live)} />
       <${Progress} table=${table} mode=${mode} version=${soon} where=${where} />
@@ -72,7 +72,7 @@ function Best({ table, mode, experiment, version }) {
     <p class="quiet">This line of ${several(found.line.length, "trial")} cost ${duration(found.cost)}; the whole search ${duration(found.sum)}.</p><//>`;
 }
 
-function Now({ summary, head, experiment }) {
+function Now({ summary, head, experiment, past }) {
   const states = head?.counts ?? summary.states;
   const at = (name) => states[name] ?? 0;
   const rows = [
@@ -81,9 +81,9 @@ function Now({ summary, head, experiment }) {
     ["try again soon", at("backoff"), "trials", { where: "state=backoff" }], ["being delivered", at("delivering"), "trials", { where: "state=delivering" }],
     ["parked", at("parked"), "waits"],
   ];
-  return html`<${Panel} title="now">
+  return html`<${Panel} title=${past ? "then" : "now"}>
     <ul class="now">${rows.map(([word, many, page, query]) => html`<li class=${many ? "" : "quiet"}><a href=${link(experiment, page, query ?? {})}><b>${count(many)}</b> ${word}</a></li>`)}</ul>
-    ${!head && html`<p class="quiet">As the store has it; no head answers.</p>`}<//>`;
+    ${past ? html`<p class="quiet">Rows keep when a trial was asked for, proposed, started and over; a wait in the tuner counts as in the tuner.</p>` : !head && html`<p class="quiet">As the store has it; no head answers.</p>`}<//>`;
 }
 
 function States({ summary, experiment }) {

@@ -8,6 +8,7 @@ import { COMMANDS } from "../page/commands.js";
 import { Submit } from "../page/controls.js";
 import { write } from "../page/json.js";
 import { Log } from "../page/log.js";
+import { Tensors } from "../page/tensors.js";
 import { differences, flatten } from "../page/words.js";
 import { Ask, Command, Empty, Foreign, Panel, Problem, State, stateOf, useNow } from "../page/widgets.js";
 import { bytes, count, duration, number, several, signed, time, value as shownValue, whole } from "../page/format.js";
@@ -53,6 +54,7 @@ export function Trial({ where, live, version, change }) {
       <${Given} experiment=${where.experiment} trial=${trial.id} tags=${trial.tags} starred=${trial.starred} notes=${told.notes} change=${change} onDone=${live.refresh.bind(live)} />
       <${Metrics} told=${told} parent=${parent.told} />
       <${Heirs} children=${told.children} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
+      <${Tensors} experiment=${where.experiment} trial=${trial.id} committed=${trial.weights_digest} />
       <${Panel} title="log" wide><${Log} experiment=${where.experiment} trial=${trial.id} attempt=${trial.attempt || undefined} running=${trial.state === "running"} key=${trial.attempt} />
         <p class="as-command"><${Command} text=${COMMANDS.log(where.experiment, trial.id, "stdout")} /></p><//>
       <${Files} experiment=${where.experiment} trial=${trial.id} stamp=${trial.state} attempt=${trial.attempt} />

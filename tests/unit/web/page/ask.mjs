@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { COMMANDS } from "../../../../dispatcher/web/static/page/commands.js";
 import { Table } from "../../../../dispatcher/web/static/page/table.js";
+import { History, tableAt } from "../../../../dispatcher/web/static/page/past.js";
 import { condition } from "../../../../dispatcher/web/static/page/where.js";
 import { differences } from "../../../../dispatcher/web/static/page/words.js";
 
@@ -18,6 +19,13 @@ const answers = {
       } catch (error) {
         return { column: error.column };
       }
+    });
+  },
+  past: ({ table, history, times }) => {
+    const [whole, lives] = [new Table(table), new History(history)];
+    return times.map((time) => {
+      const then = tableAt(whole, lives, time);
+      return Array.from({ length: then.count }, (_, row) => ["trial", "state", "outcome", "value", "attempts"].map((name) => then.get(name, row)));
     });
   },
   commands: ({ calls }) => calls.map(([name, ...given]) => COMMANDS[name](...given)),

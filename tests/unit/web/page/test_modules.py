@@ -16,7 +16,10 @@ from dispatcher.cli.lazy_group import load
 from dispatcher.cli.main import root
 from dispatcher.queries.where import WhereError, parse_condition
 from dispatcher.store.notes import Annotations
+from dispatcher.web.lives import lives_in_columns
+from dispatcher.web.table import TrialTable
 from tests.unit.queries.evolution import evolve, make_folder
+from tests.unit.queries.test_history import lived
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node")
@@ -239,3 +242,24 @@ def test_the_page_finds_the_differences_that_lineage_finds(tmp_path: Path) -> No
     paths = {"save_path", "restore_path"}
     for one, names in zip(children, told, strict=True):
         assert set(names) - paths == set(one.changed) - paths
+
+
+def test_the_page_looks_back_as_the_product_does(tmp_path: Path) -> None:
+    """Mutation: `<` for `<=`, an attempt without its end, a value before the trial was over."""
+    folder = make_folder(tmp_path)
+    life = lived(folder, 2)
+    life.journal.close()
+    times = [*[time for time, _ in life.seen][::3], 0.0, life.now + 1.0]
+    with queries.ExperimentReader.open(folder) as reader:
+        table = TrialTable()
+        table.put(queries.flat_trials(reader))
+        columns = lives_in_columns(reader)
+        lives = queries.history(reader)
+        mode = reader.mode
+    told = {"experiment": "x", "cursor": "", **table.described()}
+    found = asked("past", table=told, history=columns, times=times)
+    for time, rows in zip(times, found, strict=True):
+        then = queries.moment_of(lives, time, mode)
+        assert rows == [
+            [one.trial, one.state, one.outcome, one.value, one.attempt] for one in then.trials
+        ], time
