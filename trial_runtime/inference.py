@@ -216,6 +216,7 @@ def _inferred(infer: Any, model: Any, request: Any, most: int) -> ModelReply:
 
 def _failed(result: calling.Result, stage: str) -> ModelReply:
     text = result.text or f"it ended with exit code {result.code}"
+    text = text.removeprefix(f"{__name__}.{NoAnswer.__name__}: ")  # ours: the sentence is enough
     if result.out_of_memory:
         text = f"memory ran out\n{text}"
     safe = text[-_MOST_TEXT:].encode(errors="replace").decode()
