@@ -51,6 +51,7 @@ class ModelOrder(msgspec.Struct, frozen=True):
     """The first message: what is asked for, and within which bounds.
 
     ``folder``: of the modules, first on the path. ``script``: a file in place of a module's name.
+    ``drawings``: width and height of the fields that get rows of numbers, also from an image file.
     ``memory_bytes``: what the process may have for data. ``answer_bytes``: the size of an answer.
     """
 
@@ -60,10 +61,12 @@ class ModelOrder(msgspec.Struct, frozen=True):
     memory_bytes: int
     answer_bytes: int
     script: str = ""
+    drawings: dict[str, tuple[int, int]] = {}
 
 
 class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An answer, or why there is none. ``stage``: ``import``, ``load``, ``infer`` or ``answer``."""
+    """An answer, or why there is none. ``stage``: ``import``, ``load``, ``request``, ``infer`` or
+    ``answer``."""
 
     value: Any = None
     took_s: float = 0.0
@@ -134,8 +137,7 @@ def main() -> None:
     infer, model = loaded.value
     _answer(line, ModelReply(took_s=time.monotonic() - started))
     while (content := receive(line)) is not None:
-        request = with_bytes(msgspec.json.decode(content))
-        _answer(line, _inferred(infer, model, request, order.answer_bytes))
+        _answer(line, _inferred(infer, model, msgspec.json.decode(content), order))
     os._exit(0)
 
 
@@ -190,16 +192,20 @@ def _module(order: ModelOrder) -> Any:
         if not order.script:
             return importlib.import_module(order.module)
         spec = importlib.util.spec_from_file_location(order.module, order.script)
-        assert spec is not None and spec.loader is not None, "a file of Python"
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[order.module] = module  # as types of its own are looked up there
         spec.loader.exec_module(module)
         return module
 
 
-def _inferred(infer: Any, model: Any, request: Any, most: int) -> ModelReply:
+def _inferred(infer: Any, model: Any, wanted: Any, order: ModelOrder) -> ModelReply:
+    given = calling.attempt_call(lambda: requested(wanted, order.drawings))
+    if given.code or given.text:
+        return _failed(given, "request")
     started = time.monotonic()
-    result = calling.attempt_call(lambda: infer(model, request))
+    result = calling.attempt_call(lambda: infer(model, given.value))
     took_s = time.monotonic() - started
     if result.code or result.text:
         return _failed(result, "infer")
@@ -207,10 +213,9 @@ def _inferred(infer: Any, model: Any, request: Any, most: int) -> ModelReply:
     if answer.code:
         return _failed(answer, "answer")
     size = len(msgspec.json.encode(answer.value))
-    if size > most:
-        return ModelReply(
-            failed=f"the answer has {size:,} bytes, and {most:,} are allowed", stage="answer"
-        )
+    if size > order.answer_bytes:
+        text = f"the answer has {size:,} bytes, and {order.answer_bytes:,} are allowed"
+        return ModelReply(failed=text, stage="answer")
     return ModelReply(answer.value, took_s)
 
 
@@ -236,6 +241,45 @@ def with_bytes(value: Any) -> Any:
     if isinstance(value, list):
         return [with_bytes(each) for each in value]
     return value
+
+
+def requested(value: Any, drawings: dict[str, tuple[int, int]]) -> Any:
+    """A request as ``infer`` gets it: with bytes, and with rows in place of pictures of drawings.
+
+    Raises:
+        NoAnswer: an image file cannot be read as a drawing.
+    """
+    value = with_bytes(value)
+    for name, (width, height) in drawings.items():
+        if isinstance(value.get(name), bytes):
+            value[name] = _drawn(name, value[name], width, height)
+    return value
+
+
+def _drawn(name: str, content: bytes, width: int, height: int) -> list[list[float]]:
+    """The rows of a picture: 0 is paper, which is what most of its edge is, and 1 is ink."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise NoAnswer(
+            f"{name!r}: reading an image file as a drawing needs Pillow in the trials' Python"
+        ) from None
+    import io
+
+    try:
+        picture = Image.open(io.BytesIO(content)).convert("L")
+        if max(picture.size) > 4096:
+            raise NoAnswer(f"{name!r}: the picture has more than 4096 pixels on a side")
+        picture = picture.resize((width, height), Image.Resampling.BOX)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        if isinstance(error, NoAnswer):
+            raise
+        raise NoAnswer(f"{name!r}: the image file cannot be read: {error}") from None
+    flat = list(picture.tobytes())
+    rows = [flat[at : at + width] for at in range(0, len(flat), width)]
+    edge = [*rows[0], *rows[-1], *(row[0] for row in rows), *(row[-1] for row in rows)]
+    light = sum(edge) / len(edge) > 127
+    return [[(255 - dot if light else dot) / 255 for dot in row] for row in rows]
 
 
 def plain(value: Any) -> Any:

@@ -30,7 +30,6 @@ from trial_runtime.weights.loading.exporting import Exported
 from trial_runtime.weights.loading.exporting import export as export_weights
 from trial_runtime.weights.usage import file_use
 
-
 _GONE_HINT = (
     "'bequeath weights du' lists the trials that have theirs, 'bequeath weights pin' keeps them; "
     "'bequeath trial submit' trains these parameters again"
@@ -121,10 +120,10 @@ class ExperimentWeights:
         """
         save_path, digest, kind = self.committed(trial)
         if kind != "bequeath":
-            root = self.config.weights_root or self.place.weights
+            above = self.config.weights_root or self.place.weights
             raise UserError(
                 f"trial {trial} wrote its weights by its own means",
-                hint=f"they lie in {root}/{save_path}",
+                hint=f"they lie in {above}/{save_path}",
                 where=self.place.id,
             )
         try:

@@ -218,6 +218,8 @@ def check_request(inputs: dict[str, InferInput] | None, request: dict[str, Any])
 
 def _problem(one: InferInput, value: Any) -> str:
     """Return what a value is not; empty if it is right."""
+    if one.kind in ("image", "drawing") and _is_file(value):
+        return ""
     match one.kind:
         case "number":
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -229,16 +231,21 @@ def _problem(one: InferInput, value: Any) -> str:
         case "text":
             return "" if isinstance(value, str) else "a text"
         case "image":
-            if not (isinstance(value, dict) and set(value) == {BYTES_KEY}):
-                return f'the bytes of an image file: {{"{BYTES_KEY}": TEXT}}'
-            try:
-                msgspec.convert(value[BYTES_KEY], bytes)
-            except msgspec.ValidationError:
-                return f'the bytes of an image file: {{"{BYTES_KEY}": TEXT}}'
+            return f'the bytes of an image file: {{"{BYTES_KEY}": TEXT}}'
         case "drawing":
             if not _is_drawing(one, value):
                 return f"a list of {one.height} rows of {one.width} numbers from 0 to 1"
     return ""
+
+
+def _is_file(value: Any) -> bool:
+    if not (isinstance(value, dict) and set(value) == {BYTES_KEY}):
+        return False
+    try:
+        msgspec.convert(value[BYTES_KEY], bytes)
+    except msgspec.ValidationError:
+        return False
+    return isinstance(value[BYTES_KEY], str)
 
 
 def _is_drawing(one: InferInput, value: Any) -> bool:

@@ -111,7 +111,10 @@ class Models:
         with self._lock:
             warm, self._warm = self._warm, None
             self._stop_timer()
-        if warm is None or (warm.key == key and time.monotonic() - warm.began < OLDEST_S):
+        if warm is None:
+            return None
+        young = time.monotonic() - warm.began < OLDEST_S
+        if warm.key == key and young and warm.process.alive:
             return warm
         warm.process.close()
         return None

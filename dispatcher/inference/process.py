@@ -39,6 +39,7 @@ _LENGTH: Final = struct.Struct(">I")
 _STAGES: Final = {
     "import": "the trials' code cannot be imported",
     "load": f"{LOAD_MODEL} failed",
+    "request": "the request cannot be taken",
     "infer": f"{INFER} failed",
     "answer": f"what {INFER} returned is no answer",
 }
@@ -104,6 +105,11 @@ class ModelProcess:
         """The process."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
     def ask(self, request: dict[str, Any], timeout_s: float | None = None) -> ModelAnswer:
         """Ask the model. Blocks, for a bounded time.
 
@@ -140,7 +146,7 @@ class ModelProcess:
         with selectors.DefaultSelector() as selector:
             selector.register(self._line, selectors.EVENT_READ)
             selector.register(self._output, selectors.EVENT_READ)
-            looked = 0.0
+            looked = time.monotonic()
             while (now := time.monotonic()) < deadline:
                 if now - looked > _LOOK_EVERY_S:
                     self._look()

@@ -1,4 +1,4 @@
-"""A trained model that can be asked: all that a process for it needs, and what must stay meanwhile."""
+"""A trained model that can be asked: all that its process needs, and what must stay meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ from trial_runtime.endpoint import Endpoint
 from trial_runtime.inference import ModelOrder
 from trial_runtime.masking import Mask
 from trial_runtime.safe_path import code_arguments
-from trial_runtime.session_file import AGENT_VARIABLE, SESSION_VARIABLE, SESSION_VERSION, SessionFile
+from trial_runtime.session_file import (
+    AGENT_VARIABLE,
+    SESSION_VARIABLE,
+    SESSION_VERSION,
+    SessionFile,
+)
 
 _RUN: str = "from trial_runtime.inference import main; main()"
 
@@ -133,6 +138,11 @@ def prepared(model: TrainedModel, memory_bytes: int, answer_bytes: int) -> Itera
             memory_bytes=memory_bytes,
             answer_bytes=answer_bytes,
             script=module.script,
+            drawings={
+                name: (one.width, one.height)
+                for name, one in (model.offer.inputs or {}).items()
+                if one.kind == "drawing"
+            },
         )
         command = [_python(module, environment), *code_arguments(_RUN, _OLDEST)]
         folder = str(model.config.trial_code_directory)

@@ -36,6 +36,7 @@ TRIAL: Table = {
     "fetch": CommandEntry("cli.trial.files:fetch", "Bring files of a trial here."),
     "shell": CommandEntry("cli.trial.files:shell", "Open a shell where a trial runs."),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
+    "inputs": CommandEntry("cli.infer:inputs", "What a request to a trial's trained model holds."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
 }
 

@@ -10,7 +10,8 @@ import pytest
 from filelock import FileLock
 
 from dispatcher.errors import PassingBackendError
-from dispatcher.weight_keeper import holds
+from dispatcher.weight_keeper import Keep, Need, Policy, holds
+from tests.unit.weight_keeper.test_keeper import Experiment
 
 
 def test_what_is_held_is_known_until_it_is_let_go(tmp_path: Path) -> None:
@@ -44,9 +45,26 @@ def test_a_killed_reader_holds_nothing(tmp_path: Path) -> None:
 
 def test_a_hold_waits_for_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holds, "_PATIENCE_S", 0.05)
-    with FileLock(tmp_path / holds.LOCK_NAME), pytest.raises(PassingBackendError, match="removed"):
-        with holds.hold(tmp_path, 1):
-            pass
+    with (
+        FileLock(tmp_path / holds.LOCK_NAME),
+        pytest.raises(PassingBackendError, match="being removed"),
+        holds.hold(tmp_path, 1),
+    ):
+        pass
+
+
+def test_a_sweep_leaves_what_is_held(tmp_path: Path) -> None:
+    """Mutation: a keeper that does not ask for holds."""
+    experiment = Experiment(tmp_path)
+    for trial in range(4):
+        experiment.train(trial, value=float(trial))
+    keeper = experiment.keeper(Policy(Keep.BEST, 1))
+    with holds.hold(tmp_path, 1):
+        plan = keeper.sweep(lambda trials: trials)
+        assert [one.trial for one in plan.doomed] == [0, 2]
+        assert plan.kept[1] is Need.PINNED
+    experiment.check_all_but([0, 2])
+    assert [one.trial for one in keeper.sweep(lambda trials: trials).doomed] == [1]
 
 
 def test_a_link_is_no_hold(tmp_path: Path) -> None:
