@@ -9,7 +9,9 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +20,10 @@ import psutil
 
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.inference.trained import ProcessPlan, TrainedModel, prepared
+from trial_runtime.agent.processes import warden
+from trial_runtime.agent.processes.sweep import kill_sessions_below
 from trial_runtime.inference import INFER, LOAD_MODEL, ModelReply
+from trial_runtime.session_file import AGENT_VARIABLE
 
 #: Bytes of an answer, and of a message that has one.
 MOST_ANSWER: Final = 1 << 20
@@ -92,6 +97,7 @@ class ModelProcess:
             self._plan = self._closing.enter_context(
                 prepared(model, bounds.memory_bytes, MOST_ANSWER)
             )
+            self._closing.callback(_warden(self._plan))
             self._line, self._output, self._process = _started(self._plan)
             self._closing.callback(self._end)
             self._send(self._plan.order)
@@ -263,28 +269,50 @@ class ModelProcess:
 
     def _end(self) -> None:
         """Kill it and all below it, by their ids, and reap it."""
-        below: list[psutil.Process] = []
-        try:
-            below = psutil.Process(self.pid).children(recursive=True)
-        except psutil.Error:
-            pass
         try:
             # It leads the group, and is not reaped yet, so the number is its own.
             if self._process.returncode is None:
                 os.killpg(self.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
-        for each in below:
-            try:
-                each.kill()
-            except psutil.Error:
-                continue
+        kill_sessions_below(self._plan.here)  # what has left the group, and its parents
         self._line.close()
         os.close(self._output)
         try:
             self._process.wait(_GONE_S)
         except subprocess.TimeoutExpired:
             pass  # it hangs in the kernel, as over a share that is away
+
+
+def _warden(plan: ProcessPlan) -> Callable[[], None]:
+    """Start a program that ends the model's processes when this one is killed; return what lets go
+    of it. The model's own process ends, too, but what has left its group does not."""
+    if sys.platform != "linux":
+        return lambda: None
+    try:
+        started = subprocess.Popen(
+            [sys.executable, "-I", "-S", warden.__file__, f"{AGENT_VARIABLE}={plan.mark}"],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise PassingBackendError(
+            f"no process can be started for the model: {error.strerror}"
+        ) from error
+
+    def let_go() -> None:
+        assert started.stdin is not None
+        started.stdin.close()
+        try:
+            started.wait(_GONE_S)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()
+
+    return let_go
 
 
 def _started(plan: ProcessPlan) -> tuple[socket.socket, int, subprocess.Popen[bytes]]:

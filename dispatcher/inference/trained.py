@@ -102,8 +102,12 @@ def trained(handle: ExperimentHandle, trial: int) -> TrainedModel:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """What a process is started with. ``mask`` knows the secrets of ``environment``."""
+    """What a process is started with. ``mask`` knows the secrets of ``environment``; ``mark`` is
+    the value of a variable by which all that it starts is known; ``here`` is a folder of its own.
+    """
 
+    here: str
+    mark: str
     command: list[str]
     folder: str
     environment: dict[str, str]
@@ -131,6 +135,7 @@ def prepared(model: TrainedModel, memory_bytes: int, answer_bytes: int) -> Itera
     ):
         mask = Mask()
         environment = _environment(model, here, mask)
+        mark = environment[AGENT_VARIABLE] = f"{here}/model"
         order = ModelOrder(
             session=_session(model, weights, here),
             folder=module.folder,
@@ -146,7 +151,7 @@ def prepared(model: TrainedModel, memory_bytes: int, answer_bytes: int) -> Itera
         )
         command = [_python(module, environment), *code_arguments(_RUN, _OLDEST)]
         folder = str(model.config.trial_code_directory)
-        yield ProcessPlan(command, folder, environment, order, mask)
+        yield ProcessPlan(here, mark, command, folder, environment, order, mask)
 
 
 def _environment(model: TrainedModel, here: str, mask: Mask) -> dict[str, str]:
@@ -158,8 +163,7 @@ def _environment(model: TrainedModel, here: str, mask: Mask) -> dict[str, str]:
     )
     agent = replace(agent, cache=None)
     base = base_environment(agent, dialect_of(agent))
-    for name in (SESSION_VARIABLE, AGENT_VARIABLE):
-        base.pop(name, None)
+    base.pop(SESSION_VARIABLE, None)
     return environment_now(base, dict(agent.trial.environment), mask)
 
 

@@ -18,6 +18,8 @@ from dispatcher.operations.arguments import AskModel
 from dispatcher.operations.operation import Context, perform
 from dispatcher.operations.table import INFER
 
+REPOSITORY = Path(__file__).parents[2]
+
 TRIAL = """\
 import os
 
