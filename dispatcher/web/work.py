@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
+from dispatcher.inference.models import MOST_AT_ONCE
 from dispatcher.web.faults import RequestRefused
 
 P = ParamSpec("P")
@@ -18,6 +19,9 @@ HEAD_THREADS: Final = 4
 CHANGE_THREADS: Final = 4
 FILE_THREADS: Final = 16
 
+#: Threads that wait for models; each may wait for minutes.
+MODEL_THREADS: Final = MOST_AT_ONCE
+
 #: Calls that may wait for a thread.
 MOST_WAITING: Final = 128
 
@@ -25,9 +29,9 @@ MOST_WAITING: Final = 128
 class WorkPool:
     """A few threads, and a bounded queue before them. Called in the event loop's thread."""
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, name: str, waiting: int = MOST_WAITING) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"web-{name}")
-        self._most = threads + MOST_WAITING
+        self._most = threads + waiting
         self.busy = 0
 
     async def run(self, act: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
@@ -63,8 +67,9 @@ class Pools:
         self.heads = WorkPool(HEAD_THREADS, "head")
         self.changes = WorkPool(CHANGE_THREADS, "change")
         self.files = WorkPool(FILE_THREADS, "file")
+        self.models = WorkPool(MODEL_THREADS, "model", waiting=8)
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self.stores, self.heads, self.changes, self.files):
+        for pool in (self.stores, self.heads, self.changes, self.files, self.models):
             pool.close()

@@ -49,6 +49,8 @@ class PageServer:
         self.prefix = prefix
         self.scope = scope
         self.log = log
+        self.inputs: list[dict[str, Any]] | None = None
+        self.model: Callable[[Any], Any] | None = None
         self.head = True
         self.streams = True
         self.cursor = 0
@@ -193,7 +195,14 @@ class _Handler(BaseHTTPRequestHandler):
                 "broken_at": "", "differences": [], "mended": ""},
         }  # fmt: skip
         make = answers.get(f"{self.command} {rest}")
-        if make is None:
+        asked = re.fullmatch(r"POST /trials/(\d+)/infer", f"{self.command} {rest}")
+        if asked and page.model is not None:
+            self._json({
+                "experiment": page.search.ident, "trial": int(asked[1]),
+                "answer": page.model(body["request"]),
+                "took_s": 0.01, "loaded_s": 0.0, "printed": "",
+            })  # fmt: skip
+        elif make is None:
             self._problem(404, "no-page", f"nothing answers {rest}")
         else:
             self._json({"experiment": page.search.ident, **make()})
@@ -233,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
                  "values": search.trials[one].curve} for one in wanted
             ]  # fmt: skip
             self._json({"metric": "default", "curves": curves})
-        elif match := re.fullmatch(r"/trials/(\d+)(/log/std(?:out|err)|/files)?", rest):
+        elif match := re.fullmatch(r"/trials/(\d+)(/log/std(?:out|err)|/files|/infer)?", rest):
             self._trial(int(match[1]), match[2], query)
         elif rest == "/trials":
             self._json({"trials": [search.trials[1].summary().to_json()]})
@@ -248,6 +257,13 @@ class _Handler(BaseHTTPRequestHandler):
             )
         elif what is None:
             self._json(page.search.shown(number))
+        elif what == "/infer":
+            offered = page.model is not None
+            self._json({
+                "experiment": page.search.ident, "trial": number, "available": offered,
+                "why": "" if offered else "these trials have no demo", "hint": "",
+                "inputs": page.inputs,
+            })  # fmt: skip
         elif what == "/files":
             names = [("artefacts/confusion.png", 20_480), ("checkpoints/<b>last</b>.pt", 4_200_000)]
             files = [

@@ -22,5 +22,12 @@ export const COMMANDS = {
   log: (e, trial, stream) => line("trial", "log", "-e", e, trial, ...(stream === "stderr" ? ["--stderr"] : [])),
   pin: (e, trial) => line("weights", "pin", "-e", e, trial),
   unpin: (e, trial) => line("weights", "unpin", "-e", e, trial),
+  infer: (e, trial, fields, values) => line("infer", "-e", e, trial, ...fields.flatMap(({ name, kind }) => {
+    const value = values[name];
+    if (kind === "number") return ["--number", `${name}=${value ?? "NUMBER"}`];
+    if (kind === "text") return ["--text", `${name}=${value ?? "TEXT"}`];
+    return ["--image", `${name}=FILE`];
+  })),
+  inferJson: (e, trial, request) => line("infer", "-e", e, trial, request),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };
