@@ -70,6 +70,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "trial kill": ("3", "-e"),
     "trial submit": ('{"x": 1}', "-e"),
     "trial files": ("3", "-e"),
+    "trial inputs": ("3", "-e"),
+    "infer": ("3", "-e"),
     "weights export": ("3", "-e"),
     "weights pin": ("3", "-e"),
     "weights unpin": ("3", "-e"),
@@ -133,7 +135,7 @@ def test_python_reaches_each_operation(
     """Mutation: an operation that needs an argument which Python cannot give."""
     row = OPERATIONS[name]
     needed = {
-        field.encode_name: {"rows": [], "parameters": {}, "trials": [1]}.get(field.name, "text")
+        field.encode_name: {"rows": [], "parameters": {}, "trials": [1], "request": {}}.get(field.name, "text")
         for field in msgspec.structs.fields(row.arguments)
         if field.required
     }
@@ -167,6 +169,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "weights versions": [{"store": "supernet"}],
     "weights pin": [{"note": "for the paper; $(date)"}],
     "weights export": [{"file": "out.safetensors", "key": "model"}],
+    "infer": [{"request": {"x": 1, "it's": ["$HOME", "`a`"]}, "timeout_s": 2.5}],
 }
 
 
@@ -208,6 +211,7 @@ def test_the_command_of_an_operation_does_just_that(
 
 NEEDS_ARGUMENTS = {
     "experiment update", "experiment backup", "trial kill", "trial submit", "weights export",
+    "infer",
 }  # fmt: skip
 
 
