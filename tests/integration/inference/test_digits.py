@@ -17,12 +17,12 @@ from tests.support.trained_digits import train_digits
 pytest.importorskip("torch")
 datasets = pytest.importorskip("sklearn.datasets")
 
-MANY = 40
+MANY = 20
 
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExperimentHandle]:
-    handle = train_digits(tmp_path_factory.mktemp("digits"), 4)
+    handle = train_digits(tmp_path_factory.mktemp("digits"))
     yield handle
     end_processes_of(handle.folder)
 
