@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from dispatcher.errors import UserError
 from dispatcher.experiment import ExperimentConfig
-from trial_runtime.inference import BYTES_KEY, INFER, LOAD_MODEL
+from trial_runtime.inference import BYTES_KEY, INFER
 from trial_runtime.opening import open_regular
 
 #: The name of the literal that says what a request holds.
@@ -68,11 +68,9 @@ class TrialModule(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a module offers: whether it has the functions, and the fields of a request, if it
-    declares them."""
+    """What a module offers: the fields of a request are known if it declares them."""
 
     module: TrialModule
-    builds: bool
     inputs: dict[str, InferInput] | None
 
 
@@ -124,8 +122,8 @@ def offer_of(config: ExperimentConfig) -> Offer:
             where=where,
         )
     if declared is None:
-        return Offer(module, LOAD_MODEL in names, None)
-    return Offer(module, LOAD_MODEL in names, _inputs(declared, where))
+        return Offer(module, None)
+    return Offer(module, _inputs(declared, where))
 
 
 def _text(path: Path) -> bytes:

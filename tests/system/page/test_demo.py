@@ -170,8 +170,8 @@ def test_a_digit_is_drawn_and_read(
 
 
 def scores(browser: Browser) -> dict[str, str]:
-    found: dict[str, str] = browser.run(
-        "return Object.fromEntries([...document.querySelectorAll('.scores tr')]"
-        ".map((row) => [row.cells[0].innerText, row.cells[2].innerText]))"
+    found = browser.run(
+        "return [...document.querySelectorAll('.scores tr')]"
+        ".map((row) => [row.cells[0].innerText, row.cells[2].innerText])"
     )
-    return found
+    return dict(found)
