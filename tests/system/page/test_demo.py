@@ -16,6 +16,7 @@ from tests.support.processes import end_processes_of
 from tests.support.trained_digits import train_digits
 from tests.support.web_server import WebServer
 from tests.system.page.conftest import search_of
+from tests.system.page.test_pages import complaints
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -91,6 +92,7 @@ def test_numbers_texts_files_and_drawings_are_sent(browser: Browser, tmp_path: P
         browser.waits_for('"why": "<b>"', ".answer")
         browser.waits_for("--number rate=0.5 --text 'words=it'\\''s' --image photo=FILE", ".demo")
         browser.picture("demo-fields")
+        assert complaints(browser) == []
         assert browser.faults() == []
 
 
