@@ -29,7 +29,7 @@ FOLDER_NAME: Final = "held"
 _NAME: Final = re.compile(r"([0-9]{1,18})\.[0-9a-f]{16}")
 
 #: Seconds for a sweep that is under way.
-_PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 30.0
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def hold(folder: Path, trial: int) -> Iterator[None]:
     """
     path = folder / FOLDER_NAME / f"{trial}.{os.urandom(8).hex()}"
     try:
-        with FileLock(folder / LOCK_NAME, thread_local=False).acquire(timeout=_PATIENCE_S):
+        with FileLock(folder / LOCK_NAME, thread_local=False).acquire(timeout=PATIENCE_S):
             path.parent.mkdir(mode=0o700, exist_ok=True)
             descriptor = _locked(path)
     except Timeout:

@@ -44,7 +44,7 @@ def test_a_killed_reader_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_hold_waits_for_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holds, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(holds, "PATIENCE_S", 0.05)
     with (
         FileLock(tmp_path / holds.LOCK_NAME),
         pytest.raises(PassingBackendError, match="being removed"),
