@@ -166,7 +166,7 @@ def test_a_digit_is_drawn_and_read(
         browser.until(lambda: scores(browser) != one, "other scores")
         assert "loading the model" not in browser.text(".answer")  # it was warm
         assert browser.faults() == []
-        assert '"what": "infer"' in server.log.read_text()
+        assert '"what":"infer"' in server.log.read_text()
     finally:
         server.end()
 
