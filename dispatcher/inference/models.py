@@ -128,10 +128,11 @@ class Models:
                 return False
             before, self._warm = self._warm, warm
             self._stop_timer()
-            self._timer = threading.Timer(self._keep_s, self._let_go)
-            self._timer.daemon = True
-            self._timer.name = "infer-warm"
-            self._timer.start()
+            timer = threading.Timer(self._keep_s, self._let_go)
+            timer.daemon = True
+            timer.name = "infer-warm"
+            self._timer = timer
+            timer.start()
         if before is not None:
             before.process.close()
         return True
