@@ -307,7 +307,7 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
     if isinstance(value, int):
         return int(value) if abs(value) <= _MOST_INTEGER else _long(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _words(value)
+        return float(value) if math.isfinite(value) else _not_finite(value)
     if isinstance(value, dict):
         return {_key(name): _plain(each, depth + 1, left) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -339,7 +339,7 @@ def _key(name: Any) -> str:
     return str(name).encode(errors="replace").decode()
 
 
-def _words(value: float) -> str:
+def _not_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

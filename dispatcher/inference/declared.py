@@ -1,4 +1,4 @@
-"""What a trial's module offers, read from its text: nothing of it is run."""
+"""The demo in a trial's module, read from the module's text: nothing of it is run."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class TrialModule(NamedTuple):
         return package if package.is_file() else path.with_suffix(".py")
 
 
-class Offer(NamedTuple):
-    """What a module offers: the fields of a request are known if it declares them."""
+class DeclaredDemo(NamedTuple):
+    """A demo in a module: the fields of a request are known if it declares them."""
 
     module: TrialModule
     inputs: dict[str, InferInput] | None
@@ -105,7 +105,7 @@ def module_of(config: ExperimentConfig) -> TrialModule:
     )
 
 
-def offer_of(config: ExperimentConfig) -> Offer:
+def offer_of(config: ExperimentConfig) -> DeclaredDemo:
     """Read what the module of an experiment's trials offers. Runs nothing of it.
 
     Raises:
@@ -122,8 +122,8 @@ def offer_of(config: ExperimentConfig) -> Offer:
             where=where,
         )
     if declared is None:
-        return Offer(module, None)
-    return Offer(module, _inputs(declared, where))
+        return DeclaredDemo(module, None)
+    return DeclaredDemo(module, _inputs(declared, where))
 
 
 def _text(path: Path) -> bytes:

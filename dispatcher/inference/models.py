@@ -30,7 +30,7 @@ def usual_memory() -> int:
     return int(psutil.virtual_memory().total // 2)
 
 
-class Asked(NamedTuple):
+class ModelAsked(NamedTuple):
     """An answer; ``loaded_s``: seconds that loading took, 0 if the model was warm."""
 
     answer: ModelAnswer
@@ -58,7 +58,7 @@ class Models:
         self._timer: threading.Timer | None = None
         self._closed = False
 
-    def ask(self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds) -> Asked:
+    def ask(self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds) -> ModelAsked:
         """Ask a model, in a process of its own. Blocks, for a bounded time.
 
         Args:
@@ -85,7 +85,9 @@ class Models:
             self._closed = True
         self._let_go()
 
-    def _asked(self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds) -> Asked:
+    def _asked(
+        self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds
+    ) -> ModelAsked:
         key = (*model.key, bounds.memory_bytes)
         warm = self._taken(key)
         if warm is None:
@@ -104,7 +106,7 @@ class Models:
         finally:
             if not (keep and self._put(warm)):
                 warm.process.close()
-        return Asked(answer, loaded_s)
+        return ModelAsked(answer, loaded_s)
 
     def _taken(self, key: tuple[Any, ...]) -> _Warm | None:
         """Return the warm process if it is the one that is wanted; another one is ended."""

@@ -129,7 +129,7 @@ class ModelProcess:
         self._printed.clear()
         self._send(request)
         reply = self._answered(timeout_s or self._bounds.answer_s, INFER)
-        return ModelAnswer(reply.value, reply.took_s, self._said())
+        return ModelAnswer(reply.value, reply.took_s, self._output_text())
 
     def close(self) -> None:
         """End the process and all that it has started; the weights are held no more."""
@@ -211,7 +211,7 @@ class ModelProcess:
         del self._printed[:-_MOST_PRINTED]
         return bool(piece)
 
-    def _said(self) -> str:
+    def _output_text(self) -> str:
         """Return the end of what it has printed, without secrets."""
         os.set_blocking(self._output, False)
         for _ in range(16):  # a pipe holds no more; a thread of the user's may print without end
@@ -264,7 +264,7 @@ class ModelProcess:
         return ModelFailed(text, hint=hint or self._hint(), where=where, ended=True)
 
     def _hint(self) -> str:
-        said = self._said().strip()
+        said = self._output_text().strip()
         return f"it printed: {said[-2_000:]}" if said else ""
 
     def _end(self) -> None:

@@ -21,7 +21,7 @@ from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.weights import WeightsToRead
 from dispatcher.folders.ownership import demand_ours
-from dispatcher.inference.declared import Offer, TrialModule, offer_of
+from dispatcher.inference.declared import DeclaredDemo, TrialModule, offer_of
 from dispatcher.queries import TrialSummary
 from dispatcher.wiring.agents import agent_config
 from trial_runtime.agent.dialects import dialect_of
@@ -57,7 +57,7 @@ class TrainedModel:
     handle: ExperimentHandle
     config: ExperimentConfig
     trial: TrialSummary
-    offer: Offer
+    offer: DeclaredDemo
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class TrainedModel:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a process that answers for it was made of: another one is needed if it differs."""
+        """The state from which its process was made: another is needed if it differs."""
         module = os.stat(self.offer.module.file)
         settings = os.stat(self.handle.place.config)
         weights = (self.trial.id, self.trial.weights_digest)
@@ -102,7 +102,7 @@ def trained(handle: ExperimentHandle, trial: int) -> TrainedModel:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """What a process is started with. ``mask`` knows the secrets of ``environment``; ``mark`` is
+    """The start of a process. ``mask`` knows the secrets of ``environment``; ``mark`` is
     the value of a variable by which all that it starts is known; ``here`` is a folder of its own.
     """
 
