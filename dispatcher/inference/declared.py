@@ -59,7 +59,7 @@ class TrialModule(NamedTuple):
 
     @property
     def file(self) -> Path:
-        """Where it lies, or would."""
+        """The path of the module, whether it is there or not."""
         if self.script:
             return Path(self.script)
         path = Path(self.folder, *self.name.split("."))
