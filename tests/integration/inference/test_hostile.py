@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -43,7 +42,7 @@ FAULTS = {
     "x = []\nx.append(x)\nreturn x": "nests more than 32 levels deep",
     "return bytearray(1 << 40)": "memory ran out",
     "print('told', os.environ['TOKEN'])\nos._exit(1)": "exit code 1",
-    "import time\ntime.sleep(60)": "infer took longer than 1 s, and was ended",
+    "import signal\nsignal.pause()": "infer took longer than 1 s, and was ended",
 }
 
 
@@ -51,7 +50,7 @@ FAULTS = {
 def test_each_fault_of_infer_has_its_answer(search: TrainedSearch, body: str) -> None:
     search.offer(infer(body))
     with pytest.raises(ModelFailed, match="(?s)" + FAULTS[body]) as failed:
-        search.ask(1, {}, timeout_s=1.0 if "sleep" in body else 30.0)
+        search.ask(1, {}, timeout_s=1.0 if "pause" in body else 30.0)
     assert failed.value.exit_code == 3
     assert "hunter-of-secrets" not in str(failed.value) + failed.value.hint
     assert len(str(failed.value)) < 20_000
@@ -122,24 +121,25 @@ def test_all_that_it_has_started_ends_with_it(search: TrainedSearch) -> None:
         infer(
             "import subprocess, sys\n"
             "def start(**more):\n"
-            "    return subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'],"
+            "    return subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'],"
             " **more).pid\n"
             "if os.fork() == 0:\n"
             "    os.setsid()\n"
             "    if os.fork() == 0:\n"
             "        open('daemon', 'w').write(str(os.getpid()))\n"
-            "        import time; time.sleep(300)\n"
+            "        import signal; signal.pause()\n"
             "    os._exit(0)\n"
             "os.wait()\n"
-            "import time\n"
             "while not os.path.exists('daemon') or not open('daemon').read():\n"
-            "    time.sleep(0.01)\n"
+            "    pass\n"
             "return [start(), start(start_new_session=True), int(open('daemon').read())]"
         )
     )
     told = search.ask(1, {})
     assert not any(psutil.pid_exists(pid) and alive(pid) for pid in told.answer)
-    search.offer(infer("while True:\n    if os.fork() == 0:\n        import time; time.sleep(60)"))
+    search.offer(
+        infer("import signal\nwhile True:\n    if os.fork() == 0:\n        signal.pause()")
+    )
     with pytest.raises(ModelFailed, match="processes, and was ended; 64 are allowed"):
         search.ask(1, {})
 
@@ -154,8 +154,8 @@ def alive(pid: int) -> bool:
 def test_memory_of_several_processes_is_bounded(search: TrainedSearch) -> None:
     """Mutation: a bound for each process alone, which several go round together."""
     search.offer(
-        infer("for _ in range(3):\n    os.fork()\nx = bytearray(90 << 20)\nimport time\n"
-              "time.sleep(60)")
+        infer("for _ in range(3):\n    os.fork()\nx = bytearray(90 << 20)\nimport signal\n"
+              "signal.pause()")
     )  # fmt: skip
     with pytest.raises(ModelFailed, match="MiB of memory, and was ended; 400 MiB are allowed"):
         search.ask(1, {}, Context(model_memory=400 << 20))
@@ -182,7 +182,7 @@ def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: Trained
 
 def test_it_ends_when_whoever_asks_is_killed(search: TrainedSearch) -> None:
     """Mutation: a process that only notices between two requests."""
-    search.offer(infer("print(os.getpid())\nimport time\ntime.sleep(300)"))
+    search.offer(infer("open('asked', 'w').close()\nimport signal\nsignal.pause()"))
     asking = subprocess.Popen(
         [sys.executable, "-m", "dispatcher.cli", "infer", "1", "-e", str(search.place),
          "--timeout", "300"],
@@ -193,7 +193,7 @@ def test_it_ends_when_whoever_asks_is_killed(search: TrainedSearch) -> None:
     wait_until(lambda: len(me.children()) == 2, "a process for the model, and its warden")
     (model,) = (one for one in me.children() if "inference" in " ".join(one.cmdline()))
     wait_until(lambda: holds.held(search.place) == {1}, "it holds the weights")
-    time.sleep(0.5)
+    wait_until((search.code / "asked").exists, "it is being asked")
     asking.send_signal(signal.SIGKILL)
     asking.wait()
     wait_until(lambda: not alive(model.pid), "it has ended")
@@ -241,5 +241,5 @@ for fd in range(3, 50):
         one.send(b"\\xff\\xff\\xff\\xff{}")
     except OSError:
         continue
-import time
-time.sleep(60)"""
+import signal
+signal.pause()"""
