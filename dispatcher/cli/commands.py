@@ -36,6 +36,7 @@ _ALL: Table = {
         "cli.leaderboard:leaderboard", "Compare the best trials of all experiments.", _LOOK
     ),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
+    "infer": CommandEntry("cli.infer:infer", "Ask a trial's trained model.", _LOOK),
     "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
     "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),
     "tensorboard": CommandEntry(

@@ -91,6 +91,11 @@ SHAPES: dict[str, str] = {
     "before, was; `gone` are names that only the parent has.",
     "trial files": "`{attempt, place, files, cut}`; a file holds path, kind (`logs`, `artefacts`, "
     "`work`, `checkpoints`), size, changed_at, link; `cut` says that there are more.",
+    "trial inputs": "`{experiment, trial, available, why, hint, inputs}`; `inputs` is null where "
+    "the trials' code does not declare them; one holds name, kind (`number`, `text`, `image`, "
+    "`drawing`), label, default, minimum, maximum, step, width, height.",
+    "infer": "`{experiment, trial, answer, took_s, loaded_s, printed}`; `answer` is what the "
+    "trial's `infer` returned.",
     "trial fetch": "`{attempt, place, folder, fetched, bytes, same, left, cut}`; `left` maps files "
     "to why they were not fetched.",
     "experiment list": "`{experiments, others}`; each holds id, name, folder, status, created_at, "

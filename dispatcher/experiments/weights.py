@@ -5,6 +5,7 @@ Versions of shared stores are weights as well, with a sweep of their own: :mod:`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,12 +21,19 @@ from dispatcher.queries.versions import StoreRow
 from dispatcher.store import SqliteWeightsLedger
 from dispatcher.store.leadership import Leadership
 from dispatcher.weight_keeper import DiskUse, GcPlan, Policy, WeightKeeper
+from dispatcher.weight_keeper.holds import hold
 from dispatcher.wiring.remote_roots import local_copy, remote_root, storage_of
 from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
 from dispatcher.wiring.weights import weights_root
 from trial_runtime.errors import TrialRuntimeError
 from trial_runtime.weights.loading.exporting import Exported
 from trial_runtime.weights.loading.exporting import export as export_weights
+from trial_runtime.weights.usage import file_use
+
+_GONE_HINT = (
+    "'bequeath weights du' lists the trials that have theirs, 'bequeath weights pin' keeps them; "
+    "'bequeath trial submit' trains these parameters again"
+)
 
 if TYPE_CHECKING:
     from dispatcher.experiments.tensors import TensorOrigins
@@ -44,6 +52,15 @@ class WeightsRemoval(NamedTuple):
 
     plan: GcPlan
     stores: dict[str, Any]
+
+
+class WeightsToRead(NamedTuple):
+    """A trial's weights that stay while they are read. ``kind``: of the store that wrote them."""
+
+    path: str
+    digest: str
+    kind: str
+    root: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +121,14 @@ class ExperimentWeights:
             UserError: the trial has none, or none that can be exported here.
             BackendError: the file cannot be written.
         """
-        save_path, digest = self._committed(trial)
+        save_path, digest, kind = self.committed(trial)
+        if kind != "bequeath":
+            above = self.config.weights_root or self.place.weights
+            raise UserError(
+                f"trial {trial} wrote its weights by its own means",
+                hint=f"they lie in {above}/{save_path}",
+                where=self.place.id,
+            )
         try:
             with self._readable_root(save_path, digest) as root:
                 return export_weights(
@@ -131,13 +155,50 @@ class ExperimentWeights:
         with queries.ExperimentReader.open(self.place.path) as reader:
             parent = queries.trial(reader, trial).trial.parent
         try:
-            self._committed(trial)
+            self.committed(trial)
             with tensor_reader(self.place, self.config) as manifests:
                 return manifests.origins(trial)
         except UserError as error:  # there are none, or none that can be read here
             return TensorOrigins(trial, parent, error.message)
         except (TrialRuntimeError, OSError) as error:
             return TensorOrigins(trial, parent, f"the manifest cannot be read: {error}")
+
+    @contextmanager
+    def reading(self, trial: int) -> Iterator[WeightsToRead]:
+        """Hold a trial's weights for as long as somebody reads them: no sweep removes them.
+
+        Args:
+            trial: its number.
+
+        Raises:
+            UserError: it has none, they are gone, or they are not as they were committed.
+            BackendError: a sweep is under way, or they cannot be had.
+        """
+        with hold(self.place.path, trial):
+            save_path, digest, kind = self.committed(trial)
+            if kind != "bequeath" and remote_root(self.config, self.place.id) is not None:
+                raise UserError(
+                    f"trial {trial} wrote its weights by its own means, to a place that is no "
+                    "folder of this machine",
+                    where=self.place.id,
+                )
+            with self._readable_root(save_path, digest) as root:
+                path = self._checked(root, save_path, digest if kind == "bequeath" else None)
+                yield WeightsToRead(path, digest, kind, root)
+
+    def _checked(self, root: str, save_path: str, digest: str | None) -> str:
+        """Return where weights lie, if they are there as they were committed."""
+        try:
+            use = file_use(root, save_path, digest=digest)
+        except TrialRuntimeError as error:
+            raise UserError(
+                f"the weights are not there as they were committed: {error.message}",
+                hint=error.hint or _GONE_HINT,
+                where=error.where,
+            ) from error
+        if not use.own:
+            raise UserError("the weights are gone", hint=_GONE_HINT, where=f"{root}/{save_path}")
+        return os.path.join(os.path.realpath(root), use.path)
 
     def pin(self, trial: int, note: str = "") -> None:
         """Keep a trial's weights whatever retention says; ``note`` says why."""
@@ -170,26 +231,24 @@ class ExperimentWeights:
             self.config, {t: worker for t, worker in workers.items() if trial in (None, t)}
         )
 
-    def _committed(self, trial: int) -> tuple[str, str]:
-        """Return path and digest of a trial's weights that can be read here."""
+    def committed(self, trial: int) -> tuple[str, str, str]:
+        """Return path, digest and kind of a trial's weights that can be read here.
+
+        Raises:
+            UserError: it has none, they were removed, or another machine alone sees them.
+        """
         where = self.place.id
         with queries.ExperimentReader.open(self.place.path) as reader:
             one = queries.trial(reader, trial).trial
         if one.save_path is None or one.weights_digest is None:
             raise UserError(f"trial {trial} has committed no weights", where=where)
-        if one.weights_kind != "bequeath":
-            root = self.config.weights_root or self.place.weights
-            raise UserError(
-                f"trial {trial} wrote its weights by its own means",
-                hint=f"they lie in {root}/{one.save_path}",
-                where=where,
-            )
         with self._keeper() as keeper:
             if trial in keeper.removed_trials():
-                raise UserError(f"the weights of trial {trial} were removed", where=where)
+                text = f"the weights of trial {trial} were removed"
+                raise UserError(text, hint=_GONE_HINT, where=where)
         if unseen := self.unseen(trial):
-            raise UserError(unseen, hint="export them on a machine that sees them", where=where)
-        return one.save_path, one.weights_digest
+            raise UserError(unseen, hint="ask on a machine that sees them", where=where)
+        return one.save_path, one.weights_digest, one.weights_kind or ""
 
     @contextmanager
     def _keeper(self, policy: Policy | None = None) -> Iterator[WeightKeeper]:

@@ -411,3 +411,41 @@ class ExportedWeights(OperationAnswer, frozen=True):
     file: str
     tensors: int
     bytes: int
+
+
+class ModelInput(OperationAnswer, frozen=True):
+    """One field of a request; ``kind``: number, text, image or drawing."""
+
+    name: str
+    kind: str
+    label: str
+    default: float | str | None
+    minimum: float | None
+    maximum: float | None
+    step: float | None
+    width: int
+    height: int
+
+
+class ModelOffer(OperationAnswer, frozen=True):
+    """Whether a trial's model can be asked, and if not, why. ``inputs``: the fields of a request;
+    null where the trials' code does not declare them."""
+
+    experiment: str
+    trial: int
+    available: bool
+    why: str
+    hint: str
+    inputs: list[ModelInput] | None
+
+
+class ModelAnswered(OperationAnswer, frozen=True):
+    """The answer of a trained model. ``printed``: the end of what its code has printed;
+    ``loaded_s``: 0 if the model was loaded already."""
+
+    experiment: str
+    trial: int
+    answer: Any
+    took_s: float
+    loaded_s: float
+    printed: str

@@ -215,3 +215,15 @@ class ExportWeights(Arguments, frozen=True):
 
     file: Annotated[str, Meta(description="A file of this machine, replaced if it exists.")]
     key: Annotated[str, Meta(description="Only this part of the saved state.")] = ""
+
+
+class AskModel(Arguments, frozen=True):
+    """A request to a trained model."""
+
+    request: Annotated[
+        dict[str, Any],
+        Meta(description="What `infer` gets; an image file is an object with its `base64`."),
+    ]
+    timeout_s: Annotated[
+        float, Meta(description="Seconds for the answer, without loading.", gt=0, le=300)
+    ] = 30.0

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.experiments.find import Purpose
 from dispatcher.experiments.handle import ExperimentHandle
+
+if TYPE_CHECKING:
+    from dispatcher.inference.models import Models
 
 
 class Scope(StrEnum):
@@ -116,6 +119,8 @@ class Context:
     confirm: Callable[[str], None] = _agree  #: gets a question; raises if the answer is no
     note: Callable[[str], None] = _keep_quiet  #: gets a sentence that belongs to no answer
     part: Callable[[Any], None] = _keep_quiet  #: gets parts of an answer as they come
+    models: Models | None = None  #: asks models, and keeps one warm; None: each is asked anew
+    model_memory: int = 0  #: bytes that a model may have; 0: half of the machine's
     _handles: dict[tuple[str | None, Purpose], ExperimentHandle] = field(default_factory=dict)
 
     def handle(self, name: str | None, purpose: Purpose = Purpose.READ) -> ExperimentHandle:

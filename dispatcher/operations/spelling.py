@@ -95,6 +95,8 @@ _SPELLINGS: Final = {
     "weights pin": Spelling("weights pin", options={"note": "--note"}, about=_OF),
     "weights unpin": Spelling("weights unpin", about=_OF),
     "weights export": Spelling("weights export", options={"file": "-o", "key": "--key"}, about=_OF),
+    "infer inputs": Spelling("trial inputs", about=_OF),
+    "infer": Spelling("infer", ("request",), {"timeout_s": "--timeout"}, about=_OF),
     "experiment backup": Spelling("experiment backup", ("destination",), {"weights": "--weights"}),
 }
 

@@ -339,6 +339,20 @@ WEIGHTS_EXPORT: Final = Operation(
     "weights:export", ("weights export",), why_not=_PATH,
 )  # fmt: skip
 
+INFER_INPUTS: Final = Operation(
+    "infer inputs", "Show what a request to a trial's trained model holds.",
+    Subject.TRIAL, Scope.READ, Purpose.READ, NoChoice, answers.ModelOffer,
+    "inference:inputs", ("trial inputs",),
+    route=f"GET {_TRIAL}/infer", repeatable=True,
+)  # fmt: skip
+
+INFER: Final = Operation(
+    "infer", "Ask a trial's trained model; it runs the trial's code.",
+    Subject.TRIAL, Scope.CHANGE, Purpose.USE, given.AskModel, answers.ModelAnswered,
+    "inference:infer", ("infer",),
+    route=f"POST {_TRIAL}/infer",
+)  # fmt: skip
+
 #: By name, in the order in which they are described.
 OPERATIONS: Final[dict[str, Operation[Any, Any]]] = {
     each.name: each for each in list(globals().values()) if isinstance(each, Operation)

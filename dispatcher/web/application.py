@@ -48,6 +48,7 @@ class Application:
         self._hub = Hub(self._pools)
         self._assets = Assets(settings.static, settings.prefix)
         performer = Performer(settings.base, self._pools, self._hub, audit)
+        self._models = performer.models
         looking = Looking(performer, self._pools, self._hub, keys)
         outputs = Outputs(performer, self._pools, self._hub, audit, keys)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
@@ -81,6 +82,7 @@ class Application:
         """End all streams, and take no more work."""
         self._hub.close()
         self._pools.close()
+        self._models.close()
 
     async def _page(self, request: Request) -> Response:
         return self._assets.index()

@@ -18,10 +18,11 @@ from dispatcher.experiments.known_folders import known_folders
 from dispatcher.experiments.standing import Standing
 from dispatcher.experiments.why import explained
 from dispatcher.folders.ownership import demand_ours, is_id
+from dispatcher.inference.models import IDLE_S, Models
 from dispatcher.operations import answers
 from dispatcher.operations.arguments import ListTrials, StopExperiment
 from dispatcher.operations.operation import Context, Operation, Scope, Subject, perform
-from dispatcher.operations.table import OPERATIONS
+from dispatcher.operations.table import INFER, OPERATIONS
 from dispatcher.web.answering import answer, encoded, tag_of
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused, answer_to, in_a_header
@@ -57,6 +58,7 @@ class Performer:
         self._pools = pools
         self._hub = hub
         self._audit = audit
+        self.models = Models(keep_s=IDLE_S)  #: ended by who closes the server
         self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
         self._shared: dict[str, Extra] = {
             "status": self._standing,
@@ -150,7 +152,9 @@ class Performer:
     ) -> Any:
         by = "the web page" if identity.by_cookie else "the REST interface"
         who = f"{by} (token …{identity.mark})"
-        context = Context(who=who, base=self._base, paths=False, note=notes.append)
+        context = Context(
+            who=who, base=self._base, paths=False, note=notes.append, models=self.models
+        )
         experiment = request.path_params.get("experiment")
         if row.subject is not Subject.MACHINE:
             found = self.find(str(experiment))
@@ -169,10 +173,9 @@ class Performer:
     ) -> Response:
         await self._demand_match(row, request, identity)
         notes: list[str] = []
+        pool = self._pools.models if row is INFER else self._pools.changes
         try:
-            value = await self._pools.changes.run(
-                self._carry_out, row, request, given, identity, notes
-            )
+            value = await pool.run(self._carry_out, row, request, given, identity, notes)
         except BequeathError as error:
             self._audit.say(row.ident, identity, failed=error.message[:300], **_about(request))
             raise

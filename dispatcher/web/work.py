@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
+from dispatcher.inference.models import MOST_AT_ONCE
 from dispatcher.web.faults import RequestRefused
 
 P = ParamSpec("P")
@@ -20,6 +21,9 @@ FILE_THREADS: Final = 16
 
 #: Outputs that are followed at once: each holds a thread as long as somebody looks.
 FOLLOW_THREADS: Final = 32
+
+#: Threads that wait for models; each may wait for minutes.
+MODEL_THREADS: Final = MOST_AT_ONCE
 
 #: Calls that may wait for a thread.
 MOST_WAITING: Final = 128
@@ -71,8 +75,10 @@ class Pools:
         self.changes = WorkPool(CHANGE_THREADS, "change")
         self.files = WorkPool(FILE_THREADS, "file")
         self.follows = WorkPool(FOLLOW_THREADS, "follow", waiting=0)
+        self.models = WorkPool(MODEL_THREADS, "model", waiting=8)
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self.stores, self.heads, self.changes, self.files, self.follows):
+        named = (self.stores, self.heads, self.changes, self.files, self.follows, self.models)
+        for pool in named:
             pool.close()

@@ -1,6 +1,7 @@
 """Removal of weights by the retention policy, in an order that a crash cannot harm.
 
-1. Plan: what may go (:mod:`~dispatcher.weight_keeper.retention`), by file.
+1. Plan: what may go (:mod:`~dispatcher.weight_keeper.retention`), by file. What a process is
+   reading now counts as pinned (:mod:`~dispatcher.weight_keeper.holds`).
 2. Announce: the head refuses children of these trials from now on.
 3. Intend: durably, in the ledger. From here on they count as gone. What a user has pinned since
    the plan stays, though no child of this run may start from it any more.
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Final
 from filelock import FileLock, Timeout
 
 from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.weight_keeper.holds import LOCK_NAME, held
 from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
 from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
 from dispatcher.weight_keeper.retention import Decision, Policy, TrialView, decide
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trial_runtime.weights.usage import Removal
-
-LOCK_NAME: Final = "keeper.lock"
 
 _REQUESTS: Final = frozenset({"open", "blocked", "parked"})
 
@@ -82,6 +82,7 @@ class WeightKeeper:
         maximize: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._folder = folder
         self._lock = FileLock(folder / LOCK_NAME, thread_local=False)
         self._storage = FolderStorage(root) if isinstance(root, Path) else root
         self._ledger = ledger
@@ -236,7 +237,7 @@ class WeightKeeper:
             views,
             self._policy,
             maximize=self._maximize,
-            pins=self._ledger.pins(),
+            pins={**dict.fromkeys(held(self._folder), ""), **self._ledger.pins()},
             awaited=self._ledger.awaited(),
         )
         return decision, trials

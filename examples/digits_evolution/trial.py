@@ -95,5 +95,55 @@ def share_right(model: torch.nn.Module, part: str) -> float:
     return float((model(images).argmax(1) == labels).float().mean())
 
 
+#: A picture is drawn with four times the pixels that the network sees, as the digits it has learnt
+#: from were: each of their pixels counts the ink in 4 by 4.
+FINER = 4
+SIDE = 8
+
+INFER_INPUTS = {
+    "digit": {"kind": "drawing", "label": "Draw a digit", "width": 32, "height": 32},
+}
+
+
+def load_model(parameters: dict[str, Any]) -> torch.nn.Module:
+    """Builds the trial's network and loads its weights, to be asked by `bequeath infer`."""
+    model = network.Network({**BY_HAND, **parameters}["blocks"])
+    bq.load_weights(model, strict=True)
+    return model.eval()
+
+
+@torch.no_grad()
+def infer(model: torch.nn.Module, request: dict[str, Any]) -> dict[str, Any]:
+    """Reads a digit that somebody drew.
+
+    Args:
+        model: what `load_model` returned.
+        request: ``digit``: rows of numbers from 0 (paper) to 1 (ink), finer than the network's.
+
+    Returns:
+        ``answer``: the digit; ``scores``: the share that the network gives to each.
+    """
+    image = fitted(torch.tensor(request["digit"]))
+    scores = model(image[None, None]).softmax(1)[0]
+    return {
+        "answer": int(scores.argmax()),
+        "scores": {str(digit): float(score) for digit, score in enumerate(scores)},
+    }
+
+
+def fitted(drawn: torch.Tensor) -> torch.Tensor:
+    """Cuts a drawing out, as tall as the picture, and counts its ink. Shape (8, 8)."""
+    rows, columns = drawn.any(1).nonzero().flatten(), drawn.any(0).nonzero().flatten()
+    if not len(rows):
+        return torch.zeros(SIDE, SIDE)
+    cut = drawn[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    side = FINER * SIDE
+    wide = max(1, min(side, round(cut.shape[1] * side / cut.shape[0])))
+    large = functional.interpolate(cut[None, None], size=(side, wide), mode="area")
+    before = (side - wide) // 2
+    placed = functional.pad(large, (before, side - wide - before))
+    return functional.avg_pool2d(placed, FINER)[0, 0]
+
+
 if __name__ == "__main__":
     bq.report_final(train(bq.get_parameters()))

@@ -52,6 +52,8 @@ class PageServer:
         self.prefix = prefix
         self.scope = scope
         self.log = log
+        self.inputs: list[dict[str, Any]] | None = None
+        self.model: Callable[[Any], Any] | None = None
         self.head = True
         self.streams = True
         self.cursor = 0
@@ -214,7 +216,14 @@ class _Handler(BaseHTTPRequestHandler):
         make = answers.get(f"{self.command} {rest}")
         if re.fullmatch(r"(/trials/\d+)?/(star|tags|notes(/\d+)?)", rest):
             make = functools.partial(page.annotate, self.command, rest, body)
-        if make is None:
+        asked = re.fullmatch(r"POST /trials/(\d+)/infer", f"{self.command} {rest}")
+        if asked and page.model is not None:
+            self._json({
+                "experiment": page.search.ident, "trial": int(asked[1]),
+                "answer": page.model(body["request"]),
+                "took_s": 0.01, "loaded_s": 0.0, "printed": "",
+            })  # fmt: skip
+        elif make is None:
             self._problem(404, "no-page", f"nothing answers {rest}")
         else:
             self._json({"experiment": page.search.ident, **make()})
@@ -265,7 +274,9 @@ class _Handler(BaseHTTPRequestHandler):
                  "values": search.trials[one].curve} for one in wanted
             ]  # fmt: skip
             self._json({"metric": "default", "curves": curves})
-        elif match := re.fullmatch(r"/trials/(\d+)(/log/std(?:out|err)|/files|/tensors)?", rest):
+        elif match := re.fullmatch(
+            r"/trials/(\d+)(/log/std(?:out|err)|/files|/tensors|/infer)?", rest
+        ):
             self._trial(int(match[1]), match[2], query)
         elif rest == "/trials":
             self._json({"trials": [search.trials[1].summary().to_json()]})
@@ -282,6 +293,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(page.search.shown(number))
         elif what == "/tensors":
             self._json(page.search.tensors(number))
+        elif what == "/infer":
+            offered = page.model is not None
+            self._json({
+                "experiment": page.search.ident, "trial": number, "available": offered,
+                "why": "" if offered else "these trials have no demo", "hint": "",
+                "inputs": page.inputs,
+            })  # fmt: skip
         elif what == "/files":
             names = [("artefacts/confusion.png", 20_480), ("checkpoints/<b>last</b>.pt", 4_200_000)]
             files = [

@@ -40,6 +40,7 @@ TRIAL: Table = {
         "cli.trial.tensors:tensors", "Which tensors of a trial's weights came from whom."
     ),
     "kill": CommandEntry("cli.trial.change:kill", "End a running or waiting trial."),
+    "inputs": CommandEntry("cli.infer:inputs", "What a request to a trial's trained model holds."),
     "submit": CommandEntry("cli.trial.change:submit", "Run a trial with parameters of your own."),
     "note": CommandEntry("cli.notes:note_trial", "Write a note beside a trial."),
     "tag": CommandEntry("cli.notes:tag_trial", "Give a trial tags."),

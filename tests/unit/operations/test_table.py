@@ -80,6 +80,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "experiment note remove": ("--remove", "1", "-e"),
     "leaderboard": (),
     "trial files": ("3", "-e"),
+    "trial inputs": ("3", "-e"),
+    "infer": ("3", "-e"),
     "weights export": ("3", "-e"),
     "weights pin": ("3", "-e"),
     "weights unpin": ("3", "-e"),
@@ -138,7 +140,14 @@ def test_each_command_asks_by_its_operation(
     assert [one[0] for one in performed] == [name]
 
 
-NEEDED: dict[str, Any] = {"rows": [], "parameters": {}, "trials": [1], "number": 1, "time": 1.5}
+NEEDED: dict[str, Any] = {
+    "rows": [],
+    "parameters": {},
+    "trials": [1],
+    "number": 1,
+    "time": 1.5,
+    "request": {},
+}
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS])
@@ -194,6 +203,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "weights versions": [{"store": "supernet"}],
     "weights pin": [{"note": "for the paper; $(date)"}],
     "weights export": [{"file": "out.safetensors", "key": "model"}],
+    "infer": [{"request": {"x": 1, "it's": ["$HOME", "`a`"]}, "timeout_s": 2.5}],
 }
 
 
@@ -238,6 +248,7 @@ NEEDS_ARGUMENTS = {
     "trial note", "trial note remove", "trial tag", "experiment note", "experiment note remove",
     "experiment tag",
     "experiment at",
+    "infer",
 }  # fmt: skip
 
 

@@ -36,5 +36,12 @@ export const COMMANDS = {
   leaderboard: (wanted) => line("leaderboard", ...Object.entries(wanted).flatMap(([name, value]) => (name === "starred" ? ["--starred"] : [`--${name}`, value]))),
   tensors: (e, trial) => line("trial", "tensors", "-e", e, trial),
   at: (e, time) => line("experiment", "at", "-e", e, time),
+  infer: (e, trial, fields, values) => line("infer", "-e", e, trial, ...fields.flatMap(({ name, kind }) => {
+    const value = values[name];
+    if (kind === "number") return ["--number", `${name}=${value ?? "NUMBER"}`];
+    if (kind === "text") return ["--text", `${name}=${value ?? "TEXT"}`];
+    return ["--image", `${name}=FILE`];
+  })),
+  inferJson: (e, trial, request) => line("infer", "-e", e, trial, request),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };

@@ -7,6 +7,7 @@ import { Chart } from "../page/chart.js";
 import { COMMANDS } from "../page/commands.js";
 import { Submit } from "../page/controls.js";
 import { write } from "../page/json.js";
+import { Demo } from "../page/demo.js";
 import { Log } from "../page/log.js";
 import { Tensors } from "../page/tensors.js";
 import { differences, flatten } from "../page/words.js";
@@ -55,6 +56,7 @@ export function Trial({ where, live, version, change }) {
       <${Metrics} told=${told} parent=${parent.told} />
       <${Heirs} children=${told.children} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
       <${Tensors} experiment=${where.experiment} trial=${trial.id} committed=${trial.weights_digest} />
+      ${trial.weights_digest && html`<${Demo} key=${trial.id} experiment=${where.experiment} trial=${trial.id} stamp=${`${trial.weights_digest}${trial.state}`} change=${change} />`}
       <${Panel} title="log" wide><${Log} experiment=${where.experiment} trial=${trial.id} attempt=${trial.attempt || undefined} running=${trial.state === "running"} key=${trial.attempt} />
         <p class="as-command"><${Command} text=${COMMANDS.log(where.experiment, trial.id, "stdout")} /></p><//>
       <${Files} experiment=${where.experiment} trial=${trial.id} stamp=${trial.state} attempt=${trial.attempt} />

@@ -1,0 +1,1 @@
+"""Trained models that are asked, with real processes."""

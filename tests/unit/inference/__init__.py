@@ -1,0 +1,1 @@
+"""What trials offer, and what models answer, without processes."""
