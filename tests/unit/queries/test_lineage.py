@@ -21,7 +21,7 @@ from dispatcher.queries import (
     lineage_text,
 )
 from dispatcher.queries.lineage import LineageNode
-from dispatcher.queries.pictures.lineage_layout import lay_out
+from dispatcher.plots.pictures.lineage_layout import lay_out
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 from tests.unit.store.life import Life

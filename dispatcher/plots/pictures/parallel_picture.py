@@ -12,8 +12,7 @@ from typing import Any, Final
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from dispatcher.queries.export import flatten
-from dispatcher.queries.pictures.looks import (
+from dispatcher.plots.pictures.looks import (
     ACCENT,
     INK,
     PAPER,
@@ -23,6 +22,7 @@ from dispatcher.queries.pictures.looks import (
     empty,
     figure_of,
 )
+from dispatcher.queries.export import flatten
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 
 _AXES_SHOWN: Final = 14

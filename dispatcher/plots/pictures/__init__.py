@@ -6,6 +6,6 @@ window, no display, no state shared with an author's own plots.
 
 from __future__ import annotations
 
-from dispatcher.queries.pictures.draw import draw_lineage, draw_parallel, draw_progress
+from dispatcher.plots.pictures.draw import draw_lineage, draw_parallel, draw_progress
 
 __all__ = ["draw_lineage", "draw_parallel", "draw_progress"]

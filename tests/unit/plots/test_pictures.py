@@ -11,7 +11,7 @@ import pytest
 
 from dispatcher.errors import UserError
 from dispatcher.queries import ExperimentReader
-from dispatcher.queries.pictures import draw_lineage, draw_parallel, draw_progress
+from dispatcher.plots.pictures import draw_lineage, draw_parallel, draw_progress
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 

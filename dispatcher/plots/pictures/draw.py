@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def draw_progress(reader: ExperimentReader, path: Path) -> None:
     """Draw every result and the best so far, over time. Raises ``UserError``, as all here do."""
     _need_matplotlib()
-    from dispatcher.queries.pictures.progress_picture import progress_figure
+    from dispatcher.plots.pictures.progress_picture import progress_figure
 
     _save(progress_figure(progress(reader), reader.name), path)
 
@@ -26,7 +26,7 @@ def draw_progress(reader: ExperimentReader, path: Path) -> None:
 def draw_parallel(reader: ExperimentReader, path: Path) -> None:
     """Draw one line a trial through the axes of its parameters, coloured by value."""
     _need_matplotlib()
-    from dispatcher.queries.pictures.parallel_picture import parallel_figure
+    from dispatcher.plots.pictures.parallel_picture import parallel_figure
 
     trials = list_trials(reader, TrialFilter(with_value=True))
     _save(parallel_figure(trials, reader.mode, reader.name), path)
@@ -41,7 +41,7 @@ def draw_lineage(reader: ExperimentReader, path: Path, *, root: int | None = Non
         root: draw this trial and its descendants only.
     """
     _need_matplotlib()
-    from dispatcher.queries.pictures.lineage_picture import lineage_figure
+    from dispatcher.plots.pictures.lineage_picture import lineage_figure
 
     _save(lineage_figure(lineage(reader, root=root), reader.name), path)
 
