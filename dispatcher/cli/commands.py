@@ -33,7 +33,7 @@ _ALL: Table = {
     ),
     "best": CommandEntry("cli.best:best", "Show the best trials and their parameters.", _LOOK),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
-    "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
+    "plot": CommandEntry("cli.plot:PLOT", "Draw results, parameters or lineage as PNG.", _LOOK),
     "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),
     "tensorboard": CommandEntry(
         "cli.sink:tensorboard", "Show experiments in TensorBoard, whether or not they run.", _LOOK

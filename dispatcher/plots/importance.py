@@ -162,8 +162,8 @@ def _doubts(rows: int, explained: float, alike: Sequence[tuple[str, str]]) -> li
     doubts = []
     if explained < _LEAST_EXPLAINED:
         doubts.append(
-            f"parameters explain {max(0.0, explained):.0%} of the variance of results: the order may "
-            "be chance"
+            f"parameters explain {max(0.0, explained):.0%} of the variance of results: "
+            "the order may be chance"
         )
     if rows < _LEAST_RELIABLE:
         doubts.append(f"{rows} results are few: another seed may give another order")

@@ -152,9 +152,7 @@ def _gpus(reader: ExperimentReader, bars: Sequence[Bar], notes: list[str]) -> li
     found = [list(held.get((one.trial, one.attempt), ())) for one in bars]
     unknown = sum(not one for one in found)
     if unknown:
-        notes.append(
-            f"no GPU is known of {unknown:,} attempts, which held none, or are older than a compaction"
-        )
+        notes.append(f"no GPU is known of {unknown:,} attempts: they held none, or were compacted")
     return found
 
 

@@ -1,49 +1,67 @@
-"""Pictures of an experiment as PNG files; one function for each kind."""
+"""Pictures of an experiment as PNG files."""
 
 from __future__ import annotations
 
+import importlib
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dispatcher.errors import UserError
+from dispatcher.plots.kinds import KINDS, data_of
 from dispatcher.queries.lineage import lineage
 from dispatcher.queries.progress import progress
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.trials import TrialFilter, list_trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-def draw_progress(reader: ExperimentReader, path: Path) -> None:
-    """Draw every result and the best so far, over time. Raises ``UserError``, as all here do."""
-    _need_matplotlib()
-    from dispatcher.plots.pictures.progress_picture import progress_figure
-
-    _save(progress_figure(progress(reader), reader.name), path)
-
-
-def draw_parallel(reader: ExperimentReader, path: Path) -> None:
-    """Draw one line a trial through the axes of its parameters, coloured by value."""
-    _need_matplotlib()
-    from dispatcher.plots.pictures.parallel_picture import parallel_figure
-
-    trials = list_trials(reader, TrialFilter(with_value=True))
-    _save(parallel_figure(trials, reader.mode, reader.name), path)
+#: What draws each kind.
+_PAINTERS: Final = {
+    "importance": "importance_picture:importance_figure",
+    "slice": "slices_picture:slices_figure",
+    "contour": "contour_picture:contour_figure",
+    "parallel": "parallel_picture:parallel_figure",
+    "pareto": "front_picture:front_figure",
+    "timeline": "timeline_picture:timeline_figure",
+}
 
 
-def draw_lineage(reader: ExperimentReader, path: Path, *, root: int | None = None) -> None:
-    """Draw the inheritance tree, generations from left to right, the path to the best highlighted.
+def draw(reader: ExperimentReader, kind: str, path: Path, choice: Mapping[str, Any]) -> None:
+    """Draw a picture into a file.
 
     Args:
         reader: the experiment.
+        kind: ``progress``, ``lineage``, or one of :data:`dispatcher.plots.kinds.KINDS`.
         path: the PNG file to write.
-        root: draw this trial and its descendants only.
-    """
-    _need_matplotlib()
-    from dispatcher.plots.pictures.lineage_picture import lineage_figure
+        choice: what of it; of the lineage ``root``: this trial and its descendants only.
 
-    _save(lineage_figure(lineage(reader, root=root), reader.name), path)
+    Raises:
+        UserError: there is no such kind, parameter or number, a library is missing, or the file
+            cannot be written.
+        StoreError: the store cannot be read.
+    """
+    if kind not in ("progress", "lineage", *KINDS):
+        text = f"there is no plot {kind!r}"
+        raise UserError(text, hint=f"one of progress, lineage, {', '.join(KINDS)}")
+    _need_matplotlib()
+    _save(_figure(reader, kind, choice), path)
+
+
+def _figure(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> Figure:
+    if kind == "progress":
+        from dispatcher.plots.pictures.progress_picture import progress_figure
+
+        return progress_figure(progress(reader), reader.name)
+    if kind == "lineage":
+        from dispatcher.plots.pictures.lineage_picture import lineage_figure
+
+        return lineage_figure(lineage(reader, root=choice.get("root")), reader.name)
+    module, _, name = _PAINTERS[kind].partition(":")
+    paint = getattr(importlib.import_module(f"dispatcher.plots.pictures.{module}"), name)
+    figure: Figure = paint(data_of(reader, kind, choice))
+    return figure
 
 
 def _need_matplotlib() -> None:
@@ -65,7 +83,9 @@ def _save(figure: Figure, path: Path) -> None:
     try:
         for text in figure.findobj(Text):
             text.set_parse_math(False)  # a name with two dollars in it is no formula
-        figure.savefig(path, format="png", facecolor=figure.get_facecolor(), metadata=facts)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # an empty box
+            figure.savefig(path, format="png", facecolor=figure.get_facecolor(), metadata=facts)
     except OSError as error:
         raise UserError(
             f"the picture cannot be written: {error.strerror or error}", where=str(path)
