@@ -47,7 +47,7 @@ class Application:
         self._audit = audit
         self._hub = Hub(self._pools)
         self._assets = Assets(settings.static, settings.prefix)
-        performer = Performer(settings.base, self._pools, self._hub, audit)
+        performer = self._performer = Performer(settings.base, self._pools, self._hub, audit)
         looking = Looking(performer, self._pools, self._hub, keys)
         outputs = Outputs(performer, self._pools, self._hub, audit)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
@@ -80,6 +80,7 @@ class Application:
     def close(self) -> None:
         """End all streams, and take no more work."""
         self._hub.close()
+        self._performer.plots.close()
         self._pools.close()
 
     async def _page(self, request: Request) -> Response:
@@ -108,7 +109,7 @@ _PAGES = (
     "/e/{experiment}/t/{trial:int}",
     *(
         f"/e/{{experiment}}/{view}"
-        for view in ("trials", "lineage", "waits", "hosts", "compare", "checks")
+        for view in ("trials", "lineage", "waits", "hosts", "plots", "compare", "checks")
     ),
 )
 

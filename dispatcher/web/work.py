@@ -18,6 +18,9 @@ HEAD_THREADS: Final = 4
 CHANGE_THREADS: Final = 4
 FILE_THREADS: Final = 16
 
+#: Plots that are computed at once, each by a process of its own.
+PLOT_THREADS: Final = 2
+
 #: Calls that may wait for a thread.
 MOST_WAITING: Final = 128
 
@@ -63,8 +66,9 @@ class Pools:
         self.heads = WorkPool(HEAD_THREADS, "head")
         self.changes = WorkPool(CHANGE_THREADS, "change")
         self.files = WorkPool(FILE_THREADS, "file")
+        self.plots = WorkPool(PLOT_THREADS, "plot")
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self.stores, self.heads, self.changes, self.files):
+        for pool in (self.stores, self.heads, self.changes, self.files, self.plots):
             pool.close()

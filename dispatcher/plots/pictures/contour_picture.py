@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 from matplotlib.figure import Figure
 
 from dispatcher.plots.pictures.looks import (
@@ -35,10 +34,9 @@ def contour_figure(data: Contour) -> Figure:
     colours = ValueColours(known, data.mode)
     across = _edges(heights(data.x, [*data.grid_x]))
     up = _edges(heights(data.y, [*data.grid_y]))
-    for row, low, high in zip(data.grid, up, up[1:], strict=False):
-        for one, left, right in zip(row, across, across[1:], strict=False):
-            if one is not None:
-                axes.fill_between([left, right], low, high, color=colours(one), linewidth=0)
+    blank = (0.0, 0.0, 0.0, 0.0)
+    fields = [[blank if one is None else colours(one) for one in row] for row in data.grid]
+    axes.pcolormesh(across, up, np.array(fields), linewidth=0, rasterized=True)
     for line in data.lines:
         axes.plot(
             heights(data.x, [*line.x]), heights(data.y, [*line.y]), color=INK, lw=0.7, alpha=0.6
@@ -52,7 +50,7 @@ def contour_figure(data: Contour) -> Figure:
     set_up(axes, data.y)
     axes.set_xlim(min(across) - 0.02, max(across) + 0.02)
     axes.set_ylim(min(up) - 0.02, max(up) + 0.02)
-    if known and math.isfinite(sum(known)):
+    if known:
         colour_bar(figure, colours, shown(data.metric))
     return figure
 

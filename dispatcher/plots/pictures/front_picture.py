@@ -45,10 +45,9 @@ def _draw(axes: Axes, data: Front, x: int, y: int) -> None:
         s=9, color=QUIET, alpha=0.5, linewidths=0,
     )  # fmt: skip
     ordered = sorted(front, key=lambda one: one[x])
-    style = "-" if len(data.objectives) == 2 else ""
     axes.plot(
-        [one[x] for one in ordered], [one[y] for one in ordered], style, marker="D", ms=4,
-        color=ACCENT, lw=1.0, drawstyle="steps-post" if style else "default",
+        [one[x] for one in ordered], [one[y] for one in ordered], marker="D", ms=4, color=ACCENT,
+        linestyle="--" if len(data.objectives) == 2 else "none", lw=0.8,
     )  # fmt: skip
     for place, set_label in ((x, axes.set_xlabel), (y, axes.set_ylabel)):
         one = data.objectives[place]

@@ -30,7 +30,7 @@ def timeline_figure(data: Timeline) -> Figure:
     lanes = data.lanes[:_MOST_LANES]
     height = min(24.0, max(2.8, 1.6 + 0.24 * len(lanes)))
     workers = len({one.worker for one in data.lanes})
-    subtitle = f"{len(data.trials):,} attempts in {len(data.lanes):,} slots of {workers:,} workers"
+    subtitle = f"attempts: {len(data.trials):,}; slots: {len(data.lanes):,}; workers: {workers:,}"
     figure = figure_of(10.5, height, shown(data.title, 60), subtitle)
     left_out = len(data.lanes) - len(lanes)
     add_notes(figure, [*([f"{left_out:,} slots are not drawn"] if left_out else []), *data.notes])
@@ -54,7 +54,13 @@ def timeline_figure(data: Timeline) -> Figure:
     for outcome, some in sorted(boxes.items()):
         colour, hatch = _LOOKS.get(outcome, _OTHERS)
         axes.add_collection(
-            PolyCollection(some, facecolors=colour, edgecolors="white", linewidths=0.3, hatch=hatch)
+            PolyCollection(
+                some,
+                facecolors=colour,
+                edgecolors=colour if len(some) > 60 else "white",
+                linewidths=0.3,
+                hatch=hatch,
+            )
         )
         handles.append(Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=outcome))
     axes.set_xlim(0, max(span / scale, 1e-9))
