@@ -22,5 +22,6 @@ export const COMMANDS = {
   log: (e, trial, stream) => line("trial", "log", "-e", e, trial, ...(stream === "stderr" ? ["--stderr"] : [])),
   pin: (e, trial) => line("weights", "pin", "-e", e, trial),
   unpin: (e, trial) => line("weights", "unpin", "-e", e, trial),
+  plot: (e, kind, options) => line("plot", kind, e, ...options.flat()),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };
