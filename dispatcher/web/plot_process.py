@@ -36,7 +36,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def main() -> None:
     """Answer one question."""
-    os.nice(10)
+    os.nice(5)
     for kind, most in ((resource.RLIMIT_CPU, _CPU_S), (resource.RLIMIT_AS, _MEMORY_BYTES)):
         _, hard = resource.getrlimit(kind)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)

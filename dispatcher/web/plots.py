@@ -29,7 +29,7 @@ from dispatcher.web.plot_process import DONE, Wanted
 from dispatcher.web.work import Pools
 
 #: Seconds after which a plot is given up.
-LIMIT_S: Final = 90.0
+LIMIT_S: Final = 180.0
 
 #: Different plots that may be under way or wait.
 MOST_WAITING: Final = 16

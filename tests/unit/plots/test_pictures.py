@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.queries import ExperimentReader
 from dispatcher.plots.pictures import draw_lineage, draw_parallel, draw_progress
+from dispatcher.queries import ExperimentReader
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 
