@@ -58,7 +58,7 @@ def _ranked(sample: Sample, every: list[str], seed: int) -> tuple[list[str], str
 
 def explained_alone(sample: Sample, name: str) -> float:
     """Return the share of the variance of results between groups of equal or near values of one
-    parameter (the correlation ratio, squared).
+    parameter (the correlation ratio, squared), less what as many groups get by chance.
 
     Args:
         sample: the trials.
@@ -75,4 +75,6 @@ def explained_alone(sample: Sample, name: str) -> float:
         return 0.0
     counts = np.bincount(groups)
     means = np.bincount(groups, weights=values) / counts
-    return float(np.sum(counts * (means - values.mean()) ** 2)) / spread
+    share = float(np.sum(counts * (means - values.mean()) ** 2)) / spread
+    free = len(values) - len(counts)
+    return 1.0 - (1.0 - share) * (len(values) - 1) / free if free > 0 else 0.0

@@ -258,7 +258,7 @@ def objectives(many: int, seed: int = 1) -> list[Told]:
     return [
         (
             {"x": at},
-            {"default": draw.randint(0, 9), "accuracy": draw.randint(0, 9), "size": draw.randint(0, 9)},
+            {name: draw.randint(0, 9) for name in ("default", "accuracy", "size")},
             None,
         )
         for at in range(many)

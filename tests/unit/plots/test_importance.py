@@ -65,7 +65,11 @@ def test_what_children_owe_to_their_parents_is_apart(opened: Open) -> None:
         value = 0.0
         for number in range(120):
             value += draw.uniform(0.0, 1.0)
-            yield {"drift": value + draw.gauss(0, 8), "b": draw.random()}, value, number - 1 or None
+            yield (
+                {"drift": value + draw.gauss(0, 8), "b": draw.random()},
+                value,
+                number - 1 if number else None,
+            )
 
     found = importance(opened(drifting()))
     assert found.inherited is not None
