@@ -68,7 +68,7 @@ def check_packages() -> Iterator[Finding]:
     for name, extra, use in (
         ("torch", "torch", "weights of torch modules"),
         ("matplotlib", "plot", "bequeath plot"),
-        ("sklearn", "plot", "the importance of parameters"),
+        ("scikit-learn", "plot", "the importance of parameters"),
     ):
         version = _version(name)
         if version is None:

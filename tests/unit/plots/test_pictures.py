@@ -75,10 +75,10 @@ def test_a_picture_is_drawn_from_what_the_page_gets(
 def test_hostile_names_are_drawn_as_text(tmp_path: Path, kind: str) -> None:
     demand_libraries(kind)
     evil = "$\\frac{1}{0}$\x1b[2J\u202e\n漢字" + "x" * 190
-    trials: list[Told] = [
-        ({evil: at, "b": evil if at % 2 else "$", "c": {"d": at**2}}, {"default": at, evil[:99]: 1}, None)
-        for at in range(20)
-    ]  # fmt: skip
+    trials: list[Told] = []
+    for at in range(20):
+        own = {evil: at, "b": evil if at % 2 else "$", "c": {"d": at**2}}
+        trials.append((own, {"default": at, evil[:99]: 1}, None))
     folder = made_store(tmp_path, trials, name=evil)
     with ExperimentReader.open(folder) as reader:
         choice = {"objectives": ("default", evil[:99])}

@@ -80,9 +80,8 @@ def test_attempts_become_bars(life: Life, monkeypatch: pytest.MonkeyPatch) -> No
     folder = life.journal.folder
     with ExperimentReader.open(folder) as reader:
         found = timeline(reader)
-        told = dict(
-            zip(zip(found.trials, found.attempts, strict=True), found.outcomes, strict=True)
-        )
+        attempts = zip(found.trials, found.attempts, strict=True)
+        told = dict(zip(attempts, found.outcomes, strict=True))
         assert told[0, 1] == "succeeded"
         assert (told[1, 1], told[1, 2]) == ("failed", "failed")
         assert (told[2, 1], told[2, 2]) == ("lost", "running")
