@@ -42,10 +42,15 @@ def main() -> None:
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (allowed, hard))
     wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Wanted)
-    sys.stdout.buffer.write(_answer(wanted))
+    sys.stdout.buffer.write(answer_to(wanted))
 
 
-def _answer(wanted: Wanted) -> bytes:
+def answer_to(wanted: Wanted) -> bytes:
+    """Return :data:`DONE` and the plot, or :data:`FAILED` and what is wrong, as JSON.
+
+    Args:
+        wanted: the question.
+    """
     row = operation(wanted.name)
     try:
         given = arguments_of(row, wanted.arguments)

@@ -39,8 +39,8 @@ _MOST_KEPT: Final = 64
 _MOST_BYTES: Final = 16 << 20
 
 #: If something changed, a plot is made anew after so many seconds, or times what it took.
-_ANEW_S: Final = 5.0
-_ANEW_TIMES: Final = 20.0
+ANEW_S: Final = 5.0
+ANEW_TIMES: Final = 20.0
 
 #: The schema from which stores count their changes.
 _COUNTED: Final = "0003"
@@ -58,14 +58,23 @@ class _Kept(NamedTuple):
 
 
 class Plots:
-    """Computes plots. In the event loop's thread."""
+    """Computes plots. In the event loop's thread.
 
-    def __init__(self, pools: Pools) -> None:
+    Args:
+        pools: threads that wait for processes.
+        processes: those who compute.
+    """
+
+    def __init__(self, pools: Pools, processes: PlotProcesses | None = None) -> None:
         self._pools = pools
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._under_way: dict[Key, asyncio.Task[bytes]] = {}
-        self._processes = _Processes()
-        self.computed = 0
+        self._processes = processes or PlotProcesses()
+
+    @property
+    def under_way(self) -> int:
+        """How many are computed, or wait for it."""
+        return len(self._under_way)
 
     async def body(self, folder: Path, row: Operation[Any, Any], given: Any) -> bytes:
         """Return the answer of an operation: JSON or PNG.
@@ -108,7 +117,6 @@ class Plots:
         began = time.monotonic()
         body = await self._pools.plots.run(self._processes.ask, wanted)
         now = time.monotonic()
-        self.computed += 1
         self._kept[key] = _Kept(cursor, now, now - began, body)
         while len(self._kept) > _MOST_KEPT or self._held() > _MOST_BYTES:
             self._kept.popitem(last=False)
@@ -123,12 +131,12 @@ class Plots:
             task.exception()  # whoever waited may have gone
 
 
-class _Processes:
+class PlotProcesses:
     """Processes that compute. Any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self.running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
     def ask(self, wanted: Wanted) -> bytes:
@@ -144,16 +152,20 @@ class _Processes:
         finally:
             process.kill()
             process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
             with self._lock:
-                self._running.discard(process)
+                self.running.discard(process)
         if out[:1] == DONE:
             return out[1:]
-        raise _error_of(out[1:], process.returncode)
+        raise error_of(out[1:], process.returncode)
 
     def close(self) -> None:
+        """End those that run, and begin no more."""
         with self._lock:
             self._closed = True
-            for process in self._running:
+            for process in self.running:
                 process.kill()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -168,13 +180,13 @@ class _Processes:
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, **one},
             )
-            self._running.add(process)
+            self.running.add(process)
         return process
 
 
 def _is_fresh(kept: _Kept, cursor: str) -> bool:
     age = time.monotonic() - kept.at
-    return kept.cursor == cursor or age < max(_ANEW_S, _ANEW_TIMES * kept.took)
+    return kept.cursor == cursor or age < max(ANEW_S, ANEW_TIMES * kept.took)
 
 
 def _cursor(folder: Path) -> str:
@@ -197,7 +209,13 @@ def _written(folder: Path) -> str:
     return str(found)
 
 
-def _error_of(told: bytes, code: int) -> BequeathError:
+def error_of(told: bytes, code: int) -> BequeathError:
+    """Return the error that a process told, or that it ended without a word.
+
+    Args:
+        told: a :class:`~dispatcher.operations.faults.Problem` as JSON; empty if it said nothing.
+        code: the exit code.
+    """
     try:
         problem = msgspec.json.decode(told, type=Problem)
     except msgspec.DecodeError:

@@ -1,10 +1,12 @@
-"""Plots of the server: computed once for all who ask, kept by cursor, bounded; errors as they are."""
+"""Plots of the server: computed once for all who ask, kept by cursor, bounded."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +17,21 @@ from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.operations.faults import problem_of
 from dispatcher.operations.operation import arguments_of
 from dispatcher.operations.table import operation
-from dispatcher.store import SqliteJournal
 from dispatcher.web import plots as module
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.plot_process import DONE, FAILED, Wanted, _answer
-from dispatcher.web.plots import MOST_WAITING, Plots
+from dispatcher.web.plot_process import DONE, FAILED, Wanted, answer_to
+from dispatcher.web.plots import MOST_WAITING, PlotProcesses, Plots
 from dispatcher.web.work import Pools
 from tests.unit.queries.evolution import evolve, make_folder
 
 TIMELINE = operation("plot timeline")
 
 
-class Computed:
+class Computed(PlotProcesses):
     """Stands for the processes: says what was asked, and waits until it may answer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[Wanted] = []
         self.may = threading.Event()
         self.may.set()
@@ -38,9 +40,6 @@ class Computed:
         self.asked.append(wanted)
         assert self.may.wait(20)
         return f"answer {len(self.asked)}".encode()
-
-    def close(self) -> None:
-        self.may.set()
 
 
 @pytest.fixture
@@ -57,12 +56,6 @@ def pools() -> Iterator[Pools]:
     pools.close()
 
 
-def plots_over(pools: Pools, computed: Computed) -> Plots:
-    plots = Plots(pools)
-    plots._processes = computed  # type: ignore[assignment]
-    return plots
-
-
 def given(**values: Any) -> Any:
     return arguments_of(TIMELINE, values)
 
@@ -72,7 +65,7 @@ def test_nothing_is_computed_twice_for_the_same_trials(folder: Path, pools: Pool
     computed = Computed()
 
     async def ask() -> list[bytes]:
-        plots = plots_over(pools, computed)
+        plots = Plots(pools, computed)
         many = [plots.body(folder, TIMELINE, given()) for _ in range(5)]
         first = await asyncio.gather(*many)
         again = await plots.body(folder, TIMELINE, given())
@@ -89,17 +82,14 @@ def test_what_changed_is_computed_anew_but_not_at_once(
     computed = Computed()
 
     async def ask() -> list[bytes]:
-        plots = plots_over(pools, computed)
+        plots = Plots(pools, computed)
         found = [await plots.body(folder, TIMELINE, given())]
-        journal = SqliteJournal.open(folder / "journal.sqlite")
-        with journal._connection.begin():
-            raw = journal._connection.connection.dbapi_connection
-            assert raw is not None
-            raw.execute("UPDATE trials SET touched = touched + 1000")
-        journal.close()
+        with closing(sqlite3.connect(folder / "journal.sqlite")) as connection:
+            connection.execute("UPDATE trials SET touched = touched + 1000")
+            connection.commit()
         found.append(await plots.body(folder, TIMELINE, given()))
-        monkeypatch.setattr(module, "_ANEW_S", 0.0)
-        monkeypatch.setattr(module, "_ANEW_TIMES", 0.0)
+        monkeypatch.setattr(module, "ANEW_S", 0.0)
+        monkeypatch.setattr(module, "ANEW_TIMES", 0.0)
         found.append(await plots.body(folder, TIMELINE, given()))
         return found
 
@@ -111,13 +101,13 @@ def test_too_many_at_once_are_refused(folder: Path, pools: Pools) -> None:
     computed.may.clear()
 
     async def ask() -> None:
-        plots = plots_over(pools, computed)
+        plots = Plots(pools, computed)
         waiting = [
             asyncio.create_task(plots.body(folder, TIMELINE, given(worker=str(at))))
             for at in range(MOST_WAITING)
         ]
-        while len(plots._under_way) < MOST_WAITING:
-            await asyncio.sleep(0)
+        while plots.under_way < MOST_WAITING:
+            await asyncio.wait([asyncio.create_task(asyncio.to_thread(computed.may.wait, 0.02))])
         with pytest.raises(RequestRefused, match="are computed already"):
             await plots.body(folder, TIMELINE, given(worker="one more"))
         computed.may.set()
@@ -126,13 +116,13 @@ def test_too_many_at_once_are_refused(folder: Path, pools: Pools) -> None:
     asyncio.run(ask())
 
 
-def test_a_process_answers_as_the_operation_does(folder: Path) -> None:
-    told = _answer(Wanted(str(folder), "plot timeline", {}))
+def test_a_processanswer_tos_as_the_operation_does(folder: Path) -> None:
+    told = answer_to(Wanted(str(folder), "plot timeline", {}))
     assert told[:1] == DONE
     assert msgspec.json.decode(told[1:])["trials"] == [0, 1, 2]
-    wrong = _answer(Wanted(str(folder), "plot slice", {"parameters": ["nope"]}))
+    wrong = answer_to(Wanted(str(folder), "plot slice", {"parameters": ["nope"]}))
     assert wrong[:1] == FAILED
-    error = module._error_of(wrong[1:], 0)
+    error = module.error_of(wrong[1:], 0)
     assert isinstance(error, UserError)
     assert "'nope'" in error.message
     assert error.hint.startswith("they differ in: ")
@@ -140,9 +130,9 @@ def test_a_process_answers_as_the_operation_does(folder: Path) -> None:
 
 def test_errors_keep_their_kinds() -> None:
     for error in (UserError("a", hint="b", where="c"), PassingBackendError("x")):
-        told = module._error_of(msgspec.json.encode(problem_of(error)), 0)
+        told = module.error_of(msgspec.json.encode(problem_of(error)), 0)
         assert problem_of(told) == problem_of(error)
-    killed = module._error_of(b"", -9)
+    killed = module.error_of(b"", -9)
     assert isinstance(killed, PassingBackendError)
     assert "ended with -9" in killed.message
 
@@ -151,10 +141,10 @@ def test_a_process_that_takes_too_long_is_ended(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LIMIT_S", 0.01)
-    processes = module._Processes()
+    processes = module.PlotProcesses()
     with pytest.raises(PassingBackendError, match="not there after"):
         processes.ask(Wanted(str(folder), "plot timeline", {}))
-    assert processes._running == set()
+    assert processes.running == set()
     processes.close()
     with pytest.raises(PassingBackendError, match="the server ends"):
         processes.ask(Wanted(str(folder), "plot timeline", {}))
