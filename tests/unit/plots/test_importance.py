@@ -132,7 +132,7 @@ def test_without_the_library_correlation_chooses(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    reader = opened(searched(60, useless=8))
+    reader = opened(searched(150, useless=8))
     chosen = choose(sample_of(reader), (), 2)
     assert (chosen.names, chosen.by) == (["x", "kind"], "correlation")
     with pytest.raises(Exception, match="needs scikit-learn"):
