@@ -117,6 +117,7 @@ export function dot(pen, x, y, size = 2.5) {
 
 /** A mark for the best trial: a star, so that no colour is needed. */
 export function star(pen, x, y) {
+  pen.lineWidth = 1;
   pen.fillStyle = colour("line-2");
   pen.strokeStyle = colour("text");
   pen.beginPath();
