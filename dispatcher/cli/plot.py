@@ -45,7 +45,8 @@ Mode = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", min=0, help="Of the importance of parameters.")
+    int,
+    typer.Option("--seed", metavar="NUMBER", min=0, help="Seed of the importance of parameters."),
 ]
 Parameters = Annotated[
     list[str] | None,

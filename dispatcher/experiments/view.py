@@ -186,7 +186,7 @@ class ExperimentView:
             return queries.lineage(reader, root=root)
 
     def plot_data(self, kind: str, choice: Mapping[str, Any]) -> Plot:
-        """What a plot shows, as :mod:`dispatcher.plots.shapes` has it.
+        """The numbers of a plot, as :mod:`dispatcher.plots.shapes` has them.
 
         Args:
             kind: of :data:`dispatcher.plots.kinds.KINDS`.

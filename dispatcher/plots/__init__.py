@@ -1,4 +1,4 @@
-"""What pictures of an experiment show: computed once, drawn as a PNG and by the page.
+"""Plots of an experiment: computed once, drawn as a PNG and by the page.
 
 Each kind of plot is a function that reads an experiment and returns a record of ``shapes``, with
 bounds on trials, parameters and processor time. ``pictures`` draws these records by matplotlib; the

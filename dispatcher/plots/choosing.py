@@ -1,4 +1,4 @@
-"""Which of many parameters a plot shows: the most important ones."""
+"""The parameters that a plot shows of many: the most important ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameters results depend on, by permutation.
+"""The importance of parameters, by permutation.
 
 A random forest (Breiman 2001, "Random Forests", section 10) learns results from parameters, on
 three quarters of the trials. Then the values of one parameter are shuffled among the last quarter:
@@ -108,7 +108,7 @@ def importance_of(sample: Sample, seed: int = 0) -> Importance:
     notes: list[str] = list(sample.notes)
     if len(rows) < LEAST or not names or np.ptp(values) == 0:
         notes.append(_why_nothing(len(rows), names))
-        return _told(sample, seed, len(rows), None, [], None, [], names, notes)
+        return _answer(sample, seed, len(rows), None, [], None, [], names, notes)
     columns = _columns(sample, names)[rows]
     parents = _parents(sample, rows)
     kept = _screened(columns, values, seed)
@@ -130,10 +130,10 @@ def importance_of(sample: Sample, seed: int = 0) -> Importance:
     left = set(kept)
     rest = [name for at, name in enumerate(names) if at not in left]
     notes += _doubts(len(rows), found.explained, pairs)
-    return _told(sample, seed, len(rows), found.explained, judged, inherited, pairs, rest, notes)
+    return _answer(sample, seed, len(rows), found.explained, judged, inherited, pairs, rest, notes)
 
 
-def _told(
+def _answer(
     sample: Sample,
     seed: int,
     fitted: int,

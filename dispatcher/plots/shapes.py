@@ -1,4 +1,4 @@
-"""What plots show, as plain records: the JSON of routes and ``--json``, and the source of PNGs.
+"""Plots as plain records: the JSON of routes and ``--json``, and the source of PNGs.
 
 Lists of one record that have the same length belong together, an element a trial. Numbers are
 finite; null stands for a parameter that a trial does not have. Times are seconds since the epoch.

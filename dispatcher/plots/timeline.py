@@ -1,4 +1,4 @@
-"""Which slot of which worker had which attempt, and when."""
+"""Attempts over time, by slots of workers."""
 
 from __future__ import annotations
 

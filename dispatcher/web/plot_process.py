@@ -26,7 +26,7 @@ _CPU_S: Final = 120
 _MEMORY_BYTES: Final = 8 << 30
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedPlot(msgspec.Struct, frozen=True):
     """An operation on the experiment in a folder."""
 
     folder: str
@@ -41,11 +41,11 @@ def main() -> None:
         _, hard = resource.getrlimit(kind)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (allowed, hard))
-    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Wanted)
+    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=WantedPlot)
     sys.stdout.buffer.write(answer_to(wanted))
 
 
-def answer_to(wanted: Wanted) -> bytes:
+def answer_to(wanted: WantedPlot) -> bytes:
     """Return :data:`DONE` and the plot, or :data:`FAILED` and what is wrong, as JSON.
 
     Args:

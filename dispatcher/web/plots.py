@@ -25,7 +25,7 @@ from dispatcher.operations.faults import FAULTS, Problem
 from dispatcher.operations.operation import Operation
 from dispatcher.web.answering import encoded
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.plot_process import DONE, Wanted
+from dispatcher.web.plot_process import DONE, WantedPlot
 from dispatcher.web.work import Pools
 
 #: Seconds after which a plot is given up.
@@ -113,7 +113,7 @@ class Plots:
         self._processes.close()
 
     async def _compute(self, key: Key, row: Operation[Any, Any], given: Any, cursor: str) -> bytes:
-        wanted = Wanted(str(key[0]), row.name, msgspec.structs.asdict(given))
+        wanted = WantedPlot(str(key[0]), row.name, msgspec.structs.asdict(given))
         began = time.monotonic()
         body = await self._pools.plots.run(self._processes.ask, wanted)
         now = time.monotonic()
@@ -139,7 +139,7 @@ class PlotProcesses:
         self.running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
-    def ask(self, wanted: Wanted) -> bytes:
+    def ask(self, wanted: WantedPlot) -> bytes:
         """Have a plot computed, and return it. Blocks."""
         process = self._started()
         try:
@@ -209,15 +209,15 @@ def _written(folder: Path) -> str:
     return str(found)
 
 
-def error_of(told: bytes, code: int) -> BequeathError:
+def error_of(words: bytes, code: int) -> BequeathError:
     """Return the error that a process told, or that it ended without a word.
 
     Args:
-        told: a :class:`~dispatcher.operations.faults.Problem` as JSON; empty if it said nothing.
+        words: a :class:`~dispatcher.operations.faults.Problem` as JSON; empty if it said nothing.
         code: the exit code.
     """
     try:
-        problem = msgspec.json.decode(told, type=Problem)
+        problem = msgspec.json.decode(words, type=Problem)
     except msgspec.DecodeError:
         return PassingBackendError(
             f"the process that computes the plot ended with {code}",

@@ -19,7 +19,7 @@ from dispatcher.operations.operation import arguments_of
 from dispatcher.operations.table import operation
 from dispatcher.web import plots as module
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.plot_process import DONE, FAILED, Wanted, answer_to
+from dispatcher.web.plot_process import DONE, FAILED, WantedPlot, answer_to
 from dispatcher.web.plots import MOST_WAITING, PlotProcesses, Plots
 from dispatcher.web.work import Pools
 from tests.unit.queries.evolution import evolve, make_folder
@@ -32,11 +32,11 @@ class Computed(PlotProcesses):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Wanted] = []
+        self.asked: list[WantedPlot] = []
         self.may = threading.Event()
         self.may.set()
 
-    def ask(self, wanted: Wanted) -> bytes:
+    def ask(self, wanted: WantedPlot) -> bytes:
         self.asked.append(wanted)
         assert self.may.wait(20)
         return f"answer {len(self.asked)}".encode()
@@ -117,10 +117,10 @@ def test_too_many_at_once_are_refused(folder: Path, pools: Pools) -> None:
 
 
 def test_a_processanswer_tos_as_the_operation_does(folder: Path) -> None:
-    told = answer_to(Wanted(str(folder), "plot timeline", {}))
+    told = answer_to(WantedPlot(str(folder), "plot timeline", {}))
     assert told[:1] == DONE
     assert msgspec.json.decode(told[1:])["trials"] == [0, 1, 2]
-    wrong = answer_to(Wanted(str(folder), "plot slice", {"parameters": ["nope"]}))
+    wrong = answer_to(WantedPlot(str(folder), "plot slice", {"parameters": ["nope"]}))
     assert wrong[:1] == FAILED
     error = module.error_of(wrong[1:], 0)
     assert isinstance(error, UserError)
@@ -143,8 +143,8 @@ def test_a_process_that_takes_too_long_is_ended(
     monkeypatch.setattr(module, "LIMIT_S", 0.01)
     processes = module.PlotProcesses()
     with pytest.raises(PassingBackendError, match="not there after"):
-        processes.ask(Wanted(str(folder), "plot timeline", {}))
+        processes.ask(WantedPlot(str(folder), "plot timeline", {}))
     assert processes.running == set()
     processes.close()
     with pytest.raises(PassingBackendError, match="the server ends"):
-        processes.ask(Wanted(str(folder), "plot timeline", {}))
+        processes.ask(WantedPlot(str(folder), "plot timeline", {}))
