@@ -209,15 +209,15 @@ def _written(folder: Path) -> str:
     return str(found)
 
 
-def error_of(words: bytes, code: int) -> BequeathError:
+def error_of(answer: bytes, code: int) -> BequeathError:
     """Return the error that a process told, or that it ended without a word.
 
     Args:
-        words: a :class:`~dispatcher.operations.faults.Problem` as JSON; empty if it said nothing.
+        answer: a :class:`~dispatcher.operations.faults.Problem` as JSON; empty if it said nothing.
         code: the exit code.
     """
     try:
-        problem = msgspec.json.decode(words, type=Problem)
+        problem = msgspec.json.decode(answer, type=Problem)
     except msgspec.DecodeError:
         return PassingBackendError(
             f"the process that computes the plot ended with {code}",
