@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "PlotFile"]
 
-PlotKind = Literal["progress", "parallel", "lineage"]
+PlotKind = Literal[
+    "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto", "timeline"
+]
 
 
 class PlotFile:
@@ -291,18 +293,24 @@ class Experiment:
         """The inheritance tree as text."""
         return queries.lineage_text(self.lineage())
 
-    def plot(self, kind: PlotKind = "progress", path: str | Path | None = None) -> PlotFile:
+    def plot(
+        self, kind: PlotKind = "progress", path: str | Path | None = None, **choice: Any
+    ) -> PlotFile:
         """Draw it into a PNG file, which a notebook shows.
 
+        ``perform("plot contour", x="lr")`` returns the numbers of a picture instead.
+
         Args:
-            kind: ``progress``, ``parallel`` or ``lineage``.
+            kind: what is drawn.
             path: the file; in the experiment's folder if not given.
+            **choice: of it, by the names of the operation's arguments, as ``x="lr"``.
 
         Raises:
-            UserError: matplotlib is missing, or the file cannot be written.
+            UserError: there is no such parameter or number, matplotlib is missing, or the
+                file cannot be written.
         """
         target = Path(path) if path is not None else self.folder / f"{kind}.png"
-        self._known.draw(kind, target)
+        self._known.draw(kind, target, **choice)
         return PlotFile(target)
 
     def perform(self, operation: str, /, *, trial: int | None = None, **arguments: Any) -> Any:

@@ -68,6 +68,7 @@ def check_packages() -> Iterator[Finding]:
     for name, extra, use in (
         ("torch", "torch", "weights of torch modules"),
         ("matplotlib", "plot", "bequeath plot"),
+        ("scikit-learn", "plot", "the importance of parameters"),
     ):
         version = _version(name)
         if version is None:

@@ -37,7 +37,7 @@ _ALL: Table = {
     ),
     "lineage": CommandEntry("cli.lineage:lineage", "Show inheritance as a tree.", _LOOK),
     "infer": CommandEntry("cli.infer:infer", "Ask a trial's trained model.", _LOOK),
-    "plot": CommandEntry("cli.plot:PLOT", "Draw progress, parameters or lineage as PNG.", _LOOK),
+    "plot": CommandEntry("cli.plot:PLOT", "Draw results, parameters or lineage as PNG.", _LOOK),
     "web": CommandEntry("cli.web:web", "Serve the page and the REST interface.", _LOOK),
     "tensorboard": CommandEntry(
         "cli.sink:tensorboard", "Show experiments in TensorBoard, whether or not they run.", _LOOK

@@ -37,6 +37,39 @@ _SETUP = (
     "`do`), text."
 )
 
+_PLOT = "experiment, title, cursor, notes"
+_RESULTS = f"{_PLOT}, metric, metrics, mode, results, used, parameters"
+
+#: Keys of plots, and what is to be said of them.
+_PLOTS = {
+    "importance": (
+        f"{_RESULTS}, method, seed, fitted, explained, reliable, judged, inherited, alike, rest",
+        "; of judged each holds name, importance, error",
+    ),
+    "slice": (
+        f"{_RESULTS}, chosen_by, trials, values, best, slices, rest",
+        "; a slice holds axis, at, trend",
+    ),
+    "contour": (
+        f"{_RESULTS}, chosen_by, x, y, trials, values, at_x, at_y, grid_x, grid_y, grid, lines, "
+        "best",
+        "; a line holds level, x, y",
+    ),
+    "parallel": (
+        f"{_RESULTS}, chosen_by, axes, at, trials, values, best, rest",
+        "; an axis holds name, kind, low, high, choices, missing",
+    ),
+    "pareto": (
+        f"{_PLOT}, metrics, objectives, results, on_front, front, trials, points",
+        "; the first `front` points are the front",
+    ),
+    "timeline": (
+        f"{_PLOT}, begin, until, lanes, trials, attempts, lane, starts, ends, outcomes, gpus, "
+        "earlier",
+        "; a lane holds worker, slot, busy_s",
+    ),
+}
+
 #: By command; the keys of the outermost object come first.
 SHAPES: dict[str, str] = {
     "run": _CLOSING,
@@ -63,6 +96,10 @@ SHAPES: dict[str, str] = {
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
     "by_hand, changed, changes (as text).",
+    **{
+        f"plot {kind}": f"`{{{keys}}}`{more}; see [operations](operations.md#plot-{kind})."
+        for kind, (keys, more) in _PLOTS.items()
+    },
     "web": "`{link}` once it serves, and for `--link`; `{token}` for `--token`; `{share, token, "
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
     "expires_at, logs, over; `{experiment, file, bytes, trials, detailed, logs, left_out}` for "

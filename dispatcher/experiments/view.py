@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dispatcher import queries
-from dispatcher.errors import UserError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.status import is_led
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from dispatcher.experiments.attempts import LocatedTrial
     from dispatcher.experiments.standing import Standing
     from dispatcher.experiments.why import Why
+    from dispatcher.plots.shapes import Plot
     from dispatcher.queries import (
         ExperimentReader,
         ExperimentSummary,
@@ -186,26 +185,34 @@ class ExperimentView:
         with self.reading() as reader:
             return queries.lineage(reader, root=root)
 
-    def draw(self, kind: str, target: Path, *, root: int | None = None) -> None:
+    def plot_data(self, kind: str, choice: Mapping[str, Any]) -> Plot:
+        """The numbers of a plot, as :mod:`dispatcher.plots.shapes` has them.
+
+        Args:
+            kind: of :data:`dispatcher.plots.kinds.KINDS`.
+            choice: what of it, by the names of the operation's arguments.
+
+        Raises:
+            UserError: there is no such kind, parameter or number, or a library is missing.
+        """
+        from dispatcher.plots.kinds import data_of
+
+        with self.reading() as reader:
+            return data_of(reader, kind, choice)
+
+    def draw(self, kind: str, target: Path, **choice: Any) -> None:
         """Draw it into a PNG file.
 
         Args:
-            kind: ``progress``, ``parallel`` or ``lineage``.
+            kind: ``progress``, ``lineage``, or one of :data:`dispatcher.plots.kinds.KINDS`.
             target: the file.
-            root: of the lineage: this trial and its descendants only.
+            **choice: what of it; of the lineage ``root``: this trial and its descendants only.
 
         Raises:
-            UserError: there is no such kind, matplotlib is missing, there is nothing to draw, or
+            UserError: there is no such kind, parameter or number, a library is missing, or
                 the file cannot be written.
         """
-        from dispatcher.queries import pictures
+        from dispatcher.plots.pictures import draw
 
-        painters: dict[str, Callable[[ExperimentReader, Path], None]] = {
-            "progress": pictures.draw_progress,
-            "parallel": pictures.draw_parallel,
-            "lineage": functools.partial(pictures.draw_lineage, root=root),
-        }
-        if kind not in painters:
-            raise UserError(f"there is no plot {kind!r}", hint=f"one of {', '.join(painters)}")
         with self.reading() as reader:
-            painters[kind](reader, target)
+            draw(reader, kind, target, choice)

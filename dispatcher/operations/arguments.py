@@ -35,12 +35,83 @@ class ChooseRoot(Arguments, frozen=True):
     root: Annotated[_Number | None, Meta(description="Only this trial and its descendants.")] = None
 
 
-class DrawPicture(ChooseRoot, frozen=True):
-    """Choice of a picture."""
+_Name = Annotated[str, Meta(max_length=200)]
+_Names = Annotated[tuple[_Name, ...], Meta(max_length=40)]
+
+_Metric = Annotated[
+    _Name, Meta(description="A number in the final result; default: that of comparisons.")
+]
+_Mode = Annotated[
+    Literal["", "maximize", "minimize"],
+    Meta(description="Which way it is better; as the experiment says if empty."),
+]
+_Seed = Annotated[
+    Annotated[int, Meta(ge=0, lt=1 << 32)],
+    Meta(description="Of the importance by which parameters are chosen."),
+]
+_Parameters = Annotated[
+    _Names, Meta(description="Parameters by name; the most important ones if empty.")
+]
+_Many = Annotated[Annotated[int, Meta(ge=1, le=40)] | None, Meta(description="Parameters at most.")]
+_X = Annotated[_Name, Meta(description="A parameter; an important one if empty.")]
+_Y = Annotated[_Name, Meta(description="Another one.")]
+_Objectives = Annotated[
+    _Names, Meta(description="Numbers in the result, as loss:minimize; the tuner's own if empty.")
+]
+_Worker = Annotated[_Name | None, Meta(description="Only the slots of this worker.")]
+
+
+class ChooseMetric(Arguments, frozen=True):
+    """Choice of the result that parameters are held against."""
+
+    metric: _Metric = "default"
+    mode: _Mode = ""
+    seed: _Seed = 0
+
+
+class ChooseParameters(ChooseMetric, frozen=True):
+    """Choice of the parameters of a plot."""
+
+    parameters: _Parameters = ()
+    many: _Many = None
+
+
+class ChoosePair(ChooseMetric, frozen=True):
+    """Choice of two parameters."""
+
+    x: _X = ""
+    y: _Y = ""
+
+
+class ChooseObjectives(Arguments, frozen=True):
+    """Choice of several objectives."""
+
+    objectives: _Objectives = ()
+
+
+class ChooseWorker(Arguments, frozen=True):
+    """Choice of a worker."""
+
+    worker: _Worker = None
+
+
+class DrawPicture(ChooseParameters, frozen=True):
+    """Choice of a picture. What its kind does not take has no effect."""
 
     kind: Annotated[
-        Literal["progress", "parallel", "lineage"], Meta(description="The kind of picture.")
-    ] = "progress"
+        Literal[
+            "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto",
+            "timeline",
+        ],
+        Meta(description="The kind of picture."),
+    ] = "progress"  # fmt: skip
+    root: Annotated[
+        _Number | None, Meta(description="Of the lineage: only this trial and its descendants.")
+    ] = None
+    x: _X = ""
+    y: _Y = ""
+    objectives: _Objectives = ()
+    worker: _Worker = None
 
 
 class ListTrials(Arguments, frozen=True):

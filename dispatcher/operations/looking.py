@@ -6,6 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from dispatcher import queries
 from dispatcher.experiments.find import all_experiments, experiments_of_others
 from dispatcher.experiments.standing import Standing
@@ -103,5 +105,6 @@ def picture(call: Call, wanted: given.DrawPicture) -> bytes:
     """Draw a PNG."""
     with tempfile.TemporaryDirectory(prefix="bequeath-") as folder:
         file = Path(folder) / f"{wanted.kind}.png"
-        call.handle.draw(wanted.kind, file, root=wanted.root)
+        choice = msgspec.structs.asdict(wanted)
+        call.handle.draw(choice.pop("kind"), file, **choice)
         return file.read_bytes()

@@ -27,6 +27,19 @@ class Spelling(NamedTuple):
 
 _OF: Final = "-e"
 
+_RESULT: Final = {"metric": "--metric", "mode": "--mode", "seed": "--seed"}
+_SOME: Final = {"parameters": "-p", "many": "-n", **_RESULT}
+
+#: Options of plots, by kind.
+_PLOTS: Final[dict[str, dict[str, str]]] = {
+    "importance": _RESULT,
+    "slice": _SOME,
+    "contour": {"x": "--x", "y": "--y", **_RESULT},
+    "parallel": _SOME,
+    "pareto": {"objectives": "--objective"},
+    "timeline": {"worker": "--worker"},
+}
+
 #: By operation. Only what is on beside the command: those without arguments need no entry.
 _SPELLINGS: Final = {
     "experiment list": Spelling("experiment list", options={"everywhere": "--all"}),
@@ -34,6 +47,10 @@ _SPELLINGS: Final = {
     "best": Spelling("best", options={"limit": "-n"}),
     "lineage": Spelling("lineage", options={"root": "--trial"}),
     "experiment csv": Spelling("experiment export --format csv"),
+    **{
+        f"plot {kind}": Spelling(f"plot {kind} --json", options=options)
+        for kind, options in _PLOTS.items()
+    },
     "resume": Spelling("resume --background"),
     "take over": Spelling("resume --take-over --background"),
     "stop": Spelling(
@@ -121,7 +138,7 @@ def command_line(
         return ""  # a file holds them
     spelling = _SPELLINGS.get(operation.name, Spelling(operation.verbs[0]))
     if isinstance(given, DrawPicture):
-        spelling = Spelling(f"plot {given.kind}")
+        spelling = Spelling(f"plot {given.kind}", options=_PLOTS.get(given.kind, {}))
         if given.root is not None:
             spelling = Spelling(f"lineage --png {experiment}.png", options={"root": "--trial"})
     words = ["bequeath", *spelling.command.split()]

@@ -14,6 +14,7 @@ from dispatcher.experiments.standing import Standing
 from dispatcher.operations import answers
 from dispatcher.operations import arguments as given
 from dispatcher.operations.operation import NoChoice, Operation, Scope, Subject
+from dispatcher.plots import shapes
 
 _PATH: Final = "it takes a path of this machine, which no route does"
 _ONE: Final = "/experiments/{experiment}"
@@ -69,10 +70,57 @@ LINEAGE: Final = Operation(
 )  # fmt: skip
 
 PLOT: Final[Operation[given.DrawPicture, bytes]] = Operation(
-    "plot", "Draw progress, parameters or lineage as PNG.",
+    "plot", "Draw a picture as PNG.",
     Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.DrawPicture, bytes,
-    "looking:picture", ("plot progress", "plot parallel", "plot lineage"), "Experiment.plot",
+    "looking:picture",
+    (
+        "plot progress", "plot parallel", "plot lineage", "plot importance", "plot slice",
+        "plot contour", "plot pareto", "plot timeline",
+    ),
+    "Experiment.plot",
     route=f"GET {_ONE}/pictures/{{kind}}", repeatable=True,
+)  # fmt: skip
+
+PLOT_IMPORTANCE: Final = Operation(
+    "plot importance", "Judge by permutation which parameters results depend on.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseMetric, shapes.Importance,
+    "plots:importance", ("plot importance",),
+    route=f"GET {_ONE}/plots/importance", repeatable=True,
+)  # fmt: skip
+
+PLOT_SLICE: Final = Operation(
+    "plot slice", "Show results over each of some parameters.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseParameters, shapes.Slices,
+    "plots:slices", ("plot slice",),
+    route=f"GET {_ONE}/plots/slice", repeatable=True,
+)  # fmt: skip
+
+PLOT_CONTOUR: Final = Operation(
+    "plot contour", "Show the mean result over two parameters.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChoosePair, shapes.Contour,
+    "plots:contour", ("plot contour",),
+    route=f"GET {_ONE}/plots/contour", repeatable=True,
+)  # fmt: skip
+
+PLOT_PARALLEL: Final = Operation(
+    "plot parallel", "Show trials over the axes of the most important parameters.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseParameters, shapes.Parallel,
+    "plots:parallel", ("plot parallel",),
+    route=f"GET {_ONE}/plots/parallel", repeatable=True,
+)  # fmt: skip
+
+PLOT_PARETO: Final = Operation(
+    "plot pareto", "Show the Pareto front of several objectives, and what it beats.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseObjectives, shapes.Front,
+    "plots:pareto", ("plot pareto",),
+    route=f"GET {_ONE}/plots/pareto", repeatable=True,
+)  # fmt: skip
+
+PLOT_TIMELINE: Final = Operation(
+    "plot timeline", "Show which slot of which worker had which attempt, and when.",
+    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseWorker, shapes.Timeline,
+    "plots:timeline", ("plot timeline",),
+    route=f"GET {_ONE}/plots/timeline", repeatable=True,
 )  # fmt: skip
 
 EXPERIMENT_SHOW: Final = Operation(

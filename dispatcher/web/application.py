@@ -47,8 +47,7 @@ class Application:
         self._audit = audit
         self._hub = Hub(self._pools)
         self._assets = Assets(settings.static, settings.prefix)
-        performer = Performer(settings.base, self._pools, self._hub, audit)
-        self._models = performer.models
+        performer = self._performer = Performer(settings.base, self._pools, self._hub, audit)
         looking = Looking(performer, self._pools, self._hub, keys)
         outputs = Outputs(performer, self._pools, self._hub, audit, keys)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
@@ -81,8 +80,9 @@ class Application:
     def close(self) -> None:
         """End all streams, and take no more work."""
         self._hub.close()
+        self._performer.plots.close()
         self._pools.close()
-        self._models.close()
+        self._performer.models.close()
 
     async def _page(self, request: Request) -> Response:
         return self._assets.index()
@@ -110,7 +110,7 @@ _PAGES = (
     "/e/{experiment}/t/{trial:int}",
     *(
         f"/e/{{experiment}}/{view}"
-        for view in ("trials", "lineage", "waits", "hosts", "compare", "checks")
+        for view in ("trials", "lineage", "waits", "hosts", "plots", "compare", "checks")
     ),
 )
 

@@ -20,7 +20,7 @@ from dispatcher.experiments.why import explained
 from dispatcher.folders.ownership import demand_ours, is_id
 from dispatcher.inference.models import IDLE_S, Models
 from dispatcher.operations import answers
-from dispatcher.operations.arguments import ListTrials, StopExperiment
+from dispatcher.operations.arguments import DrawPicture, ListTrials, StopExperiment
 from dispatcher.operations.operation import Context, Operation, Scope, Subject, perform
 from dispatcher.operations.table import INFER, OPERATIONS
 from dispatcher.web.answering import answer, encoded, tag_of
@@ -28,6 +28,7 @@ from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused, answer_to, in_a_header
 from dispatcher.web.keys import Identity
 from dispatcher.web.live import Hub
+from dispatcher.web.plots import Plots
 from dispatcher.web.route import body_of, demand_scope, query_of, read_arguments, trial_of
 from dispatcher.web.work import Pools
 
@@ -60,6 +61,7 @@ class Performer:
         self._audit = audit
         self.models = Models(keep_s=IDLE_S)  #: ended by who closes the server
         self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        self.plots = Plots(pools)
         self._shared: dict[str, Extra] = {
             "status": self._standing,
             "top": self._head,
@@ -111,6 +113,10 @@ class Performer:
         self, row: Operation[Any, Any], request: Request, given: Any, identity: Identity
     ) -> Response:
         notes: list[str] = []
+        if isinstance(given, DrawPicture) or row.name.startswith("plot "):
+            body = await self.plots.body(await self.folder_of(request), row, given)
+            kind = "image/png" if row.answer is bytes else "application/json"
+            return answer(request, body, media=kind)
         if row.name in self._shared:
             value = await self._shared[row.name](await self.folder_of(request))
         else:

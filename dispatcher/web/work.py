@@ -25,6 +25,9 @@ FOLLOW_THREADS: Final = 32
 #: Threads that wait for models; each may wait for minutes.
 MODEL_THREADS: Final = MOST_AT_ONCE
 
+#: Plots that are computed at once, each by a process of its own.
+PLOT_THREADS: Final = 2
+
 #: Calls that may wait for a thread.
 MOST_WAITING: Final = 128
 
@@ -76,9 +79,9 @@ class Pools:
         self.files = WorkPool(FILE_THREADS, "file")
         self.follows = WorkPool(FOLLOW_THREADS, "follow", waiting=0)
         self.models = WorkPool(MODEL_THREADS, "model", waiting=8)
+        self.plots = WorkPool(PLOT_THREADS, "plot")
 
     def close(self) -> None:
         """Take no more work."""
-        named = (self.stores, self.heads, self.changes, self.files, self.follows, self.models)
-        for pool in named:
+        for pool in vars(self).values():
             pool.close()

@@ -32,7 +32,9 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'self'"
 )
-PAGES = re.compile(r"/(leaderboard|e/[^/]+(/(trials|lineage|waits|hosts|compare|checks)|/t/\d+)?)?")
+PAGES = re.compile(
+    r"/(leaderboard|e/[^/]+(/(trials|lineage|waits|hosts|plots|compare|checks)|/t/\d+)?)?"
+)
 
 
 class PageServer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -117,10 +119,29 @@ def test_a_prefix_of_a_proxy_changes_nothing(browser: Browser) -> None:
         assert browser.faults() == []
 
 
-def test_the_page_without_data_is_small() -> None:
-    """Every file of it, compressed each by itself, as a server sends them. In bytes."""
-    import gzip
+STATIC = Path(__file__).parents[3] / "dispatcher" / "web" / "static"
 
-    static = Path(__file__).parents[3] / "dispatcher" / "web" / "static"
-    files = [path for path in static.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
-    assert sum(len(gzip.compress(path.read_bytes(), 6)) for path in files) <= 120 << 10
+
+def loaded(*modules: Path) -> set[Path]:
+    """The modules with all that they import; what is imported later, when somebody goes there, is
+    not among them."""
+    found: set[Path] = set()
+    new = list(modules)
+    while new:
+        one = new.pop()
+        if one not in found:
+            found.add(one)
+            named = re.findall(r"""from "(\.\.?/[^"]+)";""", one.read_text())
+            new += [(one.parent / path).resolve() for path in named]
+    return found
+
+
+@pytest.mark.parametrize("page", sorted(STATIC.glob("pages/*.js")), ids=lambda path: path.stem)
+def test_a_page_without_data_is_small(page: Path) -> None:
+    """Every file that a visit to it loads, compressed each by itself, as a server sends them. In
+    bytes."""
+    modules = loaded(STATIC / "page" / "main.js", STATIC / "page" / "early.js", page)
+    assert STATIC / "page" / "live.js" in modules
+    others = [one for one in STATIC.rglob("*") if one.suffix in (".css", ".html", ".svg")]
+    files = [*modules, *others]
+    assert sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) <= 120_000

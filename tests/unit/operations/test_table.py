@@ -32,6 +32,7 @@ from dispatcher.operations.operation import (
 )
 from dispatcher.operations.spelling import command_line
 from dispatcher.operations.table import OPERATIONS, operation
+from dispatcher.plots.kinds import KINDS
 from tests.unit.cli.conftest import Shell
 from tests.unit.cli.test_help import ALL
 
@@ -131,6 +132,7 @@ def test_each_command_asks_by_its_operation(
         "kill": ["--yes"],
         "trial unstar": ["--off"],
         "experiment unstar": ["--off"],
+        **{f"plot {kind}": ["--json"] for kind in KINDS},
     }.get(name, [])
     with (folder / "head.lock").open("w") as lock:
         if name == "top":
@@ -174,7 +176,15 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "experiment list": [{"everywhere": True}],
     "best": [{"limit": 3}],
     "lineage": [{"root": 2}],
-    "plot": [{"kind": "parallel"}, {"kind": "lineage"}],
+    "plot": [
+        {"kind": "parallel", "parameters": ["lr", "it's"], "many": 7, "seed": 2},
+        {"kind": "lineage"},
+        {"kind": "contour", "x": "lr", "y": "a b", "metric": "loss", "mode": "minimize"},
+    ],
+    "plot slice": [{"parameters": ["lr"], "many": 3, "seed": 4}],
+    "plot contour": [{"x": "$(date)", "metric": "loss"}],
+    "plot pareto": [{"objectives": ["a:minimize", "b"]}],
+    "plot timeline": [{"worker": "ssh/gpu 1"}],
     "stop": [{"wait": True}, {"wait": False, "drain": True, "grace_s": 1.5}],
     "experiment update": [{"key": "lookahead", "value": "3"}],
     "experiment verify": [{"rebuild": True}],

@@ -12,6 +12,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
+from dispatcher.plots.pictures.lineage_layout import lay_out
 from dispatcher.queries import (
     ExperimentReader,
     Lineage,
@@ -21,7 +22,6 @@ from dispatcher.queries import (
     lineage_text,
 )
 from dispatcher.queries.lineage import LineageNode
-from dispatcher.queries.pictures.lineage_layout import lay_out
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 from tests.unit.store.life import Life

@@ -43,5 +43,6 @@ export const COMMANDS = {
     return ["--image", `${name}=FILE`];
   })),
   inferJson: (e, trial, request) => line("infer", "-e", e, trial, request),
+  plot: (e, kind, options) => line("plot", kind, e, ...options.flat()),
   list: (e, where) => line("trial", "ls", e, ...(where ? ["--where", where] : [])),
 };

@@ -20,6 +20,7 @@ const PAGES = {
   lineage: [() => import("../pages/lineage.js"), "Lineage"],
   waits: [() => import("../pages/waits.js"), "Waits"],
   hosts: [() => import("../pages/hosts.js"), "Hosts"],
+  plots: [() => import("../pages/plots.js"), "Plots"],
   compare: [() => import("../pages/compare.js"), "Compare"],
   checks: [() => import("../pages/checks.js"), "Checks"],
 };

@@ -64,7 +64,7 @@ export function Parallel({ table, mode, version }) {
       : html`<canvas ref=${canvas} class="parallel" role="img" aria-label=${`parallel coordinates of ${made.axes.map((one) => one.name).join(", ")}`}></canvas>`}</div><//>`;
 }
 
-function draw(canvas, { axes: all, rows, ranks }, width) {
+function draw(canvas, made, width) {
   const ratio = devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = HEIGHT * ratio;
@@ -72,7 +72,12 @@ function draw(canvas, { axes: all, rows, ranks }, width) {
   canvas.style.height = `${HEIGHT}px`;
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
-  const [left, right, top, bottom] = [24, 44, 40, HEIGHT - 18];
+  drawLines(pen, made, width, HEIGHT);
+}
+
+/** Draws lines over axes: rows in their order, coloured by `ranks` from 0 to 1. */
+export function drawLines(pen, { axes: all, rows, ranks }, width, height) {
+  const [left, right, top, bottom] = [24, 44, 40, height - 18];
   const x = (at) => left + (at * (width - left - right)) / Math.max(1, all.length - 1);
   const y = (part) => bottom - part * (bottom - top);
   const colours = ramp();

@@ -3,7 +3,7 @@
 /** Pages of an experiment: their words in the address, titles and keys after `g`. */
 export const PAGES = [
   ["", "overview", "o"], ["trials", "trials", "t"], ["lineage", "lineage", "l"],
-  ["waits", "waits", "w"], ["hosts", "hosts", "h"], ["compare", "compare", "c"],
+  ["waits", "waits", "w"], ["hosts", "hosts", "h"], ["plots", "plots", "p"], ["compare", "compare", "c"],
   ["checks", "checks", "k"],
 ];
 

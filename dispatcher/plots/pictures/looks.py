@@ -130,6 +130,17 @@ def colour_bar(figure: Figure, colours: ValueColours, label: str) -> None:
     axes.set_title(label, size=7.5, color=QUIET, pad=3)
 
 
+def shown(text: str, most: int = 24) -> str:
+    """Return a text of a trial in one line, cut, with a mark for what cannot be seen.
+
+    Args:
+        text: any.
+        most: letters of it.
+    """
+    one_line = "".join(letter if letter.isprintable() else "\ufffd" for letter in text[: most + 1])
+    return one_line if len(text) <= most else f"{one_line[: most - 1]}…"
+
+
 def empty(figure: Figure, text: str) -> Figure:
     """Write into an empty picture why it is empty."""
     figure.text(0.5, 0.45, text, ha="center", va="center", size=11, color=QUIET)

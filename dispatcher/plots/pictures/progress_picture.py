@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from dispatcher.queries.pictures.looks import (
+from dispatcher.plots.pictures.looks import (
     ACCENT,
     INK,
     PAPER,

@@ -12,9 +12,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from dispatcher.queries.lineage import Lineage, LineageNode
-from dispatcher.queries.pictures.lineage_layout import Layout, lay_out
-from dispatcher.queries.pictures.looks import (
+from dispatcher.plots.pictures.lineage_layout import Layout, lay_out
+from dispatcher.plots.pictures.looks import (
     ACCENT,
     BAD,
     FAINT,
@@ -26,6 +25,7 @@ from dispatcher.queries.pictures.looks import (
     empty,
     figure_of,
 )
+from dispatcher.queries.lineage import Lineage, LineageNode
 
 # Inches; a tree of any size must come out as an image that opens.
 _ROW: Final = 0.34

@@ -1,0 +1,92 @@
+"""Pictures of an experiment as PNG files."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dispatcher.errors import UserError
+from dispatcher.plots.kinds import KINDS, data_of
+from dispatcher.queries.lineage import lineage
+from dispatcher.queries.progress import progress
+from dispatcher.queries.reader import ExperimentReader
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What draws each kind.
+_PAINTERS: Final = {
+    "importance": "importance_picture:importance_figure",
+    "slice": "slices_picture:slices_figure",
+    "contour": "contour_picture:contour_figure",
+    "parallel": "parallel_picture:parallel_figure",
+    "pareto": "front_picture:front_figure",
+    "timeline": "timeline_picture:timeline_figure",
+}
+
+
+def draw(reader: ExperimentReader, kind: str, path: Path, choice: Mapping[str, Any]) -> None:
+    """Draw a picture into a file.
+
+    Args:
+        reader: the experiment.
+        kind: ``progress``, ``lineage``, or one of :data:`dispatcher.plots.kinds.KINDS`.
+        path: the PNG file to write.
+        choice: what of it; of the lineage ``root``: this trial and its descendants only.
+
+    Raises:
+        UserError: there is no such kind, parameter or number, a library is missing, or the file
+            cannot be written.
+        StoreError: the store cannot be read.
+    """
+    if kind not in ("progress", "lineage", *KINDS):
+        text = f"there is no plot {kind!r}"
+        raise UserError(text, hint=f"one of progress, lineage, {', '.join(KINDS)}")
+    _need_matplotlib()
+    _save(_figure(reader, kind, choice), path)
+
+
+def _figure(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> Figure:
+    if kind == "progress":
+        from dispatcher.plots.pictures.progress_picture import progress_figure
+
+        return progress_figure(progress(reader), reader.name)
+    if kind == "lineage":
+        from dispatcher.plots.pictures.lineage_picture import lineage_figure
+
+        return lineage_figure(lineage(reader, root=choice.get("root")), reader.name)
+    module, _, name = _PAINTERS[kind].partition(":")
+    paint = getattr(importlib.import_module(f"dispatcher.plots.pictures.{module}"), name)
+    figure: Figure = paint(data_of(reader, kind, choice))
+    return figure
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib.figure  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise UserError(
+            "pictures need matplotlib, which is not installed",
+            hint="pip install 'bequeath[plot]'",
+        ) from error
+
+
+def _save(figure: Figure, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    FigureCanvasAgg(figure)
+    facts: dict[str, Any] = {"Software": "bequeath"}
+    try:
+        for text in figure.findobj(Text):
+            text.set_parse_math(False)  # a name with two dollars in it is no formula
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # an empty box
+            figure.savefig(path, format="png", facecolor=figure.get_facecolor(), metadata=facts)
+    except OSError as error:
+        raise UserError(
+            f"the picture cannot be written: {error.strerror or error}", where=str(path)
+        ) from error

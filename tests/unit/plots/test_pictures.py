@@ -1,0 +1,123 @@
+"""Pictures are drawn of any experiment, from the numbers that the page gets, and what is missing is
+named."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dispatcher.errors import UserError
+from dispatcher.plots.kinds import KINDS, data_of
+from dispatcher.plots.pictures import draw
+from dispatcher.plots.shapes import Plot
+from dispatcher.queries import ExperimentReader
+from dispatcher.store import SqliteJournal
+from tests.support.made_store import Told, made_store
+from tests.unit.queries.evolution import evolve, make_folder
+
+EVERY = ("progress", "lineage", *KINDS)
+
+
+def demand_libraries(kind: str) -> None:
+    pytest.importorskip("matplotlib")
+    if kind == "importance":
+        pytest.importorskip("sklearn")
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("trials", [0, 1, 2, 30])
+def test_a_png_comes_out(tmp_path: Path, kind: str, trials: int) -> None:
+    demand_libraries(kind)
+    folder = make_folder(tmp_path)
+    if trials:
+        evolve(folder, trials)
+    else:
+        SqliteJournal.open(folder / "journal.sqlite").close()
+    picture = tmp_path / "picture.png"
+    with ExperimentReader.open(folder) as reader:
+        draw(reader, kind, picture, {})
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 3000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_picture_is_drawn_from_what_the_page_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Mutation: a painter that reads, or computes, by itself."""
+    demand_libraries(kind)
+    folder = make_folder(tmp_path)
+    evolve(folder, 30)
+    module = importlib.import_module("dispatcher.plots.pictures.draw")
+    drawn: list[Plot] = []
+
+    def told(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> Plot:
+        drawn.append(data_of(reader, kind, choice))
+        reader.close()  # whoever draws has no store any more
+        return drawn[-1]
+
+    choice = {"seed": 3, "x": "lr", "objectives": ("default", "default:minimize")}
+    if kind == "pareto":
+        choice = {}
+    with ExperimentReader.open(folder) as reader:
+        expected = data_of(reader, kind, choice)
+        monkeypatch.setattr(module, "data_of", told)
+        draw(reader, kind, tmp_path / "picture.png", choice)
+    assert drawn == [expected]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_names_are_drawn_as_text(tmp_path: Path, kind: str) -> None:
+    demand_libraries(kind)
+    evil = "$\\frac{1}{0}$\x1b[2J\u202e\n漢字" + "x" * 190
+    trials: list[Told] = []
+    for at in range(20):
+        own = {evil: at, "b": evil if at % 2 else "$", "c": {"d": at**2}}
+        trials.append((own, {"default": at, evil[:99]: 1}, None))
+    folder = made_store(tmp_path, trials, name=evil)
+    with ExperimentReader.open(folder) as reader:
+        choice = {"objectives": ("default", evil[:99])}
+        draw(reader, kind, tmp_path / "picture.png", choice)
+    assert (tmp_path / "picture.png").stat().st_size > 3000
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_matplotlib(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    folder = make_folder(tmp_path)
+    evolve(folder, 1)
+    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    with ExperimentReader.open(folder) as reader, pytest.raises(UserError) as caught:
+        draw(reader, "progress", tmp_path / "x.png", {})
+    assert caught.value.hint == "pip install 'bequeath[plot]'"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = make_folder(tmp_path)
+    evolve(folder, 1)
+    with (
+        ExperimentReader.open(folder) as reader,
+        pytest.raises(UserError, match="cannot be written"),
+    ):
+        draw(reader, "progress", tmp_path / "no" / "x.png", {})
+
+
+def test_a_kind_that_is_not_there(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    evolve(folder, 1)
+    with (
+        ExperimentReader.open(folder) as reader,
+        pytest.raises(UserError, match="there is no plot 'pie'"),
+    ):
+        draw(reader, "pie", tmp_path / "x.png", {})
