@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the environments with real trackers that judge the sinks: one virtual environment each in a
-# cache, of packages with fixed versions, which nothing else imports. Run as root, on demand: MLflow
-# alone takes minutes and most of a gigabyte.
-#   sudo tests/system/enable_trackers.sh                 all three
-#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow
+# Makes the environments with real trackers that judge the sinks, and with the Jupyter that stands
+# before the page: one virtual environment each in a cache, of packages with fixed versions, which
+# nothing else imports. Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
+#   sudo tests/system/enable_trackers.sh                 all of them
+#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow, jupyter
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -45,12 +45,17 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow}; do
+for tracker in ${*:-tensorboard wandb mlflow jupyter}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
     wandb) make_one wandb 0.31.0 wandb "wandb==0.31.0" ;;
     mlflow) make_one mlflow 3.17.2 mlflow "mlflow==3.17.2" ;;
+    # Named by its proxy's version, which is what is tried.
+    jupyter)
+      make_one jupyter 4.6.0 jupyter_server_proxy "jupyter-server-proxy==4.6.0" \
+        "jupyter_server==2.21.1"
+      ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac
 done
