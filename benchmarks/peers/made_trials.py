@@ -1,6 +1,7 @@
-"""The same made-up search for whoever shows it: trials that inherit, with curves. Standard library alone.
+"""The same made-up search for whoever shows it: trials that inherit, with curves.
 
-Drawn by seed, so that ours and a peer's storage hold the same trials with the same values.
+Standard library alone, since peers import it in environments of their own. Drawn by seed, so that
+ours and a peer's storage hold the same trials with the same values.
 """
 
 from __future__ import annotations

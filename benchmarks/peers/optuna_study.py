@@ -1,8 +1,8 @@
-"""Writes the made-up search into Optuna's storage on SQLite: ``optuna_study.py FILE TRIALS METRICS``.
+"""Writes the made-up search into Optuna's storage: ``optuna_study.py FILE TRIALS METRICS``.
 
-Its own way to add trials takes a statement, a look and a wait for each intermediate value: a quarter
-of an hour for a million. So its own tables are filled with many rows at once, and the study is then
-read by Optuna itself, whose trials must be those that were written.
+Optuna adds trials by a statement and a look for each intermediate value, of which there are a
+million. So its own tables are filled with many rows at once, and the study is then read by Optuna
+itself, whose trials must be those that were written.
 """
 
 from __future__ import annotations

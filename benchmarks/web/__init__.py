@@ -27,7 +27,7 @@ PARTS: Final[dict[str, tuple[Callable[..., list[Row]], bool]]] = {
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """All rows; blocks for a quarter of an hour, and some minutes more for stores that are made once."""
+    """All rows; blocks for a quarter of an hour, and longer when stores have to be made first."""
     return [line for part in PARTS for line in rows_of(part, quick=quick)]
 
 

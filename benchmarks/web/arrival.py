@@ -1,4 +1,4 @@
-"""From the navigation to what one came for, beside Optuna's dashboard with the same trials; weights."""
+"""From the navigation to what one came for, beside Optuna's dashboard; what the page weighs."""
 
 from __future__ import annotations
 

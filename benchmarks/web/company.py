@@ -29,7 +29,7 @@ MANY, RATE = 20, 200.0
 CPU, MEMORY_MB, SLOPE_MB = 1.02, 150.0, 1.0
 
 #: Seconds of a window in which the head's processor time is taken, and pairs of them.
-WINDOW_S, PAIRS = 10.0, 7
+WINDOW_S, PAIRS = 10.0, 5
 
 #: Minutes for which memory is watched, unless this variable names others (an hour: 60).
 MINUTES, MINUTES_BY = 2.5, "BEQUEATH_BENCH_WEB_MINUTES"
@@ -66,17 +66,19 @@ def cpu_of_head(*, quick: bool = False) -> list[Row]:
     """The head's processor time a trial, with twenty who look and without, in turns."""
     window, pairs = (2.0, 1) if quick else (WINDOW_S, PAIRS)
     ratios, alone = [], []
-    with tempfile.TemporaryDirectory(prefix="bq-web-") as name:
-        with paced_search(Path(name), RATE) as search:
-            _window(search, window / 2)  # until all is warm
-            for turn in range(pairs):
-                order = (True, False) if turn % 2 else (False, True)
-                took = {}
-                for seen in order:
-                    with _looked_at(search, Path(name) / f"state-{turn}", seen):
-                        took[seen] = _window(search, window)
-                ratios.append(took[True] / took[False])
-                alone.append(took[False])
+    with (
+        tempfile.TemporaryDirectory(prefix="bq-web-") as name,
+        paced_search(Path(name), RATE) as search,
+    ):
+        _window(search, window / 2)  # until all is warm
+        for turn in range(pairs):
+            order = (True, False) if turn % 2 else (False, True)
+            took = {}
+            for seen in order:
+                with _looked_at(search, Path(name) / f"state-{turn}", seen=seen):
+                    took[seen] = _window(search, window)
+            ratios.append(took[True] / took[False])
+            alone.append(took[False])
     ratio, least, most = median(ratios), min(ratios), max(ratios)
     spread = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
     return [
@@ -93,7 +95,7 @@ def cpu_of_head(*, quick: bool = False) -> list[Row]:
 
 
 @contextmanager
-def _looked_at(search: PacedSearch, state: Path, seen: bool) -> Iterator[None]:
+def _looked_at(search: PacedSearch, state: Path, *, seen: bool) -> Iterator[None]:
     if not seen:
         yield
         return

@@ -1,9 +1,9 @@
-"""What many browsers hold, without what they draw: ``python -m benchmarks.web.crowd PORT COOKIE EXPERIMENT MANY``.
+"""What many browsers hold, without what they draw: ``crowd.py PORT COOKIE EXPERIMENT MANY``.
 
-Each loads the page and all it names, the session, the standing and the table, then reads the stream of
-events and takes each apart; it reads the table anew when it is told to. So many real browsers would
-need more than two cores for themselves; on other machines, where browsers are, they cost the search
-nothing. Each prints ``ready`` when its first event has come; it ends when its stdin does.
+Each loads the page and all it names, the session, the standing and the table, then reads the stream
+of events and takes each apart; it reads the table anew when it is told to. So many real browsers
+would need more than two cores for themselves; on other machines, where browsers are, they cost the
+search nothing. Each prints ``ready`` when its first event has come; all end when stdin does.
 
 With ``AGAIN`` as a fifth word, each leaves and comes back after so many seconds.
 """
@@ -86,7 +86,7 @@ def main() -> None:
         try:
             while True:
                 one.visit(again_s)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the end of a thread, and of all
             traceback.print_exc()
             os._exit(1)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.browser import Browser
 
-#: Our first chart, and the whole overview: both charts, the parallel coordinates, gains, recent trials.
+#: Our first chart; the whole overview: both charts, parallel coordinates, gains, recent trials.
 FIRST_CHART = "performance.getEntriesByName('first-chart').length"
 OVERVIEW = (
     "document.querySelectorAll('.overview .u-wrap canvas').length >= 2"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.made_trials import TOGETHER
 from benchmarks.rows import Row, median, quantile, row
 from benchmarks.web.arrival import link_of, served
 from benchmarks.web.looked_at import browser
@@ -38,15 +40,13 @@ look();
 
 def rows_of_news(*, quick: bool = False) -> list[Row]:
     """From a trial's end in the journal until a browser shows it, of a search that runs."""
-    with tempfile.TemporaryDirectory(prefix="bq-web-") as name:
-        with paced_search(Path(name), RATE) as search:
-            server = WebServer(search.home, Path(name) / "state")
-            try:
-                with browser() as one:
-                    seen = _seen(one, server, search.name, 5.0 if quick else WATCHED_S)
-                times = _ended(server, search.name)
-            finally:
-                server.end()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bq-web-")))
+        search = stack.enter_context(paced_search(folder, RATE))
+        server = stack.enter_context(served(search.home))
+        with browser() as one:
+            seen = _seen(one, server, search.name, 5.0 if quick else WATCHED_S)
+        times = _ended(server, search.name)
     late = [seen[trial] - times[trial] for trial in seen if trial in times]
     missed = [one for one in times if min(seen) < one < max(seen) and one not in seen]
     p50, p95, most = (quantile(late, share) for share in (0.5, 0.95, 1.0))
@@ -73,14 +73,14 @@ def _seen(one: Browser, server: WebServer, experiment: str, seconds: float) -> d
     time.sleep(seconds)
     found: dict[str, Any] = one.run("return window.firstSeen")
     return {
-        int(trial): at / 1e3
-        for trial, at in found.items()
-        if trial not in known and at is not None
+        int(trial): at / 1e3 for trial, at in found.items() if trial not in known and at is not None
     }
 
 
 def _ended(server: WebServer, experiment: str) -> dict[int, float]:
-    columns = {one["name"]: one for one in server.get(f"/experiments/{experiment}/table")["columns"]}
+    columns = {
+        one["name"]: one for one in server.get(f"/experiments/{experiment}/table")["columns"]
+    }
     pairs = zip(columns["trial"]["values"], columns["ended"]["values"], strict=True)
     return {int(trial): float(at) for trial, at in pairs if at is not None}
 
@@ -91,9 +91,12 @@ def rows_of_frames(*, quick: bool = False) -> list[Row]:
     for trials, metrics in ((400, 20),) if quick else ((10_000, 100), (50_000, 10)):
         with served(made(trials, metrics)) as server, browser() as one:
             one.driver.get(link_of(server))
-            for page, script, what in (("trials", SCROLL, "scrolling"), ("lineage", ZOOM, "zooming")):
+            for page, script, what in (
+                ("trials", SCROLL, "scrolling"),
+                ("lineage", ZOOM, "zooming"),
+            ):
                 one.open(f"http://127.0.0.1:{server.port}/e/{EXPERIMENT}/{page}")
-                one.waits_for(f"{trials:,} trials", limit_s=60.0)
+                one.waits_for(f"{trials + TOGETHER:,} trials", limit_s=60.0)  # with open ones
                 times = one.driver.execute_async_script(script)
                 middle = median(times)
                 rows.append(

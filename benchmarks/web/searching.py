@@ -1,4 +1,4 @@
-"""A real search at a pace: its head, tuner host and worker are processes of their own, as always."""
+"""A real search at a pace: head, tuner host and worker are processes of their own, as always."""
 
 from __future__ import annotations
 

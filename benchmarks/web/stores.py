@@ -1,4 +1,4 @@
-"""Stores of a search that is over, written by the real core, with the trials that a peer gets as well.
+"""Stores of a search that is over, written by the real core, with the trials that a peer gets.
 
 They take up to minutes to write and are kept below ``envs``, with the state that the core ended in,
 so that a search can go on from there.
@@ -104,9 +104,7 @@ class Writer:
 
 def _proposed(one: MadeTrial) -> e.Proposed:
     restore = None if one.parent is None else f"t/{one.parent}"
-    return e.Proposed(
-        TrialId(one.number), json.dumps(one.parameters), f"t/{one.number}", restore
-    )
+    return e.Proposed(TrialId(one.number), json.dumps(one.parameters), f"t/{one.number}", restore)
 
 
 def made(trials: int, metrics: int) -> Path:

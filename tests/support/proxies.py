@@ -1,5 +1,7 @@
-"""Real proxies before the page, set up as docs/web.md says: nginx of Debian's package, and a Jupyter
-with jupyter-server-proxy. Each is a process of the test on loopback, and no service."""
+"""Real proxies before the page, set up as docs/web.md says: nginx, and jupyter-server-proxy.
+
+Each is a process of the test on loopback, and no service.
+"""
 
 from __future__ import annotations
 

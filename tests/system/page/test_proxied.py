@@ -1,4 +1,4 @@
-"""The page behind real proxies, with the configuration that docs/web.md shows, in a real browser."""
+"""The page behind real proxies, configured as docs/web.md says, in a real browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["place"]
 
 pytestmark = pytest.mark.needs("chromium")
 
-#: The guide's words about nginx, less what the page itself asks of proxies, and with the path taken off.
+#: The guide's words, less what the page itself asks of proxies, and with the path taken off.
 BARE = """\
 location /bequeath/ {
     proxy_pass http://127.0.0.1:8077/;
@@ -67,8 +67,8 @@ def changed_by_click(browser: Browser, place: Place, slots: int) -> None:
 
 
 def demand_soon(line: http.client.HTTPConnection, path: str, headers: dict[str, str]) -> None:
-    """Have what a trial wrote come through at once: a few bytes, after which the stream is quiet, so
-    that a proxy that waits for a buffer to be full keeps them."""
+    """Have what a trial wrote come through at once: a few bytes, after which the stream is quiet,
+    so that a proxy that waits for a buffer to be full keeps them."""
     with closing(line):
         began = time.monotonic()
         line.request("GET", f"{path}/trials/0/log/stdout?follow=1", headers=headers)
@@ -107,9 +107,7 @@ def ask(
 
 
 @pytest.mark.parametrize("location", ["", BARE], ids=["as in the guide", "bare, path taken off"])
-def test_nginx(
-    outside: Browser, place: Place, running: str, tmp_path: Path, location: str
-) -> None:
+def test_nginx(outside: Browser, place: Place, running: str, tmp_path: Path, location: str) -> None:
     proxies.demand_nginx()
     port = free_port()
     words = proxies.words_of("--prefix /bequeath", proxy=port)

@@ -21,6 +21,7 @@ PATIENCE = 5.0
 
 _MARK = "return performance.getEntriesByName('first-chart')[0]?.startTime ?? 0"
 
+
 def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
