@@ -44,7 +44,16 @@ def search() -> MadeSearch:
     for state, many in (("running", 40), ("blocked", 17), ("queued", 3)):
         for _ in range(many):
             made.add(state=state)
+    _bring_near(made, 3_540.0)  # the last ones have just ended
     return made
+
+
+def _bring_near(made: MadeSearch, seconds: float) -> None:
+    made.began += seconds
+    for one in made.trials:
+        one.created += seconds
+        one.started = one.started and one.started + seconds
+        one.ended = one.ended and one.ended + seconds
 
 
 def best_of(search: MadeSearch) -> MadeTrial:
