@@ -70,11 +70,8 @@ class PacedSearch:
         )  # fmt: skip
 
     def end(self) -> None:
-        """Kill it; nothing stays."""
-        try:
-            self._command("kill", "--yes", self.name)
-        finally:
-            end_processes_of(self.folder)
+        """Kill it."""
+        self._command("kill", "--yes", self.name)
 
 
 @contextmanager
@@ -82,11 +79,14 @@ def paced_search(folder: Path, rate: float) -> Iterator[PacedSearch]:
     """A search below a folder, until the block is left."""
     home = folder / "home"
     home.mkdir()
-    search = PacedSearch(home, rate)
     try:
-        yield search
+        search = PacedSearch(home, rate)
+        try:
+            yield search
+        finally:
+            search.end()
     finally:
-        search.end()
+        end_processes_of(home)  # one that did not come up in time may still do so
 
 
 def _file(rate: float) -> dict[str, object]:

@@ -109,10 +109,11 @@ def test_a_picture_of_a_child(browser: Browser, search: MadeSearch) -> None:
         browser.waits_for("It begins with the weights", "dialog")
         depth = best.parameters["depth"]
         given = str(browser.one("dialog textarea").get_attribute("value"))
+        given = given.replace(f'"depth": {depth}', f'"depth": {depth + 1}')
         browser.run(
             "const [box, text] = arguments; box.value = text;"
             "box.dispatchEvent(new Event('input', {bubbles: true}))",
-            browser.one("dialog textarea"), given.replace(f'"depth": {depth}', f'"depth": {depth + 1}'),
+            browser.one("dialog textarea"), given,
         )  # fmt: skip
         browser.waits_for(f"depth {depth} → {depth + 1}", "dialog")
         keep(browser, "child")
