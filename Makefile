@@ -23,7 +23,7 @@ define from_lock
 	@touch $@
 endef
 
-.PHONY: lock audit demo test test-quick lint bench soak docs simulate nightly mutations enable test-nfs fuzz lines clean help
+.PHONY: lock audit demo test test-quick lint bench soak docs pictures simulate nightly mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -64,6 +64,9 @@ soak: $(VENV)/.dev  ## 20,000 trials in bounded memory, threads, descriptors and
 docs: $(VENV)/.dev  ## regenerate the reference pages
 	$(BIN)/python docs/generate.py
 
+pictures: $(VENV)/.dev  ## take the pictures of docs/web.md anew, in Chromium (make enable)
+	BEQUEATH_GUIDE_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/system/page/test_guide_pictures.py
+
 simulate: $(VENV)/.dev  ## more seeds of the simulation: make simulate SEEDS=10000 FIRST_SEED=0, or SEED=17
 	$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000) --first $(or $(FIRST_SEED),0)) $(SIM_ARGS)
 
@@ -76,7 +79,7 @@ mutations: $(VENV)/.dev  ## plant each known fault in a copy and see that it is 
 enable:  ## as root, once: install what the system tests need; no service is started
 	tests/system/enable.sh
 	tests/system/enable_ray.sh
-	tests/system/enable_trackers.sh tensorboard
+	tests/system/enable_trackers.sh tensorboard jupyter
 
 test-nfs: enable $(VENV)/.dev  ## as root: NFS between machines with kernels of their own; no service starts here
 	$(BIN)/python -m pytest -q tests/system/nfs

@@ -23,6 +23,7 @@ SECTIONS = (
     "memory",
     "store",
     "sinks",
+    "web",
     "weights",
     "nfs",
     "remote",

@@ -18,6 +18,7 @@ ENVIRONMENTS = Path(os.environ.get("BEQUEATH_BENCH_ENVS", Path(__file__).parent 
 # The same torch as in constraints.txt: newer ones bring gigabytes of CUDA packages.
 REQUIREMENTS = {
     "optuna": ("optuna==5.0.0", "cmaes==0.13.1", "scipy==1.17.1"),
+    "optuna_dashboard": ("optuna==5.0.0", "optuna-dashboard==0.21.0"),
     "ray": ("ray[tune]==2.60.0",),
     "synetune": ("syne-tune==0.16.0",),
     "neps": ("torch==2.13.0", "neural-pipeline-search==0.17.0"),

@@ -1,5 +1,7 @@
 """Tuners that cost next to nothing."""
 
+import time
+
 from tuners import Tuner
 
 
@@ -54,3 +56,16 @@ class Remembering(Counting):
 
     def restore(self, state):
         self.told, self.sum = state["told"], state["sum"]
+
+
+class Paced(Counting):
+    """Proposes ``rate`` trials a second, each at its time."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+        self.began = time.monotonic()
+
+    def generate_parameters(self, parameter_id):
+        time.sleep(max(0.0, self.began + parameter_id / self.rate - time.monotonic()))
+        return {"x": parameter_id, "lr": 1 / (1 + parameter_id % 97), "op": f"op{parameter_id % 5}"}

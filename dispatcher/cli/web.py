@@ -235,7 +235,9 @@ def served_meanwhile() -> Iterator[None]:
             )
             assert started.stdout is not None
             link = started.stdout.readline().decode().strip()  # empty if it has ended
-        note(link or "the page is not served")
+        note("look at it in a browser, as long as it runs:" if link else "the page is not served")
+        if link:
+            note(link)  # alone on its line, for editors that carry ports
     except BequeathError as error:
         note(f"the page is not served: {error.message}")
     try:

@@ -14,7 +14,7 @@ from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
 from dispatcher.queries.changes import NOBODY
-from dispatcher.web.answering import compressed, encoded, tag_of
+from dispatcher.web.answering import THOROUGHLY, compressed, encoded, tag_of
 from dispatcher.web.table import TrialTable
 
 #: Trials and metrics that are read of a store at once.
@@ -96,7 +96,7 @@ class Follower:
                 described = {"experiment": self.folder.name, "cursor": self._cursor}
                 body = encoded(described | self._table.described())
                 tag = tag_of(body if self._is_uncounted else self._cursor.encode())
-                self._whole = WholeTable(tag, body, compressed(body))
+                self._whole = WholeTable(tag, body, compressed(body, THOROUGHLY))
             return self._whole
 
     def since(self, cursor: str) -> TableStep:

@@ -36,10 +36,13 @@ class Instance(msgspec.Struct, frozen=True):
     tls: bool
     shown: str  # the name that links have
     started_at: float
+    proxy: str = ""  # the name of a proxy before it, which encrypts
 
     @property
     def address(self) -> str:
         """The beginning of links to it."""
+        if self.proxy:
+            return f"https://{self.proxy}{self.prefix}"
         if self.socket:
             return f"http://localhost{self.prefix}"
         host = f"[{self.shown}]" if ":" in self.shown and "." not in self.shown else self.shown

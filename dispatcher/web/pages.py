@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.web.answering import answer, compressed, tag_of
+from dispatcher.web.answering import THOROUGHLY, answer, compressed, tag_of
 from dispatcher.web.faults import RequestRefused
 
 #: Addresses that the page itself knows.
@@ -138,7 +138,7 @@ class Assets:
             known = self._known.get(path)
             if known is None or known.changed != info.st_mtime_ns:
                 body = file.read_bytes()[:_MOST_BYTES]
-                known = _Asset(tag_of(body), body, compressed(body), info.st_mtime_ns)
+                known = _Asset(tag_of(body), body, compressed(body, THOROUGHLY), info.st_mtime_ns)
                 self._known[path] = known
             return known
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -74,7 +74,7 @@ def _link(instance: Instance, keys: Keys) -> str:
 def _instance(settings: WebSettings) -> Instance:
     shown = settings.host
     if shown in ("0.0.0.0", "::"):  # noqa: S104 - compared
-        shown = settings.behind_proxy or socket.gethostname()
+        shown = socket.gethostname()
     return Instance(
         pid=os.getpid(),
         machine=socket.gethostname(),
@@ -85,6 +85,7 @@ def _instance(settings: WebSettings) -> Instance:
         tls=settings.tls,
         shown=shown,
         started_at=time.time(),
+        proxy=settings.behind_proxy,
     )
 
 

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export BEQUEATH_HOME="${BEQUEATH_HOME:-$(cd ../.. && pwd)/bequeath-demo}"
-bequeath run experiment.yml
+bequeath run --web experiment.yml
 experiment=$(bequeath experiment list --json | python -c '
 import json, sys
 print(max(json.load(sys.stdin)["experiments"], key=lambda e: e["created_at"] or 0)["id"])')
@@ -15,3 +15,4 @@ for kind in progress parallel lineage; do
 done
 echo
 echo "pictures are in $BEQUEATH_HOME/pictures; go on with: bequeath best $experiment"
+echo "or look at it in a browser again: bequeath web --folder $BEQUEATH_HOME"

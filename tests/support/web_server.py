@@ -61,6 +61,9 @@ class WebServer:
             raise AssertionError(f"{self.process.returncode}\n{out}\n{err}")
         parts = urlsplit(self.link)
         self.host, self.port = parts.hostname or "", parts.port or 80
+        if "--behind-proxy" in words:  # links name the proxy
+            (file,) = (state / "bequeath" / "web" / "servers").glob("*.json")
+            self.host, self.port = "127.0.0.1", json.loads(file.read_text())["port"]
         self.token = (state / "bequeath" / "web" / "token").read_text().strip()
         self.log = state / "bequeath" / "web" / "logs" / "web.log"
 

@@ -7,10 +7,10 @@ set -eu
 
 # Guests with a kernel of their own and NFS; sshd, which tests start for themselves; a compiler
 # for the library that stands in for a GPU driver; a Slurm cluster, whose daemons tests start; a
-# browser for the web page.
+# browser for the web page, and a web server that stands before it.
 packages="user-mode-linux kmod e2fsprogs iproute2 util-linux nfs-kernel-server nfs-common
   openssh-server openssh-client openssh-sftp-server bubblewrap gcc libc6-dev
-  slurmctld slurmd slurm-client munge chromium chromium-driver"
+  slurmctld slurmd slurm-client munge chromium chromium-driver nginx"
 # What a bare guest lacks; what else they depend on, it has as this machine has it.
 fetched="nfs-kernel-server nfs-common rpcbind keyutils libnfsidmap1"
 repository=/var/cache/bequeath-tests/debs

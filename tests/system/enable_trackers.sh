@@ -1,9 +1,10 @@
 #!/bin/sh
-# Makes the environments with real trackers that judge the sinks, and with NNI, whose client and page
-# judge its REST: one virtual environment each in a cache, of packages with fixed versions, which
-# nothing else imports. Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
-#   sudo tests/system/enable_trackers.sh                 all of them
-#   sudo tests/system/enable_trackers.sh tensorboard     one of tensorboard, wandb, mlflow, nni
+# Makes the environments with real trackers that judge the sinks, with NNI, whose client and page
+# judge its REST, and with the Jupyter that stands before the page: one virtual environment each in a
+# cache, of packages with fixed versions, which nothing else imports. Run as root, on demand: MLflow
+# alone takes minutes and most of a gigabyte.
+#   sudo tests/system/enable_trackers.sh               all of them
+#   sudo tests/system/enable_trackers.sh tensorboard   one of tensorboard, wandb, mlflow, nni, jupyter
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -45,7 +46,7 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow nni}; do
+for tracker in ${*:-tensorboard wandb mlflow nni jupyter}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
@@ -53,6 +54,11 @@ for tracker in ${*:-tensorboard wandb mlflow nni}; do
     mlflow) make_one mlflow 3.17.2 mlflow "mlflow==3.17.2" ;;
     # Its page and its client judge the port of its REST; it, too, wants pkg_resources.
     nni) make_one nni 3.0 nni "nni==3.0" "setuptools<81" ;;
+    # Named by its proxy's version, which is what is tried.
+    jupyter)
+      make_one jupyter 4.6.0 jupyter_server_proxy "jupyter-server-proxy==4.6.0" \
+        "jupyter_server==2.21.1"
+      ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac
 done

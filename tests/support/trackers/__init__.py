@@ -18,11 +18,17 @@ from tests.support.failures import ENABLES
 from tests.support.processes import wait_until
 
 CACHE = Path("/var/cache/bequeath-tests")
-VERSIONS = {"tensorboard": "2.21.0", "wandb": "0.31.0", "mlflow": "3.17.2", "nni": "3.0"}
+VERSIONS = {
+    "tensorboard": "2.21.0",
+    "wandb": "0.31.0",
+    "mlflow": "3.17.2",
+    "nni": "3.0",
+    "jupyter": "4.6.0",
+}
 HERE = Path(__file__).parent
 
 #: What ``make enable`` brings; the others take minutes, or most of a gigabyte.
-ENABLED = {"tensorboard"}
+ENABLED = {"tensorboard", "jupyter"}
 
 #: Seconds until a server answers on a busy machine: one took 71.
 START_S = 480.0

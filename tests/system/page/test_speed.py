@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.browser import Browser
+from tests.support.motion import SCROLL, ZOOM
 from tests.support.page_server import PageServer
 from tests.system.page.conftest import search_of
 
@@ -23,42 +24,6 @@ pytestmark = pytest.mark.needs("chromium")
 PATIENCE = 3.0
 
 _MARK = "return performance.getEntriesByName('first-chart')[0]?.startTime ?? 0"
-
-_SCROLL = """
-const done = arguments[arguments.length - 1];
-const list = document.querySelector('.virtual');
-const times = [];
-let before = 0;
-let left = 60;
-const step = (now) => {
-  if (before) times.push(now - before);
-  before = now;
-  list.scrollTop += 937;
-  left -= 1;
-  if (left) requestAnimationFrame(step);
-  else done(times);
-};
-requestAnimationFrame(step);
-"""
-
-_ZOOM = """
-const done = arguments[arguments.length - 1];
-const canvas = document.querySelector('.forest canvas');
-const box = canvas.getBoundingClientRect();
-const times = [];
-let before = 0;
-let left = 60;
-const step = (now) => {
-  if (before) times.push(now - before);
-  before = now;
-  canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: left > 30 ? -60 : 60, cancelable: true,
-    clientX: box.left + box.width * 0.6, clientY: box.top + box.height * 0.4}));
-  left -= 1;
-  if (left) requestAnimationFrame(step);
-  else done(times);
-};
-requestAnimationFrame(step);
-"""
 
 
 def median(values: list[float]) -> float:
@@ -91,7 +56,7 @@ def test_the_first_chart_comes_soon(
         assert min(worked) <= limit_ms * PATIENCE
 
 
-@pytest.mark.parametrize("page, script", [("/trials", _SCROLL), ("/lineage", _ZOOM)])
+@pytest.mark.parametrize("page, script", [("/trials", SCROLL), ("/lineage", ZOOM)])
 @pytest.mark.parametrize("trials", [10_000, 50_000])
 def test_scrolling_and_zooming_are_smooth(
     browser: Browser, pictures: Path, page: str, script: str, trials: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -49,6 +50,16 @@ def test_kinds_are_as_narrow_as_they_can_be() -> None:
     assert found["c"]["choices"] == ["x", "y"]
     assert found["d"]["choices"] == ["true", "false"]
     assert [name for name in found if name not in FIXED] == list("abcde")
+
+
+def test_digits_that_nobody_sees_are_left_out() -> None:
+    table = TrialTable()
+    third = 1 / 3
+    one = replace(trial(0, a=third), value=third, latest=third, created=1.0 + third, ended=None)
+    table.put([one])
+    (row,) = table.rows([0])
+    assert (row["latest"], row["created"], row["ended"]) == (0.3333333, 1.333, None)
+    assert (row["value"], row["a"]) == (third, third)  # results and parameters keep all of theirs
 
 
 def test_a_column_that_becomes_another_asks_for_the_table_again() -> None:

@@ -1,0 +1,192 @@
+"""From the navigation to what one came for, beside Optuna's dashboard; what the page weighs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.environments import EnvironmentFailed, python_of
+from benchmarks.rows import Row, median, row
+from benchmarks.web.looked_at import FIRST_CHART, OVERVIEW, PLOTLY, browser, seen_ms
+from benchmarks.web.stores import EXPERIMENT, made, peers_study
+from dispatcher.web.settings import STATIC
+from tests.support.ports import free_port
+from tests.support.web_server import WebServer
+
+#: Times that each is looked at; the middle one counts.
+ROUNDS = 5
+PEERS_ROUNDS = 3
+
+FIRST_MS, OVERVIEW_MS, MANY_MS, SHARE = 1_000.0, 2_000.0, 4_000.0, 8
+PAGE_BYTES, DATA_BYTES = 120_000, 400_000
+
+_READ = {"first": FIRST_CHART, "overview": OVERVIEW}
+_PEER_READY_S = 120.0
+
+
+@contextmanager
+def served(home: Path) -> Iterator[WebServer]:
+    """``bequeath web`` over a folder of experiments."""
+    with tempfile.TemporaryDirectory(prefix="bq-web-") as state:
+        server = WebServer(home, Path(state))
+        try:
+            yield server
+        finally:
+            server.end()
+
+
+def link_of(server: WebServer) -> str:
+    """A link that signs a browser in."""
+    return server.command("web", "--link")
+
+
+def ours_ms(trials: int, metrics: int, rounds: int) -> tuple[list[dict[str, float]], float]:
+    """What a fresh browser sees of our page, in milliseconds, each time; and the server's first
+    answer after it was started, which the others are not."""
+    found = []
+    with served(made(trials, metrics)) as server:
+        began = time.perf_counter()
+        server.get(f"/experiments/{EXPERIMENT}/table")
+        first = (time.perf_counter() - began) * 1e3
+        for _ in range(rounds):
+            with browser() as one:
+                one.driver.get(link_of(server))
+                one.driver.get("about:blank")  # the watch is for the page that is asked for
+                url = f"http://127.0.0.1:{server.port}/e/{EXPERIMENT}"
+                found.append(seen_ms(one, url, _READ))
+    return found, first
+
+
+@contextmanager
+def dashboard(storage: Path) -> Iterator[str]:
+    """Optuna's dashboard over a storage; gives the address of its study's page."""
+    port = free_port()
+    program = python_of("optuna_dashboard").with_name("optuna-dashboard")
+    command = [program, f"sqlite:///{storage}", "--host", "127.0.0.1", "--port", str(port)]
+    with tempfile.TemporaryDirectory(prefix="bq-web-") as folder:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            _wait(f"http://127.0.0.1:{port}/api/studies")
+            yield f"http://127.0.0.1:{port}/dashboard/studies/1"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait(url: str) -> None:
+    deadline = time.monotonic() + _PEER_READY_S
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=_PEER_READY_S) as answer:
+                answer.read()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def peers_ms(trials: int, metrics: int, rounds: int) -> tuple[list[float], str]:
+    """What a fresh browser sees of the peer's page, each time, once its server has the study in
+    its memory; and what it is."""
+    storage, versions = peers_study(trials, metrics)
+    found = []
+    with dashboard(storage) as url:
+        for _ in range(rounds + 1):  # at first its server reads the study
+            with browser() as one:
+                found.append(seen_ms(one, url, {"first": PLOTLY}, limit_s=170.0)["first"])
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return found[1:], f"{told}; the first look, at which its server read the study, {_s(found[0])}"
+
+
+def _s(ms: float) -> str:
+    return f"{ms / 1e3:.2f} s"
+
+
+def rows(*, quick: bool = False) -> list[Row]:
+    """First chart and overview of 10,000 trials, beside the peer."""
+    trials, metrics = (400, 20) if quick else (10_000, 100)
+    times, first = ours_ms(trials, metrics, 1 if quick else ROUNDS)
+    chart, whole = (median([each[name] for each in times]) for name in ("first", "overview"))
+    seen = ", ".join(_s(each["first"]) for each in times)
+    what = f"navigation → first chart, {trials:,} trials × {metrics}, nothing cached"
+    told = f"fresh browsers: {seen}; the server's first reading of the store {_s(first)}"
+    peer = f"≤ 1/{SHARE} of Optuna dashboard's"
+    try:
+        theirs, detail = peers_ms(trials, metrics, 1 if quick else PEERS_ROUNDS)
+    except (EnvironmentFailed, OSError, subprocess.SubprocessError, AssertionError) as error:
+        against = row(f"… {peer}", peer, "not measured", None, f"peer not measured: {error}"[:300])
+    else:
+        middle = median(theirs)
+        against = row(
+            "… against Optuna's dashboard, the same trials in its SQLite storage",
+            peer,
+            f"1/{middle / chart:.1f} ({_s(chart)} against {_s(middle)})",
+            None if quick else chart * SHARE <= middle,
+            f"{detail}; then {', '.join(map(_s, theirs))}",
+        )
+    return [
+        row(what, f"≤ {_s(FIRST_MS)}", _s(chart), chart <= FIRST_MS, told),
+        against,
+        row("… → overview complete", f"≤ {_s(OVERVIEW_MS)}", _s(whole), whole <= OVERVIEW_MS),
+    ]
+
+
+def rows_of_many(*, quick: bool = False) -> list[Row]:
+    """The overview of 50,000 trials."""
+    trials = 800 if quick else 50_000
+    times, first = ours_ms(trials, 10, 1 if quick else ROUNDS)
+    chart, whole = (median([each[name] for each in times]) for name in ("first", "overview"))
+    return [
+        row(
+            f"navigation → overview complete, {trials:,} trials",
+            f"≤ {_s(MANY_MS)}",
+            _s(whole),
+            whole <= MANY_MS,
+            f"first chart after {_s(chart)}; the server's first reading of the store {_s(first)}",
+        )
+    ]
+
+
+def rows_of_weight(*, quick: bool = False) -> list[Row]:
+    """What the page weighs, as the server sends it."""
+    trials, metrics = (400, 20) if quick else (10_000, 100)
+    with served(made(trials, metrics)) as server:
+        files = [path for path in STATIC.rglob("*") if path.suffix in (".js", ".css", ".svg")]
+        names = [str(path.relative_to(STATIC)) for path in files]
+        sent = {name: _sent(server, f"/assets/{name}") for name in names}
+        page = server.raw("GET", "/", {"Authorization": f"Bearer {server.token}"}).body
+        first = set(re.findall(r"assets/([\w/.-]+)", page.decode()))
+        data = _sent(server, f"/api/v1/experiments/{EXPERIMENT}/table")
+    everything = len(page) + sum(sent.values())
+    overview = len(page) + sum(size for one, size in sent.items() if one in first)
+    return [
+        row(
+            "the page without data, compressed, all of it",
+            f"≤ {PAGE_BYTES // 1000} kB",
+            f"{everything / 1e3:.0f} kB",
+            everything <= PAGE_BYTES,
+            f"{len(sent) + 1} files; the overview loads {overview / 1e3:.0f} kB of them",
+        ),
+        row(
+            f"… data of {trials:,} trials of nine parameters",
+            f"≤ {DATA_BYTES // 1000} kB",
+            f"{data / 1e3:.0f} kB",
+            data <= DATA_BYTES,
+        ),
+    ]
+
+
+def _sent(server: WebServer, path: str) -> int:
+    head = {"Authorization": f"Bearer {server.token}", "Accept-Encoding": "gzip"}
+    answer = server.raw("GET", path, head)
+    assert answer.status == 200, f"{path}: {answer.status}"
+    return len(answer.body)
