@@ -26,16 +26,19 @@ from typing import Any
 import psutil
 
 from benchmarks.engines.skipping import CLOCK
+from dispatcher.peer_checks import CHECK_EVERY_S, PART
 
 COMMAND = (
     "from benchmarks.engines.skipping import CLOCK; CLOCK.install(); "
     "from benchmarks.engines import scaled_head; scaled_head.main()"
 )
 
-#: Seconds between two heartbeats, looks of the engine at its peers, and at the scheduler's list;
-#: and of the grid on which agents act together, if they do.
-TRUE_PACE = (1.0, 0.5, 5.0, 0.0)
-HURRIED = (100.0, 10.0, 60.0, 10.0)
+#: Seconds between two heartbeats, and between looks of the engine at its peers; how many peers it
+#: looks at together; seconds between looks at the scheduler's list; and of the grid on which agents
+#: act together, if they do.
+Pace = tuple[float, float, int, float, float]
+TRUE_PACE: Pace = (1.0, CHECK_EVERY_S, PART, 5.0, 0.0)
+HURRIED: Pace = (100.0, 30.0, 10_000, 60.0, 60.0)
 
 LIMIT_S = 3_000.0
 
@@ -224,12 +227,13 @@ def experiment(options: dict[str, Any], base: str) -> dict[str, Any]:
     }
 
 
-def pace(agents: Agents, one: tuple[float, float, float, float]) -> None:
+def pace(agents: Agents, one: Pace) -> None:
     """Set how often agents speak, and are looked at, and the scheduler's list."""
-    from dispatcher import engine
+    from dispatcher import peer_checks
     from dispatcher.platforms.ray import allocator
 
-    agents.beat_s, engine.CHECK_EVERY_S, allocator.SLOW_LOOK_S, agents.grid_s = one
+    agents.beat_s, peer_checks.CHECK_EVERY_S, peer_checks.PART = one[:3]
+    allocator.SLOW_LOOK_S, agents.grid_s = one[3:]
 
 
 def lead(folder: Path, agents: Agents, measured: Measured, options: dict[str, Any]) -> None:
