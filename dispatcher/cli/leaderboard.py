@@ -14,7 +14,7 @@ from dispatcher.terminal.notes import marks
 
 if TYPE_CHECKING:
     from dispatcher.queries import Board
-    from dispatcher.queries.leaderboard import NamedRuns, Placed
+    from dispatcher.queries.leaderboard import NamedRuns, PlacedExperiment
 
 
 class Group(StrEnum):
@@ -109,7 +109,7 @@ NAMES = (
 )
 
 
-def _row(placed: Placed) -> tuple[str, ...]:
+def _row(placed: PlacedExperiment) -> tuple[str, ...]:
     one = placed.experiment
     return (
         str(placed.place),

@@ -182,9 +182,7 @@ def web(
         if link:
             _say(_new_link(state, port, socket, keys), "link", as_json=as_json)
         elif token or new_token:
-            if new_token:
-                keys.renew()
-            _say(keys.token, "token", as_json=as_json)
+            _say(keys.renew() if new_token else keys.token, "token", as_json=as_json)
         elif share is not None:
             _share(keys, state, share, days, with_logs=with_logs, as_json=as_json)
         elif revoke is not None:

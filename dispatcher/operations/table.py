@@ -11,7 +11,7 @@ from typing import Any, Final
 from dispatcher.errors import UserError
 from dispatcher.experiments.find import Purpose
 from dispatcher.experiments.standing import Standing
-from dispatcher.operations import answers
+from dispatcher.operations import answers, tensor_answers
 from dispatcher.operations import arguments as given
 from dispatcher.operations.operation import NoChoice, Operation, Scope, Subject
 from dispatcher.plots import shapes
@@ -285,7 +285,7 @@ TRIAL_FILES: Final = Operation(
 
 TRIAL_TENSORS: Final = Operation(
     "trial tensors", "Show which tensors of a trial's weights came from whom.",
-    Subject.TRIAL, Scope.READ, Purpose.READ, given.ListTensors, answers.TrialTensors,
+    Subject.TRIAL, Scope.READ, Purpose.READ, given.ListTensors, tensor_answers.TrialTensors,
     "weights:tensors", ("trial tensors",),
     route=f"GET {_TRIAL}/tensors", repeatable=True,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from dispatcher.errors import UserError
-from dispatcher.operations import answers
+from dispatcher.operations import answers, tensor_answers
 from dispatcher.operations import arguments as given
 from dispatcher.operations.operation import Call, NoChoice
 from dispatcher.weight_keeper import Policy
@@ -64,7 +64,7 @@ def _policy(wanted: given.SweepWeights) -> Policy | None:
     return Policy.of(word, int(count) if count else None)
 
 
-def tensors(call: Call, wanted: given.ListTensors) -> answers.TrialTensors:
+def tensors(call: Call, wanted: given.ListTensors) -> tensor_answers.TrialTensors:
     """Say which tensors of a trial came from whom."""
     found = call.handle.weights.tensors(call.trial)
     changes: dict[str, list[TensorOrigin]] = {}
@@ -75,7 +75,7 @@ def tensors(call: Call, wanted: given.ListTensors) -> answers.TrialTensors:
         ancestors.setdefault((one.origin, one.generations), []).append(one)
         groups.setdefault(one.group, []).append(one)
     nearest = sorted(ancestors.items(), key=lambda each: (each[0][1] is None, each[0][1] or 0))
-    return answers.TrialTensors(
+    return tensor_answers.TrialTensors(
         experiment=call.handle.id,
         trial=found.trial,
         parent=found.parent,
@@ -84,7 +84,7 @@ def tensors(call: Call, wanted: given.ListTensors) -> answers.TrialTensors:
         bytes=sum(one.bytes for one in found.tensors),
         changes={change: _kind(many) for change, many in changes.items()},
         ancestors=[
-            answers.TensorAncestor(*who, len(many), sum(one.bytes for one in many))
+            tensor_answers.TensorAncestor(*who, len(many), sum(one.bytes for one in many))
             for who, many in nearest
         ],
         groups=[_group(name, many) for name, many in groups.items()],
@@ -94,17 +94,17 @@ def tensors(call: Call, wanted: given.ListTensors) -> answers.TrialTensors:
     )
 
 
-def _kind(many: list[TensorOrigin]) -> answers.TensorsOfKind:
-    return answers.TensorsOfKind(len(many), sum(one.bytes for one in many))
+def _kind(many: list[TensorOrigin]) -> tensor_answers.TensorsOfKind:
+    return tensor_answers.TensorsOfKind(len(many), sum(one.bytes for one in many))
 
 
-def _group(name: str, many: list[TensorOrigin]) -> answers.TensorGroup:
+def _group(name: str, many: list[TensorOrigin]) -> tensor_answers.TensorGroup:
     changes = {
         change: _kind([one for one in many if one.change == change])
         for change in dict.fromkeys(one.change.value for one in many)
     }
     origins = tuple(sorted({one.origin for one in many if one.origin is not None}))
-    return answers.TensorGroup(
+    return tensor_answers.TensorGroup(
         name, len(many), sum(one.bytes for one in many), changes, origins[:20]
     )
 

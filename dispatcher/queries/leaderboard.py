@@ -43,7 +43,7 @@ class BoardFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Record):
+class PlacedExperiment(Record):
     """An experiment on a board; equal values share the better place."""
 
     place: int
@@ -73,7 +73,7 @@ class Board(Record):
 
     group: str  # empty: those without one
     mode: OptimizeMode
-    experiments: tuple[Placed, ...]
+    experiments: tuple[PlacedExperiment, ...]
     names: tuple[NamedRuns, ...]
 
 
@@ -110,10 +110,10 @@ def _groups(one: ExperimentListing, group: BoardGroup) -> tuple[str, ...]:
 
 def _board(name: str, mode: OptimizeMode, members: list[ExperimentListing]) -> Board:
     ordered = sorted(members, key=lambda one: (_rank(mode, one.best_value), one.id))
-    placed: list[Placed] = []
+    placed: list[PlacedExperiment] = []
     for at, one in enumerate(ordered):
         same = bool(placed) and placed[-1].experiment.best_value == one.best_value
-        placed.append(Placed(placed[-1].place if same else at + 1, one))
+        placed.append(PlacedExperiment(placed[-1].place if same else at + 1, one))
     by_name: dict[tuple[str, str], list[ExperimentListing]] = {}
     for one in ordered:
         by_name.setdefault((one.name, one.tuner), []).append(one)

@@ -126,9 +126,11 @@ class Keys:
         digest = digest_of(self.token)
         return Identity("", _ALL, digest[-4:], float("inf"), digest)
 
-    def renew(self) -> None:
-        """Make a new token: the old one and all cookies made with it count no more."""
+    def renew(self) -> str:
+        """Make a new token, and return it: the old one and all cookies made with it count no
+        more."""
         self._new_token()
+        return self.token
 
     # -- tokens -----------------------------------------------------------------------------
 

@@ -86,7 +86,14 @@ class FileResponse(StreamingResponse):
 
 
 def open_file(folder: Path, trial: int, path: str, attempt: int | None) -> OpenFile:
-    """Open a file of an attempt: of its machine, else as it was fetched. Blocks."""
+    """Open a file of an attempt: of its machine, else as it was fetched. Blocks.
+
+    Args:
+        folder: of the experiment.
+        trial: its number.
+        path: of the file, below the attempt's folders.
+        attempt: its number; None: the newest.
+    """
     located = ExperimentView(folder).attempts(trial)
     try:
         shown: Any = located.show_files(located.attempt(attempt))

@@ -206,7 +206,15 @@ def _asked_range(text: str, wanted: AskLog) -> tuple[int, int] | None:
 def read_part(
     folder: Path, trial: int, stream: str, wanted: AskLog, span: tuple[int, int] | None
 ) -> OutputPart:
-    """Read a part of an output: all of its files, the oldest first, count as one. Blocks."""
+    """Read a part of an output: all of its files, the oldest first, count as one. Blocks.
+
+    Args:
+        folder: of the experiment.
+        trial: its number.
+        stream: ``stdout`` or ``stderr``.
+        wanted: attempt, start and length.
+        span: start and length (bytes) in place of those; None: as wanted.
+    """
     start, limit = span or (wanted.start, wanted.limit)
     with ExperimentView(folder).attempts(trial) as located:
         shown = located.show_files(located.attempt(wanted.attempt), stream)

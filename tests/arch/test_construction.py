@@ -38,6 +38,8 @@ LATER = {
     "CheckedSftp.ftp",
     # A thread of the standard library has a name; this gives it another.
     "RequestThread.name",
+    # The library's connection has a state that requests get; this adds whose it is.
+    "KnownConnection.app_state",
     # The library's connection has a socket once it is connected, and this connects to another kind.
     "_UnixConnection.sock",
 }

@@ -97,8 +97,8 @@ ENTERING = (
         8,
         "a thousand connections that ask nothing shut everybody out",
         "dispatcher/web/connection.py",
-        '        if getattr(self, "cycle", None) is None:',
-        "        if self.transport.is_closing():",
+        "        self._asks_until = self.loop.call_later(HEADERS_S, self.transport.abort)\n",
+        "",
         (f"{_BOUNDS[0]}::test_a_thousand_connections_harm_nobody_for_long",),
     ),
     Mutation(

@@ -14,8 +14,8 @@ FEEDING: tuple[Mutation, ...] = (
         4,
         "TensorBoard shows points twice after a crash",
         "dispatcher/sinks/tensorboard/sink.py",
-        "        os.truncate(path, place)\n",
-        "",
+        "            os.ftruncate(descriptor, place)\n",
+        "            pass\n",
         (*_FEEDING, *_CONFORMANCE),
     ),
     Mutation(

@@ -12,7 +12,7 @@ from dispatcher.terminal.console import Column, heading, note, print_json, print
 from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from dispatcher.operations.answers import TrialTensors
+    from dispatcher.operations.tensor_answers import TrialTensors
 
 #: Ancestors that are shown; the nearest.
 _ANCESTORS = 20
