@@ -1,4 +1,4 @@
-"""Answers about the tensors of a trial's weights; their rules are those of the module ``answers``."""
+"""Answers about tensors of a trial's weights; their rules are those of the module ``answers``."""
 
 from __future__ import annotations
 
