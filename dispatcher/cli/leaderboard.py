@@ -27,9 +27,15 @@ class Group(StrEnum):
     NONE = "none"
 
 
+_GROUPS = ", ".join(Group)
+
+
 def leaderboard(
     group: Annotated[
-        Group, typer.Option("--group", help="Put on one board what has this in common.")
+        Group,
+        typer.Option(
+            "--group", metavar="WHAT", help=f"Put on one board what has this in common: {_GROUPS}."
+        ),
     ] = Group.DATASET,
     dataset: Annotated[
         str, typer.Option("--dataset", metavar="NAME", help="Only of this data set.")

@@ -121,14 +121,7 @@ class ExperimentWeights:
             UserError: the trial has none, or none that can be exported here.
             BackendError: the file cannot be written.
         """
-        save_path, digest, kind = self.committed(trial)
-        if kind != "bequeath":
-            above = self.config.weights_root or self.place.weights
-            raise UserError(
-                f"trial {trial} wrote its weights by its own means",
-                hint=f"they lie in {above}/{save_path}",
-                where=self.place.id,
-            )
+        save_path, digest = self._with_manifest(trial)
         try:
             with self._readable_root(save_path, digest) as root:
                 return export_weights(
@@ -155,7 +148,7 @@ class ExperimentWeights:
         with queries.ExperimentReader.open(self.place.path) as reader:
             parent = queries.trial(reader, trial).trial.parent
         try:
-            self.committed(trial)
+            self._with_manifest(trial)
             with tensor_reader(self.place, self.config) as manifests:
                 return manifests.origins(trial)
         except UserError as error:  # there are none, or none that can be read here
@@ -249,6 +242,22 @@ class ExperimentWeights:
         if unseen := self.unseen(trial):
             raise UserError(unseen, hint="ask on a machine that sees them", where=where)
         return one.save_path, one.weights_digest, one.weights_kind or ""
+
+    def _with_manifest(self, trial: int) -> tuple[str, str]:
+        """Return path and digest of a trial's weights that can be read here, tensor by tensor.
+
+        Raises:
+            UserError: as of :meth:`committed`; or the trial wrote them by its own means.
+        """
+        save_path, digest, kind = self.committed(trial)
+        if kind != "bequeath":
+            above = self.config.weights_root or self.place.weights
+            raise UserError(
+                f"trial {trial} wrote its weights by its own means",
+                hint=f"they lie in {above}/{save_path}",
+                where=self.place.id,
+            )
+        return save_path, digest
 
     @contextmanager
     def _keeper(self, policy: Policy | None = None) -> Iterator[WeightKeeper]:

@@ -93,7 +93,7 @@ def test_completion_offers_commands() -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["show", "shell", "submit"]
+    assert done.stdout.split() == ["show", "shell", "submit", "star"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
