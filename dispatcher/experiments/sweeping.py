@@ -92,8 +92,8 @@ def _why_its_lead_is_unknown(place: ExperimentFolder) -> str:
     if kind is None:
         return ""
     return (
-        f"its last head ran on {host}, and no lock on {kind} tells from here whether it still does; "
-        "nothing was cancelled: run the command there"
+        f"its last head ran on {host}, and no lock on {kind} tells from here whether it still "
+        "does; nothing was cancelled: run the command there"
     )
 
 

@@ -111,9 +111,9 @@ def test_limits_of_partitions_are_told_before_a_job_waits_for_ever() -> None:
     ((severity, text),) = cluster.of_partitions(wallTime="1h", partition="short")
     assert (severity, "short: jobs of 30:00 at most" in text) == (Severity.PROBLEM, True)
     both = cluster.of_partitions(wallTime="1h", partition=["short", "long"])
-    assert both == [
-        (Severity.OK, "short: jobs of 30:00 at most; long: jobs without an end")
-    ], "Slurm takes the one in which it may run"
+    assert both == [(Severity.OK, "short: jobs of 30:00 at most; long: jobs without an end")], (
+        "Slurm takes the one in which it may run"
+    )
     ((severity, _),) = cluster.of_partitions(wallTime="1h", partition="short", qos="high")
     assert severity is Severity.NOTE, "which may lift the limit"
     ((severity, text),) = cluster.of_partitions(partition="old")
