@@ -169,7 +169,7 @@ class RayConversation:
         raise kind(answer["error"], hint=hint, where="ray")
 
     def _silence(self, method: str) -> str:
-        """What it means that there is no answer: somebody listens there who may be no Ray."""
+        """Return what it means that there is no answer: who listens there may be no Ray."""
         if method != "connect" or self._local:
             return "Ray has not answered"
         return f"no Ray cluster answers at {self._address}: nothing was heard"
