@@ -142,7 +142,7 @@ def _nodes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
 
 
 def _allocatable(node: Document) -> dict[str, float]:
-    """What pods may have of a node, by name; what is no quantity is left out."""
+    """Return what pods may have of a node, by name; what is no quantity is left out."""
     found = {}
     given = (node.get("status") or {}).get("allocatable") or {}
     for name, quantity in given.items():
