@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any, NamedTuple, NoReturn
 
 from dispatcher.errors import BequeathError, PermanentBackendError
@@ -9,11 +10,12 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.service import ServiceConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.status import is_led
+from dispatcher.folders.status import is_led, leader_of
 from dispatcher.platforms.allocations.allocation import allocation_name, service_label
 from dispatcher.platforms.allocations.incarnation import note_swept, read_incarnation
 from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.registry import platform_of
+from trial_runtime.mounts import network_type
 
 #: The address of a head that does not listen: nothing is started that would look for it.
 _NOWHERE = ("127.0.0.1", 0)
@@ -32,7 +34,7 @@ class ClearedAllocations(NamedTuple):
 
 def sweep(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocations:
     """Cancel the allocations of an experiment that nobody leads; those of a copy of its folder are
-    the experiment's. Blocks.
+    the experiment's. Where nobody can tell from here whether it is led, none is cancelled. Blocks.
 
     Args:
         place: the experiment's folder.
@@ -42,7 +44,11 @@ def sweep(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocatio
     troubles: list[str] = []
     if _is_copy_of_one_that_is_led(place, config):
         return ClearedAllocations()
+    unknown = _why_its_lead_is_unknown(place)
     for each, mine in _by_service(config):
+        if unknown and _recorded(place, mine):
+            troubles.append(f"{word_of(each)}: {unknown}{_to_look_for(place, mine)}")
+            continue
         try:
             names += _sweep_of(place, each, mine)
         except BequeathError as error:
@@ -74,6 +80,21 @@ def _is_copy_of_one_that_is_led(place: ExperimentFolder, config: ExperimentConfi
         return not original.samefile(place.path) and is_led(original)
     except OSError:
         return False  # it has moved, or one of them is not there
+
+
+def _why_its_lead_is_unknown(place: ExperimentFolder) -> str:
+    """Say why the lock of the lead tells nothing here; empty if it does. Locks of a file system on
+    the network need not reach from one machine to another."""
+    host = leader_of(place.path).get("host")
+    if host in (None, socket.gethostname()):
+        return ""
+    kind = network_type(place.path)
+    if kind is None:
+        return ""
+    return (
+        f"its last head ran on {host}, and no lock on {kind} tells from here whether it still "
+        "does; nothing was cancelled: run the command there"
+    )
 
 
 def _by_service(config: ExperimentConfig) -> list[tuple[ServiceConfig, list[str]]]:

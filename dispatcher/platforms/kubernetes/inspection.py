@@ -13,12 +13,20 @@ from dispatcher.platforms.clusters.inspection import inspect_ways
 from dispatcher.platforms.finding_places import keys_in
 from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
-from dispatcher.platforms.kubernetes.api.server import CLAIMS, JOBS, PODS, ApiServer
+from dispatcher.platforms.kubernetes.api.server import (
+    CLAIMS,
+    JOBS,
+    NODES,
+    PODS,
+    ApiServer,
+    Document,
+)
 from dispatcher.platforms.kubernetes.bodies import job_of
 from dispatcher.platforms.kubernetes.rights import missing_rights
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import KubernetesSection, amount
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
+from tuners.plain_json import JsonPath
 
 #: The oldest version that this was tried with.
 OLDEST = (1, 20)
@@ -56,7 +64,7 @@ def inspect_cluster(section: KubernetesSection) -> Iterator[Finding]:
     server = ApiServer(access, section.namespace or "")
     try:
         yield _version(server)
-        for look in (_rights, _takes, _claims, _ways):
+        for look in (_rights, _takes, _nodes, _claims, _ways):
             yield from look(server, section)
     finally:
         server.close()
@@ -100,6 +108,47 @@ def _takes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
             yield Finding("job", Severity.NOTE, f"the server warns: {warning}")
         if not answer.warnings:
             yield Finding("job", Severity.OK, f"it takes a Job with the image {section.image!r}")
+
+
+def _nodes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+    """Say whether a node has what a pod asks for: a server takes a Job that none can run. Nothing
+    is said where nodes may not be listed, which is a right beyond the namespace."""
+    asked = {**section.limits, **section.requests}
+    labels = ",".join(f"{key}={value}" for key, value in section.node_selector.items())
+    if not asked and not labels:
+        return
+    try:
+        having = [_allocatable(node) for node in server.list(NODES, labels).objects]
+    except BackendError:
+        return
+    wanted = [f"{quantity} of {name!r}" for name, quantity in asked.items()]
+    wanted += [f"the labels {labels}"] if labels else []
+    text = ", ".join(wanted)
+
+    def short_of(node: dict[str, float]) -> list[str]:
+        return [name for name, each in asked.items() if node.get(name, 0.0) < amount(each)]
+
+    if any(not short_of(node) for node in having):
+        yield Finding("nodes", Severity.OK, f"a node has {text}")
+        return
+    nowhere = [name for name in asked if all(name in short_of(node) for node in having)]
+    keys: tuple[JsonPath, ...] = tuple(
+        ("limits" if name in section.limits else "requests", name) for name in nowhere or asked
+    )
+    if not having and labels:
+        keys = (("nodeSelector",),)
+    text = f"no node has {text}: a pod waits until one comes"
+    yield Finding("nodes", Severity.NOTE, text, "an autoscaler may bring one", keys)
+
+
+def _allocatable(node: Document) -> dict[str, float]:
+    """Return what pods may have of a node, by name; what is no quantity is left out."""
+    found = {}
+    given = (node.get("status") or {}).get("allocatable") or {}
+    for name, quantity in given.items():
+        with contextlib.suppress(ValueError):
+            found[str(name)] = amount(str(quantity))
+    return found
 
 
 def _order() -> AllocationOrder:

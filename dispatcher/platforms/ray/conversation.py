@@ -161,15 +161,26 @@ class RayConversation:
             self._process.stdin.flush()
         except OSError:
             raise self._gone() from None
-        answer = self._read(number)
+        answer = self._read(number, silence=self._silence(method))
         if "error" not in answer:
             return answer["answer"]
         kind = PassingBackendError if answer["passing"] else PermanentBackendError
         hint = "" if answer["passing"] else _hint(answer["error"])
         raise kind(answer["error"], hint=hint, where="ray")
 
-    def _read(self, number: int) -> dict[str, Any]:
-        """Read the answer of this number; a driver that has none in time is ended."""
+    def _silence(self, method: str) -> str:
+        """Return what it means that there is no answer: who listens there may be no Ray."""
+        if method != "connect" or self._local:
+            return "Ray has not answered"
+        return f"no Ray cluster answers at {self._address}: nothing was heard"
+
+    def _read(self, number: int, *, silence: str) -> dict[str, Any]:
+        """Read the answer of this number; a driver that has none in time is ended.
+
+        Args:
+            number: of the question.
+            silence: what it means that there is none.
+        """
         assert self._process is not None
         out = self._process.stdout
         assert out is not None
@@ -188,7 +199,7 @@ class RayConversation:
                 if left_s <= 0 or len(self._rest) > MOST_BYTES:
                     self.close()
                     raise PassingBackendError(
-                        f"Ray has not answered within {self._limit_s:.0f} s", where="ray"
+                        f"{silence} within {self._limit_s:.0f} s", where="ray"
                     )
                 if ready.select(left_s):
                     part = os.read(out.fileno(), 1 << 16)

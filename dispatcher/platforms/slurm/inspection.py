@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from dispatcher.errors import BackendError
 from dispatcher.findings import Finding, Severity
@@ -13,6 +15,7 @@ from dispatcher.platforms.finding_places import keys_in
 from dispatcher.platforms.slurm import script
 from dispatcher.platforms.slurm.commands import CommandLine
 from dispatcher.platforms.slurm.complaints import complaint
+from dispatcher.platforms.slurm.listing import seconds_of
 from dispatcher.platforms.slurm.section import SlurmServiceConfig
 
 #: The oldest version whose commands say what we read.
@@ -41,6 +44,19 @@ _KEYS = (
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _SETTING = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 
+#: Prints of each partition its name (with a star at the one that jobs have if they name none),
+#: whether it is up, and the limit of its jobs.
+_PARTITIONS = ("sinfo", "--noheader", "--format=%P|%a|%l")
+
+
+class Partition(NamedTuple):
+    """A partition: whether jobs begin in it, and the limit of their time as Slurm prints it."""
+
+    name: str
+    is_usual: bool
+    is_up: bool
+    limit: str
+
 
 def inspect_cluster(section: SlurmServiceConfig, shell: CommandLine) -> Iterator[Finding]:
     """Ask the controller for its settings, and whether it would take a job: none is submitted.
@@ -60,6 +76,8 @@ def inspect_cluster(section: SlurmServiceConfig, shell: CommandLine) -> Iterator
     if section.login is not None:
         yield from _of_login_node(section, shell)
     yield from inspect_ways(section, _addresses(shell))
+    answer = shell.run(_PARTITIONS)
+    yield from _of_partitions(section, [] if answer.code else partitions_in(answer.out))
     trial_run = script.submit_command(section, "bequeath-probe", folder="/", log="/dev/null")
     answer = shell.run([*trial_run, "--test-only"], stdin=b"#!/bin/sh\n")
     if answer.code:
@@ -113,6 +131,47 @@ def _of_settings(section: SlurmServiceConfig, settings: Mapping[str, str]) -> It
         keys = " and ".join(f"'{key}'" for key in ignored)
         text = f"the cluster keeps no accounts, and ignores {keys}"
         yield Finding("accounts", Severity.NOTE, text)
+
+
+def partitions_in(text: bytes) -> list[Partition]:
+    """Read the partitions in what ``sinfo`` prints; lines that are no rows are passed over."""
+    found = {}
+    for line in text.decode(errors="replace").splitlines():
+        name, *rest = line.strip().split("|")
+        if name and len(rest) == 2:
+            usual, up = name.endswith("*"), rest[0] == "up"
+            found[name] = Partition(name.removesuffix("*"), usual, up, rest[1])
+    return list(found.values())
+
+
+def _of_partitions(section: SlurmServiceConfig, all_: list[Partition]) -> Iterator[Finding]:
+    """Tell the limits of those that jobs would wait in. Those that are not there are the
+    controller's to refuse."""
+    asked = [each for each in all_ if each.name in section.partition]
+    if not section.partition:
+        asked = [each for each in all_ if each.is_usual]
+    if not asked:
+        return
+    shut = [each.name for each in asked if not each.is_up]
+    limits = [seconds_of(each.limit) for each in asked]
+    most = max((math.inf if each is None else each for each in limits), default=math.inf)
+    told = "; ".join(f"{each.name}: {_limit(each)}" for each in asked)
+    if section.wall_s is not None and section.wall_s > most:
+        text = f"'wallTime' is longer than a job may run ({told}): it would wait for ever"
+        hint = "a QOS may allow it all the same" if section.qos else "write a shorter one"
+        severity = Severity.NOTE if section.qos else Severity.PROBLEM
+        yield Finding("partitions", severity, text, hint, (("wallTime",),))
+    elif shut:
+        text = f"{told}; not up: {', '.join(shut)}"
+        yield Finding("partitions", Severity.NOTE, text, "jobs wait there", (("partition",),))
+    else:
+        yield Finding("partitions", Severity.OK, told)
+
+
+def _limit(partition: Partition) -> str:
+    if seconds_of(partition.limit) is None:
+        return "jobs without an end"
+    return f"jobs of {partition.limit} at most"
 
 
 def _refused(error: BackendError) -> Finding:

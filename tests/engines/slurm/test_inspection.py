@@ -38,9 +38,11 @@ def look(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_what_would_be_taken_is_well(look: Any) -> None:
-    (cluster, job) = look(partition=["low", "high"], cpus=2, memory="1GB", wallTime="2h")
+    (cluster, parts, job) = look(partition=["low", "high"], cpus=2, memory="1GB", wallTime="2h")
     assert cluster[:2] == ("cluster", Severity.OK)
     assert "rig, Slurm" in cluster[2]
+    assert parts[:2] == ("partitions", Severity.OK)
+    assert sorted(parts[2].split("; ")) == ["high: jobs without an end", "low: jobs without an end"]
     assert job[:2] == ("job", Severity.OK)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.support.kubernetes.certificates import Authority, Pair
 from tests.support.kubernetes.contract import complaints
-from tests.support.kubernetes.objects import KINDS, Objects, Refusal, merge
+from tests.support.kubernetes.objects import KINDS, Objects, Refusal, merge, selects
 
 _PATH = re.compile(
     r"/(?:api/v1|apis/(?P<group>[^/]+)/v1)/namespaces/(?P<namespace>[^/]+)/(?P<plural>[a-z]+)"
@@ -41,6 +41,7 @@ class ApiServer:
         bookmark_s: seconds between bookmarks.
         skew_s: how much its clock is ahead.
         logs: what pods have printed, by name.
+        nodes: those that there are; None: nobody may list them.
     """
 
     def __init__(self, version: str = "1.36", *, clients: Authority | None = None) -> None:
@@ -55,6 +56,7 @@ class ApiServer:
         self.bookmark_s = 60.0
         self.skew_s = 0.0
         self.logs: dict[str, str] = {}
+        self.nodes: list[dict[str, Any]] | None = None
         self.cuts: list[bytes] = []  # each ends the watches asked before; what they send last
         server = _Server(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
@@ -213,6 +215,8 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
                     "gitTreeState": "clean", "buildDate": "", "goVersion": "", "compiler": "gc",
                     "platform": "linux/amd64",
                 }  # fmt: skip
+            if path == "/api/v1/nodes":
+                return 200, self.listed_nodes(query.get("labelSelector", ""))
             document = self.read(verb, body)
             if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
                 return 201, self.review(document)
@@ -266,6 +270,13 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             right = about["group"] == group and about["namespace"] in api.objects.namespaces
             denied = (about["verb"], about["resource"] + sub) in api.denied
             return {**document, "status": {"allowed": right and not denied}}
+
+        def listed_nodes(self, labels: str) -> Any:
+            if api.nodes is None:
+                text = 'nodes is forbidden: User "alice" cannot list resource "nodes" in API group '
+                raise Refusal(403, "Forbidden", f'{text}"" at the cluster scope')
+            items = [each for each in api.nodes if selects(labels, each)]
+            return {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": items}
 
         def listed(self, plural: str, namespace: str, query: dict[str, str]) -> Any:
             objects = api.objects
@@ -343,7 +354,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
 
         def answer(self, status: int, document: Any) -> None:
             is_text = isinstance(document, str)
-            if not is_text:
+            if not is_text and document.get("kind") != "NodeList":  # we have no contract of nodes
                 kind = "Info" if "gitVersion" in document else document["kind"]
                 api.wrong += [f"{kind}: {each}" for each in complaints(kind, document)]
             content = document.encode() if is_text else json.dumps(document).encode()

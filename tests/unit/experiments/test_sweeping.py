@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments.sweeping import ClearedAllocations, may_be_left, sweep
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.names import LOCK_NAME
+from dispatcher.folders.names import LEADER_NAME, LOCK_NAME
 from dispatcher.platforms.allocations.allocation import service_label
 from dispatcher.platforms.allocations.incarnation import Incarnation, write_incarnation
+from trial_runtime import mounts
 
 
 def config_of(folder: Path, **more: Any) -> ExperimentConfig:
@@ -61,6 +64,45 @@ def test_a_copy_of_one_that_is_led_leaves_its_allocations_alone(
     assert sweep(copy, config).troubles, "Slurm is asked, which is not there"
 
 
+def commands_that_find_nothing(folder: Path) -> None:
+    """Slurm's, on a cluster without jobs; what they are called with is kept."""
+    folder.mkdir(exist_ok=True)
+    for name in ("squeue", "sacct", "scancel"):
+        (folder / name).write_text(f'#!/bin/sh\necho "$0 $*" >>{folder}/called\n')
+        (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("kind, host", [("nfs4", ""), ("ext4", "other"), ("nfs4", "other")])
+def test_a_head_that_no_lock_tells_of_keeps_its_allocations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, host: str
+) -> None:
+    """The folder is seen by two machines, whose locks do not reach one another. Mutations: `stop`
+    on the second cancels what the head on the first has; or cancels nothing anywhere else."""
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 0 0:1 / / rw - {kind} server rw\n")
+    kept = {"mountinfo": table}
+    for each in (mounts.filesystem_type, mounts.network_type):
+        monkeypatch.setattr(each, "__kwdefaults__", kept)
+    config = config_of(tmp_path)
+    place = ExperimentFolder(tmp_path / "abc234")
+    write_incarnation(place.path / "agents/slurm", Incarnation(1, "t", "ordered"))
+    leader = {"pid": 1, "host": host or socket.gethostname(), "epoch": 1, "since": 0}
+    (place.path / LEADER_NAME).write_text(json.dumps(leader))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    commands_that_find_nothing(tmp_path / "bin")
+    swept = sweep(place, config)
+    name = f"{service_label('abc234', 'slurm')}-slurm-1"
+    if (kind, host) != ("nfs4", "other"):
+        assert swept == ClearedAllocations()
+        assert may_be_left(place, config) == [], "the scheduler was asked"
+        return
+    (trouble,) = swept.troubles
+    assert "its last head ran on other, and no lock on nfs4 tells from here" in trouble
+    assert name in trouble, "for whoever knows that the machine is no more"
+    assert not (tmp_path / "bin/called").exists(), "no scheduler was asked"
+    assert may_be_left(place, config) == [name]
+
+
 def test_what_a_scheduler_does_not_have_is_not_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,8 +118,6 @@ def test_what_a_scheduler_does_not_have_is_not_left(
     squeue.chmod(0o755)
     assert sweep(place, config).troubles
     assert may_be_left(place, config), "nobody knows"
-    for name in ("squeue", "sacct", "scancel"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 0\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    commands_that_find_nothing(tmp_path / "bin")
     assert sweep(place, config) == ClearedAllocations()
     assert may_be_left(place, config) == []

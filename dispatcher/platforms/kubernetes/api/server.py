@@ -37,10 +37,12 @@ class ObjectKind(NamedTuple):
     Attributes:
         api: the path of its group and version.
         plural: its name in paths.
+        in_namespaces: whether each of its objects is in one.
     """
 
     api: str
     plural: str
+    in_namespaces: bool = True
 
     @property
     def group(self) -> str:
@@ -55,6 +57,7 @@ CONFIG_MAPS = ObjectKind("api/v1", "configmaps")
 SECRETS = ObjectKind("api/v1", "secrets")
 EVENTS = ObjectKind("api/v1", "events")
 CLAIMS = ObjectKind("api/v1", "persistentvolumeclaims")
+NODES = ObjectKind("api/v1", "nodes", in_namespaces=False)
 
 
 class ObjectList(NamedTuple):
@@ -282,12 +285,14 @@ class ApiServer:
         )
 
     def _path(self, kind: ObjectKind, name: str = "") -> str:
-        path = f"/{kind.api}/namespaces/{quote(self.namespace, safe='')}/{kind.plural}"
+        above = f"/namespaces/{quote(self.namespace, safe='')}" if kind.in_namespaces else ""
+        path = f"/{kind.api}{above}/{kind.plural}"
         return f"{path}/{quote(name)}" if name else path
 
     def _asked(self, verb: str, kind: ObjectKind, name: str = "") -> str:
         named = f" {name!r}" if name else ""
-        return f"{verb} {kind.plural}{named} in {self.namespace!r}"
+        there = f" in {self.namespace!r}" if kind.in_namespaces else ""
+        return f"{verb} {kind.plural}{named}{there}"
 
 
 class Watched:

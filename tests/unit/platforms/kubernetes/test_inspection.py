@@ -90,6 +90,36 @@ def test_claims(kubeconfig: str, there: Served) -> None:
     assert first.severity is Severity.NOTE, "two pods cannot have it"
 
 
+def test_what_no_node_has_is_said_before_a_pod_waits_for_it(kubeconfig: str, there: Served) -> None:
+    """The server takes a Job that asks for it. Mutations: what two nodes have together counts; a
+    node without the labels does."""
+    gpus = {"limits": {"nvidia.com/gpu": 2}, "requests": {"cpu": "3500m"}}
+    assert "nodes" not in found(kubeconfig, **gpus), "few may list nodes"
+    there.nodes = [
+        {
+            "metadata": {"name": name, "labels": {"zone": name}},
+            "status": {"allocatable": {"cpu": "4", "memory": "7Gi", "odd": "?", **more}},
+        }
+        for name, more in (("a", {"nvidia.com/gpu": "1"}), ("b", {"nvidia.com/gpu": "1"}))
+    ]
+    (finding,) = found(kubeconfig, **gpus)["nodes"]
+    assert finding.severity is Severity.NOTE
+    assert finding.text == (
+        "no node has 2 of 'nvidia.com/gpu', 3500m of 'cpu': a pod waits until one comes"
+    )
+    assert finding.keys == (("limits", "nvidia.com/gpu"),)
+    (finding,) = found(kubeconfig, requests={"odd": "1", "cpu": "4"})["nodes"]
+    assert finding.keys == (("requests", "odd"),)
+    there.nodes[1]["status"]["allocatable"]["nvidia.com/gpu"] = "2"
+    (finding,) = found(kubeconfig, **gpus, nodeSelector={"zone": "b"})["nodes"]
+    assert finding.severity is Severity.OK
+    (finding,) = found(kubeconfig, **gpus, nodeSelector={"zone": "a"})["nodes"]
+    assert finding.severity is Severity.NOTE
+    (finding,) = found(kubeconfig, nodeSelector={"zone": "c"})["nodes"]
+    assert (finding.severity, finding.keys) == (Severity.NOTE, (("nodeSelector",),))
+    assert "nodes" not in found(kubeconfig), "nothing is asked for"
+
+
 def test_a_cluster_that_does_not_know_us(kubeconfig: str, there: Served) -> None:
     there.tokens.clear()
     with pytest.raises(BackendError, match="Unauthorized"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ for line in sys.stdin:
     open(lives, "a").write(method + chr(10))
     if method == "connect" and question["address"] == os.environ.get("NO_RAY"):
         answer = {"error": "python has no Ray", "passing": False}
+    elif method == "connect" and question["address"] == os.environ.get("NEVER"):
+        signal.pause()
     elif method == "fail":
         answer = {"error": "away", "passing": True}
     elif method == "die":
@@ -141,6 +144,21 @@ def test_where_nobody_listens_no_driver_is_started(
         with pytest.raises(PassingBackendError, match=f"no Ray cluster answers at {address}"):
             make(address).ask("look")
     assert not lives(tmp_path)
+
+
+def test_somebody_else_who_listens_there_is_no_cluster(
+    make: Callable[..., RayConversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an SSH server: Ray waits for its first word, for minutes. Mutation: people hear that Ray
+    is slow, and not which address is no Ray's."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        monkeypatch.setenv("NEVER", address)
+        with pytest.raises(PassingBackendError) as raised:
+            make(address, limit_s=3.0).ask("describe")
+    assert raised.value.message == (
+        f"no Ray cluster answers at {address}: nothing was heard within 3 s"
+    )
 
 
 def test_a_python_that_is_not_there_is_named(make: Callable[..., RayConversation]) -> None:

@@ -32,12 +32,15 @@ class Cluster:
     def __init__(self, *, accounts: str = "none", version: str = "22.05.8") -> None:
         self.config = CommandEnd(0, CONFIG.format(accounts=accounts, version=version).encode(), b"")
         self.refusal = b""
+        self.partitions = CommandEnd(0, b"main*|up|infinite\n", b"")
         self.commands: list[list[str]] = []
 
     def run(self, command: Sequence[str], *, stdin: bytes = b"") -> CommandEnd:
         self.commands.append(list(command))
         if command[0] == "scontrol":
             return self.config
+        if command[-1] == "--format=%P|%a|%l":
+            return self.partitions
         if command[0] == "sinfo":
             return CommandEnd(0, b"203.0.113.7\n127.0.0.1\n203.0.113.7\n", b"")
         return CommandEnd(int(bool(self.refusal)), b"", self.refusal)
@@ -47,6 +50,9 @@ class Cluster:
         found = inspect_cluster(section, self)
         return [(each.topic, each.severity, each.text, each.hint) for each in found]
 
+    def of_partitions(self, **keys: Any) -> list[tuple[Severity, str]]:
+        return [each[1:3] for each in self.findings(**keys) if each[0] == "partitions"]
+
 
 def test_a_cluster_that_would_take_the_job() -> None:
     """Mutation: the look submits it."""
@@ -54,7 +60,7 @@ def test_a_cluster_that_would_take_the_job() -> None:
     assert [x[:2] for x in cluster.findings(partition="gpu", gres="gpu:2")] == [
         ("cluster", Severity.OK),
         ("job", Severity.OK),
-    ]
+    ], "no partition of that name is listed, and the controller says more of it"
     tried = cluster.commands[-1]
     assert "--test-only" in tried
     assert {"--partition=gpu", "--gres=gpu:2"} <= set(tried), "what the file asks for"
@@ -73,17 +79,48 @@ def test_a_job_that_would_be_refused_is_a_problem_with_a_hint(version: str) -> N
 
 def test_keys_that_are_ignored_are_named() -> None:
     """Slurm takes them without a word where it keeps no accounts."""
-    (_, note, _) = Cluster().findings(account="vision", qos="high")
+    (_, note, *_) = Cluster().findings(account="vision", qos="high")
     assert note[1:3] == (
         Severity.NOTE,
         "the cluster keeps no accounts, and ignores 'account' and 'qos'",
     )
-    assert len(Cluster(accounts="slurmdbd").findings(account="vision")) == 2
+    found = Cluster(accounts="slurmdbd").findings(account="vision")
+    assert "accounts" not in [each[0] for each in found]
 
 
 @pytest.mark.parametrize("version, severity", [("19.05.5", "note"), ("", "note"), ("24.11", "ok")])
 def test_versions(version: str, severity: str) -> None:
     assert Cluster(version=version).findings()[0][1].value == severity
+
+
+def test_limits_of_partitions_are_told_before_a_job_waits_for_ever() -> None:
+    """A controller may take a job that its partition never begins. Mutations: that of another
+    partition counts, that of the shortest does, or none."""
+    cluster = Cluster()
+    rows = b"main*|up|1-00:00:00\nshort|up|30:00\nlong|up|infinite\nold|down|30:00\nno row\n"
+    cluster.partitions = CommandEnd(0, rows, b"")
+    assert cluster.of_partitions(wallTime="24h") == [
+        (Severity.OK, "main: jobs of 1-00:00:00 at most")
+    ]
+    ((severity, text),) = cluster.of_partitions(wallTime="25h")
+    assert severity is Severity.PROBLEM
+    assert text == (
+        "'wallTime' is longer than a job may run (main: jobs of 1-00:00:00 at most): "
+        "it would wait for ever"
+    )
+    ((severity, text),) = cluster.of_partitions(wallTime="1h", partition="short")
+    assert (severity, "short: jobs of 30:00 at most" in text) == (Severity.PROBLEM, True)
+    both = cluster.of_partitions(wallTime="1h", partition=["short", "long"])
+    assert both == [(Severity.OK, "short: jobs of 30:00 at most; long: jobs without an end")], (
+        "Slurm takes the one in which it may run"
+    )
+    ((severity, _),) = cluster.of_partitions(wallTime="1h", partition="short", qos="high")
+    assert severity is Severity.NOTE, "which may lift the limit"
+    ((severity, text),) = cluster.of_partitions(partition="old")
+    assert (severity, text) == (Severity.NOTE, "old: jobs of 30:00 at most; not up: old")
+    assert cluster.of_partitions(partition="nosuch") == [], "the controller refuses it"
+    cluster.partitions = CommandEnd(1, b"", b"sinfo: error")
+    assert cluster.of_partitions(wallTime="25h") == []
 
 
 def test_a_controller_that_is_away_is_an_error() -> None:

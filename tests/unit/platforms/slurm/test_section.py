@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiment.loader import build_experiment, load_experiment
 from dispatcher.platforms.slurm.options import arguments_of
 from dispatcher.platforms.slurm.section import SlurmServiceConfig
 
@@ -31,6 +32,29 @@ def refusal(tmp_path: Path, **keys: Any) -> str:
             }
         )
     return str(raised.value)
+
+
+def first_trials_of_the_page() -> str:
+    """The file of the first trial, as people copy it."""
+    page = (Path(__file__).parents[4] / "docs/slurm.md").read_text()
+    found = re.search(r"\$ cat hello.yml\n(.*?)\$ bequeath", page, re.S)
+    assert found is not None
+    return found[1]
+
+
+def test_the_first_trials_of_the_page_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the page has a key less than the file needs."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bequeath").mkdir()
+    file = tmp_path / "hello.yml"
+    file.write_text(first_trials_of_the_page())
+    config = load_experiment(file)
+    assert config.weights_root == tmp_path / "bequeath/weights"
+    file.write_text(file.read_text().replace("weightsRoot:", "# weightsRoot:"))
+    with pytest.raises(UserError, match="name a 'weightsRoot' that nodes see"):
+        load_experiment(file)
 
 
 def test_one_word_or_several() -> None:

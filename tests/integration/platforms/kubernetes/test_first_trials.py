@@ -1,0 +1,53 @@
+"""The first trials of the page run as it says, in pods of a cluster of our own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.checker import check_store
+from tests.support.kubernetes.cluster import cluster
+from tests.support.ports import free_port
+from tests.support.processes import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[4]
+
+
+def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
+    """But for addresses, the Python of the image, and a folder in the place of its disk."""
+    found = re.search(
+        r"\$ cat hello.yml\n(.*?)\$ bequeath", (ROOT / "docs/kubernetes.md").read_text(), re.S
+    )
+    assert found is not None
+    text = found[1].replace("10.0.0.9", "127.0.0.1").replace("7070", str(free_port()))
+    own = f"python: {sys.executable}\n  workFolder: {tmp_path / 'work'}\n"
+    text = text.replace("  slots: 2\n", f"  {own}  slots: 2\n")
+    (tmp_path / "hello.yml").write_text(text)
+    (tmp_path / "cluster").mkdir()
+    with cluster(tmp_path / "cluster", places=2) as there:
+        ran = subprocess.run(
+            [sys.executable, "-m", "dispatcher.cli", "run", "hello.yml"],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(there.api.kubeconfig(tmp_path)),
+                "BEQUEATH_HOME": str(tmp_path / "home"),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        wait_until(lambda: there.api.objects.all("jobs") == [], "no Job is left")
+    assert "10 trials: 10 succeeded" in ran.stdout + ran.stderr, ran.stdout + ran.stderr
+    (journal,) = (tmp_path / "home").glob("*/journal.sqlite")
+    assert check_store(journal, over=True) == []
