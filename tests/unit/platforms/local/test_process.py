@@ -115,7 +115,9 @@ def test_one_that_is_given_up_is_gone_before_the_next_is_started(
         lambda s: (slept.append if threading.get_ident() == ours else sleep)(s),
     )
     runs = process.is_running
-    monkeypatch.setattr(process, "is_running", lambda record: True)  # a moment in the kernel
+    # A moment in the kernel: it is neither reaped nor gone, however quick it is.
+    monkeypatch.setattr(process.os, "waitpid", lambda pid, options: (0, 0))
+    monkeypatch.setattr(process, "is_running", lambda record: True)
     scene.process.give_up()
     scene.process.ensure(scene.config)
     scene.process.look(0.0)
