@@ -255,7 +255,7 @@ bequeath web --nni-port 8080=ID                 # beside our own page
 ```
 
 ```python
-from nni.experiment import Experiment           # nni 3.0 from PyPI, in an environment of its own
+from nni.experiment import Experiment  # nni 3.0 from PyPI, in an environment of its own
 
 experiment = Experiment.connect(8080)
 print(experiment.get_job_statistics())
