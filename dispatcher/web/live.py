@@ -30,7 +30,7 @@ _SHARE: Final = 0.05
 #: Steps that are kept for those who come a little later, and their bytes: rows of a search with
 #: hundreds of parameters have kilobytes each. Whoever comes later still is told by the store.
 _MOST_STEPS: Final = 256
-_MOST_STEP_BYTES: Final = 4 << 20
+MOST_STEP_BYTES: Final = 4 << 20
 
 #: Seconds for which an experiment is held that nobody looks at, and how many are held.
 _LINGER_S: Final = 60.0
@@ -113,6 +113,11 @@ class Watch:
         """Return the step that begins at a cursor, if it is kept."""
         return next((one for one in self._steps if one.before == cursor), None)
 
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of all steps that are kept."""
+        return sum(len(one.body) for one in self._steps)
+
     async def step_from(self, cursor: str) -> Pushed:
         """Return what changed behind a cursor: a step that is kept, else asked of the store."""
         kept = self.kept_step(cursor)
@@ -182,9 +187,8 @@ class Watch:
 
     def _keep(self, step: TableStep) -> None:
         self._steps.append(Pushed.of(step))
-        held = sum(len(one.body) for one in self._steps)
-        while held > _MOST_STEP_BYTES and len(self._steps) > 1:
-            held -= len(self._steps.popleft().body)
+        while self.kept_bytes > MOST_STEP_BYTES and len(self._steps) > 1:
+            self._steps.popleft()
 
     async def _stand(self) -> None:
         while self.error is None:

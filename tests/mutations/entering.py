@@ -173,8 +173,8 @@ ENTERING = (
         8,
         "a search with hundreds of parameters fills the memory of the page",
         "dispatcher/web/live.py",
-        "        while held > _MOST_STEP_BYTES and len(self._steps) > 1:",
-        "        while held < 0 and len(self._steps) > 1:",
+        "        while self.kept_bytes > MOST_STEP_BYTES and len(self._steps) > 1:",
+        "        while self.kept_bytes < 0 and len(self._steps) > 1:",
         _WATCH,
     ),
     Mutation(
