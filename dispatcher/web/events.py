@@ -16,8 +16,7 @@ from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.operations.faults import problem_of
 from dispatcher.web.answering import encoded
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.follower import TableStep
-from dispatcher.web.live import LOOK_S, Hub, Watch
+from dispatcher.web.live import LOOK_S, Hub, Pushed, Watch, renewed
 
 #: Seconds after which a stream that has nothing to say says that it is there.
 HEARTBEAT_S: Final = 15.0
@@ -94,16 +93,15 @@ async def events_of(
         kept = watch.kept_step(cursor)
         if watch.renewals != renewals:
             renewals = watch.renewals
-            step = TableStep(cursor, cursor, anew=True, more=False, trials=[])
-            yield event("changes", encoded(step.described()), cursor)
+            yield event("changes", renewed(cursor).body, cursor)
         elif kept is not None:
-            cursor = kept.step.cursor
+            cursor = kept.cursor
             yield event("changes", kept.body, cursor)
         elif cursor != watch.cursor and watch.cursor:
             step = await _caught_up(watch, cursor)
-            if step.cursor != cursor or step.anew:
+            if step is not None and (step.cursor != cursor or step.anew):
                 cursor = step.cursor
-                yield event("changes", encoded(step.described()), cursor)
+                yield event("changes", step.body, cursor)
         said = watch.announced
         if said.number != told:
             told = said.number
@@ -119,13 +117,14 @@ async def events_of(
             await watch.wait(STAY_S)
 
 
-async def _caught_up(watch: Watch, cursor: str) -> TableStep:
+async def _caught_up(watch: Watch, cursor: str) -> Pushed | None:
+    """Return what changed behind a cursor; None if it cannot be read just now."""
     try:
         return await watch.step_from(cursor)
     except BequeathError as error:
         watch.error = watch.error or (error if isinstance(error, ExperimentNotFound) else None)
         await asyncio.sleep(1.0)
-        return TableStep(cursor, cursor, anew=False, more=False, trials=[])
+        return None
 
 
 def _ended(error: BequeathError) -> bytes:
@@ -136,7 +135,7 @@ def _ended(error: BequeathError) -> bytes:
 
 async def changes_after(
     watch: Watch, hub: Hub, cursor: str, wait_s: float, may_stay: Callable[[], bool]
-) -> TableStep:
+) -> Pushed:
     """Return what changed behind a cursor; wait a while if nothing did.
 
     Args:
@@ -159,9 +158,9 @@ async def changes_after(
         if not may_stay():
             raise RequestRefused("no-token", "the token does not count any more")
         if watch.renewals != renewals:
-            return step._replace(anew=True, trials=[])
+            return renewed(step.cursor)
         left = until - time.monotonic()
-        if step.trials or step.anew or left <= 0 or hub.closing:
+        if not step.is_empty or left <= 0 or hub.closing:
             return step
         cursor = step.cursor
         if watch.cursor == cursor:

@@ -20,8 +20,10 @@ from dispatcher.web.table import TrialTable
 #: Trials and metrics that are read of a store at once.
 MOST_AT_ONCE: Final = 5_000
 
-#: Steps that were taken for one who asks, and that others have yet to get.
-_MOST_ASIDE: Final = 64
+#: Steps that were taken for one who asks, and that others have yet to get; and their rows. Where
+#: nobody follows, nobody takes them: beyond a bound they become one that says to read all again.
+MOST_ASIDE: Final = 64
+MOST_ROWS_ASIDE: Final = MOST_AT_ONCE
 
 
 #: Seconds between two readings of a whole store in which nobody counts changes.
@@ -75,7 +77,7 @@ class Follower:
         self._cursor = ""
         self._table = TrialTable()
         self._whole: WholeTable | None = None
-        self._aside: deque[TableStep] = deque(maxlen=_MOST_ASIDE)
+        self._aside: deque[TableStep] = deque()
 
     @property
     def cursor(self) -> str:
@@ -183,6 +185,11 @@ class Follower:
             if not step.more:
                 break
         self._aside.extend(taken)
+        rows = sum(len(one.trials) for one in self._aside)
+        if len(self._aside) > MOST_ASIDE or rows > MOST_ROWS_ASIDE:
+            before, cursor = self._aside[0].before, self._aside[-1].cursor
+            self._aside.clear()
+            self._aside.append(TableStep(before, cursor, anew=True, more=False, trials=[]))
         return taken
 
     def _first(self, reader: ExperimentReader) -> TableStep | None:

@@ -27,9 +27,10 @@ STAND_S: Final = 1.0
 #: A standing takes at most this share of one thread's time.
 _SHARE: Final = 0.05
 
-#: Steps and rows that are kept for those who come a little later.
+#: Steps that are kept for those who come a little later, and their bytes: rows of a search with
+#: hundreds of parameters have kilobytes each. Whoever comes later still is told by the store.
 _MOST_STEPS: Final = 256
-_MOST_ROWS: Final = 20_000
+MOST_STEP_BYTES: Final = 4 << 20
 
 #: Seconds for which an experiment is held that nobody looks at, and how many are held.
 _LINGER_S: Final = 60.0
@@ -43,10 +44,24 @@ _log: Final = logging.getLogger("bequeath.web.live")
 
 
 class Pushed(NamedTuple):
-    """A step, and the same as JSON, made once for all who get it."""
+    """A step as JSON, made once for all who get it: its rows would take five times as much."""
 
-    step: TableStep
+    before: str
+    cursor: str
+    anew: bool
+    is_empty: bool
     body: bytes
+
+    @classmethod
+    def of(cls, step: TableStep) -> Pushed:
+        """Return a step as it is sent."""
+        is_empty = not step.trials and not step.anew
+        return cls(step.before, step.cursor, step.anew, is_empty, encoded(step.described()))
+
+
+def renewed(cursor: str) -> Pushed:
+    """Return the step that has a reader read all again."""
+    return Pushed.of(TableStep(cursor, cursor, anew=True, more=False, trials=[]))
 
 
 class Announced(NamedTuple):
@@ -96,14 +111,19 @@ class Watch:
 
     def kept_step(self, cursor: str) -> Pushed | None:
         """Return the step that begins at a cursor, if it is kept."""
-        return next((one for one in self._steps if one.step.before == cursor), None)
+        return next((one for one in self._steps if one.before == cursor), None)
 
-    async def step_from(self, cursor: str) -> TableStep:
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of all steps that are kept."""
+        return sum(len(one.body) for one in self._steps)
+
+    async def step_from(self, cursor: str) -> Pushed:
         """Return what changed behind a cursor: a step that is kept, else asked of the store."""
         kept = self.kept_step(cursor)
         if kept is not None:
-            return kept.step
-        return await self._pools.stores.run(self._follower.since, cursor)
+            return kept
+        return Pushed.of(await self._pools.stores.run(self._follower.since, cursor))
 
     @property
     def cursor(self) -> str:
@@ -166,10 +186,9 @@ class Watch:
         self._beat()
 
     def _keep(self, step: TableStep) -> None:
-        self._steps.append(Pushed(step, encoded(step.described())))
-        rows = sum(len(one.step.trials) for one in self._steps)
-        while rows > _MOST_ROWS and len(self._steps) > 1:
-            rows -= len(self._steps.popleft().step.trials)
+        self._steps.append(Pushed.of(step))
+        while self.kept_bytes > MOST_STEP_BYTES and len(self._steps) > 1:
+            self._steps.popleft()
 
     async def _stand(self) -> None:
         while self.error is None:

@@ -148,7 +148,7 @@ class Looking:
         async with self._hub.looking(folder, stream=wanted.wait > 0) as watch:
             may_stay = partial(self._keys.still_counts, identity)
             step = await changes_after(watch, self._hub, wanted.after, wanted.wait, may_stay)
-        return answer(request, encoded(step.described()))
+        return answer(request, step.body)
 
     async def events(self, request: Request) -> Response:
         """Answer with a stream of what changes."""

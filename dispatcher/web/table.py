@@ -20,7 +20,7 @@ _MOST_CHOICES: Final = 256
 #: Digits of the newest intermediate value, which nobody computes with, and of seconds behind the
 #: point: a third of what a page of ten thousand trials loads would be digits that it never shows.
 _LATEST_DIGITS: Final = 7
-_TIME_DIGITS: Final = 3
+TIME_DIGITS: Final = 3
 
 #: Integers beyond it are not what they were in a browser.
 _EXACT: Final = 1 << 53
@@ -208,7 +208,7 @@ def _short(name: str, value: Any) -> Any:
     if not isinstance(value, float):
         return value
     if FIXED[name][0] == "time":
-        return round(value, _TIME_DIGITS)
+        return round(value, TIME_DIGITS)
     return float(f"{value:.{_LATEST_DIGITS}g}") if name == "latest" else value
 
 

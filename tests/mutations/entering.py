@@ -9,6 +9,10 @@ _KEYS = "dispatcher/web/keys.py"
 _ENTRANCE = ("tests/integration/web/test_entrance.py",)
 _RULES = (f"{_ENTRANCE[0]}::test_each_rule_alone_keeps_somebody_out",)
 _BOUNDS = ("tests/integration/web/test_bounds.py",)
+_SEEN = (
+    "tests/integration/web/test_running.py::test_a_running_experiment_is_seen_changed_and_lost",
+)
+_WATCH = ("tests/unit/web/test_watch.py",)
 
 ENTERING = (
     Mutation(
@@ -109,5 +113,77 @@ ENTERING = (
         "            self.streams -= stream",
         "            pass",
         (f"{_BOUNDS[0]}::test_streams_are_counted",),
+    ),
+    Mutation(
+        "a-body-in-pieces-has-no-end",
+        8,
+        "one request fills the memory of the page",
+        "dispatcher/web/route.py",
+        "                if len(data) > MOST_BODY:",
+        "                if len(data) < 0:",
+        (f"{_BOUNDS[0]}::test_a_body_that_says_nothing_of_its_length_is_bounded",),
+    ),
+    Mutation(
+        "who-reads-nothing-stays",
+        8,
+        "readers that stand still keep streams from others, and their buffers",
+        "dispatcher/web/connection.py",
+        "        self._reads_until = self.loop.call_later(_READING_S, self.transport.abort)\n",
+        "",
+        (f"{_BOUNDS[0]}::test_one_who_reads_nothing_is_dropped",),
+    ),
+    Mutation(
+        "tokens-are-guessed-at-any-pace",
+        9,
+        "a program on this machine tries tokens as fast as it can",
+        _GUARD,
+        "            if len(self._tries) == _MOST_TRIES and now - self._tries[0] < 60:",
+        "            if len(self._tries) > _MOST_TRIES:",
+        (f"{_BOUNDS[0]}::test_guesses_are_slowed_and_the_owner_is_not",),
+    ),
+    Mutation(
+        "files-of-trials-are-shown",
+        9,
+        "a file that a trial wrote is opened as a page of ours",
+        "dispatcher/web/outputs.py",
+        """f"attachment; filename*=UTF-8''{name}",""",
+        """f"inline; filename*=UTF-8''{name}",""",
+        _SEEN,
+    ),
+    Mutation(
+        "a-request-that-comes-again-is-carried-out-again",
+        2,
+        "a script that tries again submits a trial twice",
+        "dispatcher/web/performing.py",
+        "        kept = self._kept.get(place)\n",
+        "        kept = None\n",
+        _SEEN,
+    ),
+    Mutation(
+        "if-match-matches-anything",
+        2,
+        "two people change a limit, and neither hears of the other",
+        "dispatcher/web/performing.py",
+        "        if wanted is None:\n            return\n",
+        "        if wanted is None or wanted:\n            return\n",
+        _SEEN,
+    ),
+    Mutation(
+        "kept-steps-have-any-size",
+        8,
+        "a search with hundreds of parameters fills the memory of the page",
+        "dispatcher/web/live.py",
+        "        while self.kept_bytes > MOST_STEP_BYTES and len(self._steps) > 1:",
+        "        while self.kept_bytes < 0 and len(self._steps) > 1:",
+        _WATCH,
+    ),
+    Mutation(
+        "steps-wait-for-ever-to-be-taken",
+        8,
+        "a script that polls the table fills the memory of the page",
+        "dispatcher/web/follower.py",
+        "        if len(self._aside) > MOST_ASIDE or rows > MOST_ROWS_ASIDE:",
+        "        if len(self._aside) > MOST_ASIDE:",
+        _WATCH,
     ),
 )

@@ -18,6 +18,7 @@ from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.folders.status import ExperimentStatus
 from dispatcher.queries import Attempt, MetricPoint, OptimizeMode, TrialSummary, WrittenNote
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary
+from dispatcher.sinks.standing import SinkStanding
 
 #: Texts and numbers of a trial that mean harm, or that pages tend to show wrongly.
 HOSTILE: dict[str, Any] = {
@@ -142,6 +143,7 @@ class MadeSearch:
         self.tags: tuple[str, ...] = ("dataset:digits",)
         self.starred = False
         self.notes: list[str] = []
+        self.sinks: list[SinkStanding] = []
         for _ in range(trials):
             self.add()
         if hostile and trials:
@@ -255,7 +257,8 @@ class MadeSearch:
             tuner="Evolution", dataset="digits", tags=self.tags, starred=self.starred,
             notes=noted(self.notes),
         ).to_json()  # fmt: skip
-        return {"experiment": summary, "head": self.snapshot() if head else None}
+        sinks = [one.to_json() for one in self.sinks]
+        return {"experiment": summary, "head": self.snapshot() if head else None, "sinks": sinks}
 
     def snapshot(self) -> dict[str, Any]:
         """What a head would answer; it is one by the product's own type."""

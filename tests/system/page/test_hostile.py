@@ -26,7 +26,17 @@ def markup(browser: Browser) -> int:
 
 
 @pytest.mark.parametrize(
-    "page", ["", "/trials", "/lineage?pick=0", "/t/0", "/compare?trials=0,1", "/waits", "/hosts"]
+    "page",
+    [
+        "",
+        "/trials",
+        "/lineage?pick=0",
+        "/t/0",
+        "/compare?trials=0,1",
+        "/waits",
+        "/hosts",
+        "/checks",
+    ],
 )
 def test_texts_stay_texts(browser: Browser, page: str) -> None:
     search = search_of(40, hostile=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from dispatcher.sinks.standing import SinkStanding
 from tests.support.browser import Browser
 from tests.support.made_search import MadeSearch
 from tests.support.page_server import PageServer
@@ -47,6 +50,25 @@ def test_a_head_that_is_gone_is_said_and_forgotten_when_it_is_back(browser: Brow
         server.head = True
         server.tell(0)
         browser.until(lambda: not browser.all(".gone"), "the line goes")
+
+
+def test_a_tracker_that_lags_is_named_until_it_has_taken_all(browser: Browser) -> None:
+    """Mutation: a page that knows nothing of trackers."""
+    made = search()
+    error = "the MLflow server does not answer: <b>refused</b>"
+    slow = SinkStanding("mlflow", "mlflow", "http://127.0.0.1:5000", 6, 54, 1.76e9, error)
+    made.sinks = [SinkStanding("tensorboard", "tensorboard", "/home/me/tb", 0, 60, 1.76e9, "")]
+    made.sinks.append(slow)
+    with PageServer(made) as server:
+        browser.open(f"{server.url}e/{made.ident}")
+        browser.waits_for("up to date, 60 trials", ".trackers")
+        browser.waits_for("6 trials behind", ".trackers")
+        browser.waits_for("<b>refused</b>", ".trackers")
+        browser.picture("trackers")
+        made.sinks[1] = dataclasses.replace(slow, behind=0, taken=60, error="")
+        server.tell(0)
+        browser.until(lambda: "behind" not in browser.text(".trackers"), "it has taken all")
+        assert browser.faults() == []
 
 
 def test_a_server_that_was_killed_comes_back_without_loss(browser: Browser) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import Browser
+from tests.support.page_files import PAGES as PAGE_MODULES
+from tests.support.page_files import visited
 from tests.support.page_server import PageServer
 from tests.system.page.conftest import search_of
 
@@ -119,29 +120,10 @@ def test_a_prefix_of_a_proxy_changes_nothing(browser: Browser) -> None:
         assert browser.faults() == []
 
 
-STATIC = Path(__file__).parents[3] / "dispatcher" / "web" / "static"
-
-
-def loaded(*modules: Path) -> set[Path]:
-    """The modules with all that they import; what is imported later, when somebody goes there, is
-    not among them."""
-    found: set[Path] = set()
-    new = list(modules)
-    while new:
-        one = new.pop()
-        if one not in found:
-            found.add(one)
-            named = re.findall(r"""from "(\.\.?/[^"]+)";""", one.read_text())
-            new += [(one.parent / path).resolve() for path in named]
-    return found
-
-
-@pytest.mark.parametrize("page", sorted(STATIC.glob("pages/*.js")), ids=lambda path: path.stem)
-def test_a_page_without_data_is_small(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGE_MODULES)
+def test_a_page_without_data_is_small(page: str) -> None:
     """Every file that a visit to it loads, compressed each by itself, as a server sends them. In
     bytes."""
-    modules = loaded(STATIC / "page" / "main.js", STATIC / "page" / "early.js", page)
-    assert STATIC / "page" / "live.js" in modules
-    others = [one for one in STATIC.rglob("*") if one.suffix in (".css", ".html", ".svg")]
-    files = [*modules, *others]
+    files = visited(PAGE_MODULES[page])
+    assert {"live.js", "index.html", "page.css"} <= {one.name for one in files}
     assert sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) <= 120_000

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dispatcher.experiments.standing import Standing, standing
 from dispatcher.store import SqliteJournal
+from dispatcher.web import follower as follower_module
 from dispatcher.web import live
 from dispatcher.web.faults import RequestRefused
 from dispatcher.web.follower import Follower
@@ -129,6 +132,68 @@ def test_who_asks_for_the_table_takes_no_step_from_those_who_follow(tmp_path: Pa
         assert seen >= {0, 1}
         assert cursor == since.cursor == follower.cursor
         follower.close()
+
+
+@pytest.mark.parametrize("bound", ["MOST_ASIDE", "MOST_ROWS_ASIDE"])
+def test_one_who_asks_for_the_table_again_and_again_fills_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    """A script that polls, and nobody who follows. Mutation: steps wait for ever for somebody to
+    take them; or the oldest are forgotten, and who follows from there hears nothing of them."""
+    monkeypatch.setattr(follower_module, bound, 10)
+    folder = make_folder(tmp_path)
+    with closing(SqliteJournal.open(folder / "journal.sqlite", epoch=1)) as journal:
+        life = Life(journal)
+        life.begin()
+        follower = Follower(folder)
+        first = follower.step()
+        assert first is not None
+        for trial in range(40):
+            life.whole(trial)
+            follower.whole()
+        steps = []
+        while (step := follower.step()) is not None:
+            steps.append(step)
+        assert sum(len(one.trials) for one in steps) <= 20
+        assert len(steps) <= 10
+        assert steps[0].anew, "all is to be read again"
+        for before, after in pairwise([first, *steps]):
+            assert after.before == before.cursor
+        assert steps[-1].cursor == follower.cursor
+        follower.close()
+
+
+def test_steps_are_kept_within_a_bound_and_whoever_comes_later_is_told_by_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of a search with hundreds of parameters have kilobytes each. Mutation: so many rows, or
+    so many steps, whatever they hold; the rows themselves beside what is sent."""
+    monkeypatch.setattr(live, "MOST_STEP_BYTES", 100_000)
+    monkeypatch.setattr(live, "LOOK_S", 0.01)
+    folder = make_folder(tmp_path)
+    wide = msgspec.json.encode({f"parameter{n}": "x" * 100 for n in range(100)}).decode()
+
+    async def act(hub: Hub) -> None:
+        with closing(SqliteJournal.open(folder / "journal.sqlite", epoch=1)) as journal:
+            life = Life(journal)
+            life.begin()
+            async with hub.looking(folder, stream=True) as watch, asyncio.timeout(60):
+                while not watch.cursor:
+                    await watch.wait(1.0)
+                begun = watch.cursor
+                for trial in range(24):
+                    life.propose(trial, None, wide)
+                    life.run(trial)
+                    life.deliver(trial)
+                    reached = watch.cursor
+                    while watch.cursor == reached:
+                        await watch.wait(1.0)
+                assert 0 < watch.kept_bytes <= 100_000
+                assert watch.kept_step(begun) is None
+                told = msgspec.json.decode((await watch.step_from(begun)).body)
+                assert {row["trial"] for row in told["trials"]} >= set(range(23))
+
+    with_hub(act)
 
 
 def test_who_follows_goes_on_after_too_much_work(

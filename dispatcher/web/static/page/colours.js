@@ -7,7 +7,7 @@ export const colour = (name) => probe().getPropertyValue(`--${name}`).trim();
 
 /** The lines of several trials: distinct for colour-blind eyes (Okabe and Ito), with dashes beside. */
 export const LINES = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6", "line-7", "line-8"];
-export const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [], [6, 3], [2, 2], [8, 3, 2, 3]];
+export const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [2, 2], [6, 3], [], [8, 3, 2, 3]];
 
 /** Steps of the ramp from the worst to the best rank. */
 export const STEPS = 32;

@@ -6,6 +6,7 @@ import { choose, go } from "../page/navigation.js";
 import { Given } from "../page/annotations.js";
 import { Chart } from "../page/chart.js";
 import { Parallel } from "../page/parallel.js";
+import { Trackers } from "../page/trackers.js";
 import { LINES, DASHES } from "../page/colours.js";
 import { gains, progress, range } from "../page/progress.js";
 import { Choose, Empty, Foreign, Panel, State, stateOf, useCalm } from "../page/widgets.js";
@@ -31,6 +32,7 @@ export function Overview({ where, live, version, change }) {
       <${Curves} table=${table} mode=${mode} version=${later} experiment=${where.experiment} />
       <${Gains} table=${table} mode=${mode} version=${later} />
       <${Recent} table=${table} mode=${mode} experiment=${where.experiment} version=${version} />
+      ${!table.whole && html`<${Trackers} sinks=${live.standing.sinks} />`}
     </div></main>`;
 }
 

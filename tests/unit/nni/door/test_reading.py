@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import pytest
 
 from dispatcher import queries
 from dispatcher.cli.experiment.verbs import Format
+from dispatcher.control.server import snapshot
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
+from dispatcher.experiments.standing import standing
 from dispatcher.nni.commands import experiment as commands
 from dispatcher.nni.rows import is_job, job
+from dispatcher.web.table import TrialTable
 from tests.unit.nni.door.conftest import EXPERIMENT, Asked, Make
 
 
@@ -118,6 +122,40 @@ def test_statistics_count_what_is_listed(asked: Asked) -> None:
     live(asked)
     counts = {one["trialJobStatus"]: one["trialJobNumber"] for one in asked.get("/job-statistics")}
     assert counts == {"SUCCEEDED": 1, "FAILED": 1, "RUNNING": 2, "WAITING": 1}
+
+
+def test_all_who_show_one_moment_show_the_same(asked: Asked) -> None:
+    """NNI's rows, the page's table, `status` and the head itself; that the live view says what
+    `status` says is tested with it. Mutation: any of them counts by a rule of its own."""
+    live(asked)
+    counted = snapshot(asked.life.state, asked.life.now)
+    told = standing(asked.folder).experiment
+    with queries.ExperimentReader.open(asked.folder) as reader:
+        table = TrialTable()
+        table.put(queries.flat_trials(reader))
+    page = {one["name"]: one for one in table.described()["columns"]}
+
+    def tally(name: str) -> dict[str, int]:
+        words = [page[name]["choices"][at] for at in page[name]["values"] if at is not None]
+        return dict(Counter(words))
+
+    assert tally("state") == told.states
+    assert tally("outcome") == told.outcomes
+    assert {state: counted["counts"][state] for state in ("running", "queued", "open")} == {
+        state: told.states[state] for state in ("running", "queued", "open")
+    }
+    assert (counted["submitted"], counted["ended"]) == (told.submitted, told.ended)
+    nnis = {one["trialJobStatus"]: one["trialJobNumber"] for one in asked.get("/job-statistics")}
+    assert sum(nnis.values()) == told.submitted
+    assert nnis["RUNNING"] == told.states["running"]
+    assert nnis["SUCCEEDED"] == told.outcomes["succeeded"]
+    assert nnis["FAILED"] == told.outcomes["failed"]
+
+    assert told.best is not None
+    values = [one for one in page["value"]["values"] if one is not None]
+    final = asked.get("/trial-jobs/0")["finalMetricData"]
+    assert told.best.id == 0
+    assert told.best.value == max(values) == data(final[0])["default"]
 
 
 def test_what_changes_is_seen_by_the_next_request(asked: Asked) -> None:

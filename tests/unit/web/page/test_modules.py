@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from dispatcher.cli.lazy_group import load
 from dispatcher.cli.main import root
 from dispatcher.queries.where import WhereError, parse_condition
 from dispatcher.store.notes import Annotations
+from dispatcher.web import table as table_of_page
 from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.table import TrialTable
 from tests.unit.queries.evolution import evolve, make_folder
@@ -244,12 +246,20 @@ def test_the_page_finds_the_differences_that_lineage_finds(tmp_path: Path) -> No
         assert set(names) - paths == set(one.changed) - paths
 
 
-def test_the_page_looks_back_as_the_product_does(tmp_path: Path) -> None:
-    """Mutation: `<` for `<=`, an attempt without its end, a value before the trial was over."""
+@pytest.mark.parametrize("digits", [15, table_of_page.TIME_DIGITS])
+def test_the_page_looks_back_as_the_product_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digits: int
+) -> None:
+    """At the very moments of events where the table has all digits of them, between milliseconds
+    where it has those that a page gets. Mutation: `<` for `<=`, an attempt without its end, a value
+    before the trial was over."""
+    monkeypatch.setattr(table_of_page, "TIME_DIGITS", digits)
     folder = make_folder(tmp_path)
     life = lived(folder, 2)
     life.journal.close()
     times = [*[time for time, _ in life.seen][::3], 0.0, life.now + 1.0]
+    if digits < 15:
+        times = [math.floor(time * 1_000) / 1_000 + 0.0005 for time in times]
     with queries.ExperimentReader.open(folder) as reader:
         table = TrialTable()
         table.put(queries.flat_trials(reader))
