@@ -127,6 +127,8 @@ class ModelProcess:
             ModelFailed: its code fails, or takes longer than it may.
         """
         self._printed.clear()
+        if self._take(unasked := bytearray()) and unasked:
+            raise self._failed("the process answers what nobody asked for")
         self._send(request)
         reply = self._answered(timeout_s or self._bounds.answer_s, INFER)
         return ModelAnswer(reply.value, reply.took_s, self._output_text())
@@ -252,8 +254,7 @@ class ModelProcess:
         except subprocess.TimeoutExpired:
             return self._failed(f"the process closed its line during {what}")
         if code < 0:
-            name = signal.Signals(-code).name
-            how = f"was ended by {name}"
+            how = f"was ended by {_signal_name(-code)}"
         else:
             how = f"ended with exit code {code}"
         return self._failed(f"the process {how} during {what}")
@@ -282,6 +283,13 @@ class ModelProcess:
             self._process.wait(_GONE_S)
         except subprocess.TimeoutExpired:
             pass  # it hangs in the kernel, as over a share that is away
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those of real time have numbers only
+        return f"signal {number}"
 
 
 def _warden(plan: ProcessPlan) -> Callable[[], None]:
