@@ -206,7 +206,7 @@ def check_request(inputs: dict[str, InferInput] | None, request: dict[str, Any])
     except UnicodeEncodeError as error:
         raise UserError(
             "a text of the request has a character that is none of Unicode",
-            hint="texts are UTF-8; bytes are an object {\"base64\": TEXT}",
+            hint='texts are UTF-8; bytes are an object {"base64": TEXT}',
         ) from error
     if inputs is None:
         return
