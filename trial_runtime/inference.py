@@ -24,6 +24,7 @@ from typing import Any, Optional
 import msgspec
 
 from trial_runtime import session as sessions
+from trial_runtime.agent.processes.sweep import become_subreaper
 from trial_runtime.agent.runners import calling
 from trial_runtime.by_hand import ByHandSession
 from trial_runtime.nesting import importing
@@ -134,6 +135,7 @@ def main() -> None:
     """Answer at the socket whose descriptor is the first argument; ends the process."""
     line = socket.socket(fileno=int(sys.argv.pop(1)))
     line.set_inheritable(False)
+    become_subreaper()  # what leaves its parents stays below us, where it is counted
     asked = _Asked(line)
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
     content = receive(line)

@@ -230,17 +230,19 @@ class ModelProcess:
             every = [leader, *leader.children(recursive=True)]
         except psutil.Error:
             return
-        if len(every) > _MOST_PROCESSES:
-            raise self._failed(
-                f"the model has {len(every)} processes, and was ended; {_MOST_PROCESSES} are "
-                "allowed"
-            )
-        taken = 0
+        taken = many = 0
         for each in every:
             try:
+                if each.status() == psutil.STATUS_ZOMBIE:
+                    continue  # it has ended; nobody has asked how
                 taken += each.memory_info().rss
+                many += 1
             except psutil.Error:
                 continue
+        if many > _MOST_PROCESSES:
+            raise self._failed(
+                f"the model has {many} processes, and was ended; {_MOST_PROCESSES} are allowed"
+            )
         if taken > self._bounds.memory_bytes:
             raise self._failed(
                 f"the model takes {taken / (1 << 20):,.0f} MiB of memory, and was ended; "
@@ -253,10 +255,7 @@ class ModelProcess:
             code = self._process.wait(_GONE_S)
         except subprocess.TimeoutExpired:
             return self._failed(f"the process closed its line during {what}")
-        if code < 0:
-            how = f"was ended by {_signal_name(-code)}"
-        else:
-            how = f"ended with exit code {code}"
+        how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         return self._failed(f"the process {how} during {what}")
 
     def _failed(self, text: str, hint: str = "") -> ModelFailed:

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from dispatcher.errors import UserError
+from dispatcher.inference import process
 from dispatcher.inference.models import Models
 from dispatcher.inference.process import ModelFailed
 from dispatcher.operations.operation import Context, perform
@@ -160,6 +161,22 @@ def test_memory_of_several_processes_is_bounded(search: TrainedSearch) -> None:
     )  # fmt: skip
     with pytest.raises(ModelFailed, match="MiB of memory, and was ended; 400 MiB are allowed"):
         search.ask(1, {}, Context(model_memory=400 << 20))
+
+
+def test_processes_that_leave_their_parents_are_counted(
+    search: TrainedSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: only children of children, which one that forks twice is not."""
+    monkeypatch.setattr(process, "_MOST_PROCESSES", 4)
+    twice = (
+        "import time\nfor _ in range(6):\n    if os.fork() == 0:\n        if os.fork() == 0:\n"
+        "            time.sleep(%s)\n        os._exit(0)\n    os.wait()\n    time.sleep(0.05)\ntime.sleep(%s)\nreturn 1"
+    )
+    search.offer(infer(twice % (0, 1)))
+    assert search.ask(1, {}).answer == 1  # they have ended
+    search.offer(infer(twice % (60, 60)))
+    with pytest.raises(ModelFailed, match=r"the model has \d processes, and was ended; 4 are"):
+        search.ask(1, {})
 
 
 def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: TrainedSearch) -> None:
