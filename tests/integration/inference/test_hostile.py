@@ -170,7 +170,8 @@ def test_processes_that_leave_their_parents_are_counted(
     monkeypatch.setattr(process, "_MOST_PROCESSES", 4)
     twice = (
         "import time\nfor _ in range(6):\n    if os.fork() == 0:\n        if os.fork() == 0:\n"
-        "            time.sleep(%s)\n        os._exit(0)\n    os.wait()\n    time.sleep(0.05)\ntime.sleep(%s)\nreturn 1"
+        "            time.sleep(%s)\n        os._exit(0)\n    os.wait()\n    time.sleep(0.05)\n"
+        "time.sleep(%s)\nreturn 1"
     )
     search.offer(infer(twice % (0, 1)))
     assert search.ask(1, {}).answer == 1  # they have ended
