@@ -24,6 +24,7 @@ from typing import Any, Optional
 import msgspec
 
 from trial_runtime import session as sessions
+from trial_runtime.agent.processes.sweep import become_subreaper
 from trial_runtime.agent.runners import calling
 from trial_runtime.by_hand import ByHandSession
 from trial_runtime.nesting import importing
@@ -114,10 +115,28 @@ def _exactly(line: socket.socket, many: int) -> Optional[bytes]:
     return bytes(content)
 
 
+class _Asked:
+    """The one who asks, as this process speaks with it."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self._pid = os.getpid()
+
+    def answer(self, reply: ModelReply) -> None:
+        """Send an answer. A process that the user's code has forked, and that comes here as well,
+        ends: the answer is its parent's."""
+        calling.flush_streams()
+        if os.getpid() != self._pid:
+            os._exit(0)
+        send(self.line, reply)
+
+
 def main() -> None:
     """Answer at the socket whose descriptor is the first argument; ends the process."""
     line = socket.socket(fileno=int(sys.argv.pop(1)))
     line.set_inheritable(False)
+    become_subreaper()  # what leaves its parents stays below us, where it is counted
+    asked = _Asked(line)
     threading.Thread(target=_end_with, args=(line,), daemon=True).start()
     content = receive(line)
     if content is None:
@@ -129,21 +148,16 @@ def main() -> None:
     stage = ["import"]
     loaded = calling.attempt_call(lambda: _loaded(order, stage))
     if loaded.code or loaded.text:
-        _answer(line, _failed(loaded, stage[0]))
+        asked.answer(_failed(loaded, stage[0]))
         os._exit(1)
     if loaded.value is None:  # sys.exit(0)
-        _answer(line, ModelReply(failed="it ended by itself", stage=stage[0]))
+        asked.answer(ModelReply(failed="it ended by itself", stage=stage[0]))
         os._exit(1)
     infer, model = loaded.value
-    _answer(line, ModelReply(took_s=time.monotonic() - started))
+    asked.answer(ModelReply(took_s=time.monotonic() - started))
     while (content := receive(line)) is not None:
-        _answer(line, _inferred(infer, model, msgspec.json.decode(content), order))
+        asked.answer(_inferred(infer, model, msgspec.json.decode(content), order))
     os._exit(0)
-
-
-def _answer(line: socket.socket, reply: ModelReply) -> None:
-    calling.flush_streams()
-    send(line, reply)
 
 
 def _end_with(line: socket.socket) -> None:

@@ -36,6 +36,11 @@ class Mask:
         # The longest first: one may be the beginning of another.
         self._secrets = tuple(sorted(known, key=len, reverse=True))
 
+    @property
+    def longest(self) -> int:
+        """The characters of the longest secret; 0 if there is none."""
+        return max(map(len, self._secrets), default=0)
+
     def __call__(self, text: str) -> str:
         """The text without the secrets."""
         for secret in self._secrets:

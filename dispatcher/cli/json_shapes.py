@@ -102,8 +102,8 @@ SHAPES: dict[str, str] = {
     },
     "web": "`{link}` once it serves, and for `--link`; `{token}` for `--token`; `{share, token, "
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
-    "expires_at, logs, over; `{experiment, file, bytes, trials, detailed, logs, left_out}` for "
-    "`--export`.",
+    "expires_at, logs, over; `{experiment, file, bytes, trials, detailed, logs, left_out, "
+    "unmasked}` for `--export`.",
     "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds "
     "number, worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dispatcher.cli.arguments import find_handle
-from dispatcher.errors import BackendError
+from dispatcher.errors import BackendError, UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import note, print_json, say
 
@@ -35,11 +35,15 @@ def write_run(
     from dispatcher.web.saved.contents import StoredRun
     from dispatcher.web.saved.saving import save_run
     from dispatcher.web.settings import STATIC
+    from dispatcher.wiring.masks import unknown_secrets
     from trial_runtime import durable_file
 
     handle = find_handle(experiment, folder)
-    saved = save_run(StoredRun(handle), STATIC, most_bytes=int(most * (1 << 20)), logs=logs)
     path = Path(f"{handle.id}.html") if out is None else out
+    if path.exists() and not path.is_file():
+        raise UserError("is no file, and is not replaced by one", where=str(path))
+    unmasked = unknown_secrets(handle.config())
+    saved = save_run(StoredRun(handle), STATIC, most_bytes=int(most * (1 << 20)), logs=logs)
     try:
         durable_file.replace(path.absolute(), saved.document, mode=None)
     except OSError as error:
@@ -54,6 +58,7 @@ def write_run(
                 "detailed": saved.detailed,
                 "logs": saved.logs,
                 "left_out": saved.left_out,
+                "unmasked": unmasked,
             }
         )
         return
@@ -61,3 +66,8 @@ def write_run(
     note(f"{formatting.size(len(saved.document))}, {saved.trials:,} trials; left out:")
     for sentence in saved.left_out:
         note(f"- {sentence}")
+    for reference in unmasked:
+        note(
+            f"{reference} is not known here: where a trial has printed what it stands for, that is "
+            "in the file"
+        )

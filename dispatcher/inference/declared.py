@@ -199,8 +199,15 @@ def check_request(inputs: dict[str, InferInput] | None, request: dict[str, Any])
     """Compare a request with the fields that are declared, if there are any.
 
     Raises:
-        UserError: a field is unknown, missing, or of another kind.
+        UserError: a field is unknown, missing, or of another kind; a text is none.
     """
+    try:
+        msgspec.json.encode(request)
+    except UnicodeEncodeError as error:
+        raise UserError(
+            "a text of the request has a character that is none of Unicode",
+            hint='texts are UTF-8; bytes are an object {"base64": TEXT}',
+        ) from error
     if inputs is None:
         return
     known = ", ".join(f"{name} ({one.kind})" for name, one in inputs.items())

@@ -127,6 +127,8 @@ class ModelProcess:
             ModelFailed: its code fails, or takes longer than it may.
         """
         self._printed.clear()
+        if self._take(unasked := bytearray()) and unasked:
+            raise self._failed("the process answers what nobody asked for")
         self._send(request)
         reply = self._answered(timeout_s or self._bounds.answer_s, INFER)
         return ModelAnswer(reply.value, reply.took_s, self._output_text())
@@ -228,17 +230,19 @@ class ModelProcess:
             every = [leader, *leader.children(recursive=True)]
         except psutil.Error:
             return
-        if len(every) > _MOST_PROCESSES:
-            raise self._failed(
-                f"the model has {len(every)} processes, and was ended; {_MOST_PROCESSES} are "
-                "allowed"
-            )
-        taken = 0
+        taken = many = 0
         for each in every:
             try:
+                if each.status() == psutil.STATUS_ZOMBIE:
+                    continue  # it has ended; nobody has asked how
                 taken += each.memory_info().rss
+                many += 1
             except psutil.Error:
                 continue
+        if many > _MOST_PROCESSES:
+            raise self._failed(
+                f"the model has {many} processes, and was ended; {_MOST_PROCESSES} are allowed"
+            )
         if taken > self._bounds.memory_bytes:
             raise self._failed(
                 f"the model takes {taken / (1 << 20):,.0f} MiB of memory, and was ended; "
@@ -251,11 +255,7 @@ class ModelProcess:
             code = self._process.wait(_GONE_S)
         except subprocess.TimeoutExpired:
             return self._failed(f"the process closed its line during {what}")
-        if code < 0:
-            name = signal.Signals(-code).name
-            how = f"was ended by {name}"
-        else:
-            how = f"ended with exit code {code}"
+        how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         return self._failed(f"the process {how} during {what}")
 
     def _failed(self, text: str, hint: str = "") -> ModelFailed:
@@ -282,6 +282,13 @@ class ModelProcess:
             self._process.wait(_GONE_S)
         except subprocess.TimeoutExpired:
             pass  # it hangs in the kernel, as over a share that is away
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those of real time have numbers only
+        return f"signal {number}"
 
 
 def _warden(plan: ProcessPlan) -> Callable[[], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -11,6 +11,9 @@ from dispatcher.operations.operation import Arguments
 
 #: A text that is kept on record.
 _Text = Annotated[str, Meta(max_length=2_000)]
+#: Seconds since the epoch, in some thousand years.
+MOST_TIME: Final = 1e11
+
 _Number = Annotated[int, Meta(ge=0)]
 _Count = Annotated[int, Meta(ge=1)]
 
@@ -274,7 +277,7 @@ class LookBack(Arguments, frozen=True):
     """The moment that is looked back at."""
 
     time: Annotated[
-        Annotated[float, Meta(ge=0, le=1e11)], Meta(description="Seconds since the epoch.")
+        Annotated[float, Meta(ge=0, le=MOST_TIME)], Meta(description="Seconds since the epoch.")
     ]
     limit: Annotated[
         Annotated[int, Meta(ge=0, le=10_000)], Meta(description="Trials at most, the newest first.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from dispatcher.errors import ExperimentNotFound, StoreError
+from dispatcher.errors import ExperimentNotFound, StoreError, UserError
 from dispatcher.folders.names import CONFIG_NAME, SHARED_NAME, STORE_NAME
 from dispatcher.folders.ownership import is_ours
 from dispatcher.folders.small_file import read_object
@@ -115,6 +115,8 @@ class ExperimentReader:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise _store_error(error, self.folder / STORE_NAME) from error
+        except OverflowError as error:
+            raise _too_large() from error
 
     def rows_upto(
         self, query: str, values: Sequence[object], most_bytes: int
@@ -151,6 +153,8 @@ class ExperimentReader:
             row = self._connection.execute(query, values).fetchone()
         except sqlite3.Error as error:
             raise _store_error(error, self.folder / STORE_NAME) from error
+        except OverflowError as error:
+            raise _too_large() from error
         return row if isinstance(row, sqlite3.Row) else None
 
     def meta(self, key: str) -> str | None:
@@ -280,6 +284,10 @@ def _read_config(folder: Path) -> dict[str, Any]:
         "experiment"
     )
     return inner if isinstance(inner, dict) else {}
+
+
+def _too_large() -> UserError:
+    return UserError("a number is larger than any that a store can hold")
 
 
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:

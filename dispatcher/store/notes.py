@@ -43,6 +43,9 @@ MOST_TAGS: Final = 50
 MOST_NOTES_IN_ALL: Final = 10_000
 MOST_TAGS_IN_ALL: Final = 100_000
 
+#: No row of SQLite has a larger number.
+_MOST_NUMBER: Final = (1 << 63) - 1
+
 #: A word of conditions (``queries.where``), so that none needs quotes there or in a shell.
 _TAG: Final = re.compile(rf"[^\W\d_][\w./:@%-]{{0,{MOST_TAG - 1}}}")
 
@@ -93,6 +96,8 @@ class Annotations:
 
     def remove_note(self, trial: int, number: int) -> bool:
         """Take a note of this trial away; false if it was gone. Raises ``StoreError``."""
+        if number > _MOST_NUMBER:
+            return False
         with self._change(trial) as touched:
             statement = "DELETE FROM notes WHERE number = ? AND trial = ?"
             if self._raw.execute(statement, (number, trial)).rowcount:

@@ -46,6 +46,9 @@ FIXED: Final[dict[str, tuple[str, str]]] = {
     "notes": ("integer", "trial"),
 }
 
+#: The beginnings of names by which columns of parameters and of metrics are told apart.
+_GROUPS: Final = ("parameters.", "metrics.")
+
 #: Kinds from the narrowest to the one that holds all.
 _RANK: Final = {"": 0, "integer": 1, "number": 2, "choice": 3, "text": 4}
 
@@ -161,7 +164,7 @@ class TrialTable:
     def _column(self, name: str, group: str) -> tuple[_Column, bool] | None:
         """Return the column of a parameter or metric, made if there is room; and if it is new."""
         name = name[:MOST_TEXT]
-        taken = name in FIXED or group == "objective"
+        taken = name in FIXED or name.startswith(_GROUPS) or group == "objective"
         key = f"{group.replace('objective', 'metric')}s.{name}" if taken else name
         column = self._columns.get(key)
         if column is not None:

@@ -39,11 +39,13 @@ def at(
     as_json: Json = False,
 ) -> None:
     """Show which trials existed, ran, waited and had ended at a moment, and the best until then."""
-    from dispatcher.operations.arguments import LookBack
+    from dispatcher.operations.arguments import MOST_TIME, LookBack
     from dispatcher.operations.operation import perform
     from dispatcher.operations.table import EXPERIMENT_AT
 
     moment = _seconds(time)
+    if not 0 <= moment <= MOST_TIME:
+        raise typer.BadParameter(f"{time!r} is no time of a search", param_hint="'TIME'")
     wanted = LookBack(time=moment, limit=number)
     found = perform(
         EXPERIMENT_AT, context_for("experiment at", folder), wanted, experiment=experiment

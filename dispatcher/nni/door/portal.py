@@ -87,9 +87,12 @@ class Portal:
         if not path or path == "index.html" or "." not in path.rpartition("/")[2]:
             headers = {"Content-Security-Policy": self._policy}
             return Response(self._index, headers=headers, media_type="text/html; charset=utf-8")
-        file = (self._folder / path).resolve()
-        kind = _KINDS.get(file.suffix)
-        known = file.is_relative_to(self._folder) and file.is_file() and kind is not None
+        kind = _KINDS.get(Path(path).suffix)
+        try:
+            file = (self._folder / path).resolve()
+            known = file.is_relative_to(self._folder) and file.is_file() and kind is not None
+        except (OSError, ValueError):  # a name that no file can have
+            known = False
         if not known or path in _WITHHELD:
             raise RequestRefused("no-page", "there is nothing at this address")
         headers = {"Cache-Control": "private, no-cache", "Content-Security-Policy": self._policy}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from dispatcher.errors import BequeathError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.operations.operation import Context, perform
 from dispatcher.operations.table import TRIAL_TENSORS
-from dispatcher.queries import ExperimentReader, TrialSummary
+from dispatcher.queries import ExperimentReader, FlatTrial, TrialSummary
 from dispatcher.web.curves import thinned
 from dispatcher.web.lives import lives_in_columns
 from dispatcher.web.table import TrialTable
@@ -70,7 +71,8 @@ class StoredRun:
 
     def __init__(self, handle: ExperimentHandle) -> None:
         self._handle = handle
-        self._hide = _hider(handle)
+        # Of a damaged file nobody knows the secrets: it raises.
+        self._mask = mask_of(handle.config())
         self.id = handle.id
         self.name = handle.name
         with handle.reading() as reader:
@@ -92,7 +94,7 @@ class StoredRun:
         """See :class:`Run`."""
         with self._handle.reading() as reader, reader.moment():
             table = TrialTable()
-            table.put(queries.flat_trials(reader))
+            table.put(map(self._flat, queries.flat_trials(reader)))
             lives = lives_in_columns(reader)
         standing = msgspec.to_builtins(self._handle.standing())
         standing["experiment"].update(_NOT_TOLD)
@@ -119,10 +121,12 @@ class StoredRun:
         some = [self._summaries[trial] for trial in trials]
         with self._handle.reading() as reader, reader.moment():
             attempts = queries.attempts_of(reader, some)
-            found = {
+            found: dict[str, Any] = {
                 str(one.id): {
-                    "trial": _bounded(one),
-                    "attempts": [_cut(msgspec.to_builtins(each)) for each in attempts[one.id]],
+                    "trial": _bounded(self._hide(one.to_json())),
+                    "attempts": [
+                        _cut(self._hide(msgspec.to_builtins(each))) for each in attempts[one.id]
+                    ],
                     "children": self._children.get(one.id, []),
                     "curve": _curve(reader, one, points),
                     "unnumbered": self._unnumbered.get(one.id, 0),
@@ -130,7 +134,7 @@ class StoredRun:
                 }
                 for one in some
             }
-        return {key: self._hide(detail) for key, detail in found.items()}
+        return found
 
     def tensors(self, trial: int) -> Any | None:
         """See :class:`Run`."""
@@ -153,31 +157,33 @@ class StoredRun:
                     if not paths:
                         return None
                     path, whole = paths[-1], sum(sizes[one] for one in paths)
-                    start = max(0, sizes[path] - most)
-                    piece = files.read(path, start, min(most, sizes[path]))
+                    aside = 2 * self._mask.longest
+                    start = max(0, sizes[path] - most - aside)
+                    piece = files.read(path, start, min(most + aside, sizes[path]))
         except (BequeathError, OSError):
             return None
         if piece is None or not piece.data:
             return None
         begin = whole - sizes[path] + start
-        text = piece.data.decode("utf-8", errors="replace")
-        return {"text": self._hide(text), "begin": begin, "size": whole}
+        text = self._mask(piece.data.decode("utf-8", errors="replace"))
+        if start:  # it may begin with the end of a secret, which no mask knows
+            text, begin = text[aside:], begin + aside
+        return {"text": text, "begin": begin, "size": whole}
 
-
-def _hider(handle: ExperimentHandle) -> Callable[[Any], Any]:
-    """Return what replaces the experiment's secrets in all texts of a value."""
-    mask = mask_of(handle.config())  # of a damaged file nobody knows the secrets: it raises
-
-    def hide(value: Any) -> Any:
+    def _hide(self, value: Any) -> Any:
+        """Replace the experiment's secrets in all texts of a value; before any of them is cut, as
+        half a secret is not found."""
         if isinstance(value, str):
-            return mask(value)
+            return self._mask(value)
         if isinstance(value, dict):
-            return {hide(key): hide(one) for key, one in value.items()}
+            return {self._hide(key): self._hide(one) for key, one in value.items()}
         if isinstance(value, list | tuple):
-            return [hide(one) for one in value]
+            return [self._hide(one) for one in value]
         return value
 
-    return hide
+    def _flat(self, one: FlatTrial) -> FlatTrial:
+        parameters, metrics = self._hide(one.parameters), self._hide(one.metrics)
+        return replace(one, parameters=parameters, metrics=metrics)
 
 
 def _curve(reader: ExperimentReader, one: TrialSummary, points: int) -> dict[str, Any] | None:
@@ -190,9 +196,9 @@ def _curve(reader: ExperimentReader, one: TrialSummary, points: int) -> dict[str
     return {"attempt": one.attempt, "steps": steps, "values": values}
 
 
-def _bounded(one: TrialSummary) -> dict[str, Any]:
+def _bounded(whole: dict[str, Any]) -> dict[str, Any]:
     """Return a trial as JSON has it; what is too long is left out, and says so."""
-    plain = _cut(one.to_json())
+    plain = _cut(whole)
     for name in ("parameters", "result"):
         if len(msgspec.json.encode(plain[name])) > MOST_JSON:
             plain[name] = {"left out": f"more than {MOST_JSON:,} characters"}

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from dispatcher.errors import UserError
+from dispatcher.inference import process
 from dispatcher.inference.models import Models
 from dispatcher.inference.process import ModelFailed
 from dispatcher.operations.operation import Context, perform
@@ -34,6 +35,7 @@ FAULTS = {
     "raise SystemExit(3)": "infer failed: it ended with exit code 3",
     "os._exit(7)": "the process ended with exit code 7 during infer",
     "os.kill(os.getpid(), 11)": "the process was ended by SIGSEGV during infer",
+    "os.kill(os.getpid(), 35)": "the process was ended by signal 35 during infer",
     "return object()": "what infer returned is no answer: the answer has a object",
     "return {(1, 2): 3}": "no answer: the answer has a key of type tuple",
     "return 'x' * 3_000_000": "no answer: the answer has 3,000,002 bytes, and 1,048,576",
@@ -161,6 +163,23 @@ def test_memory_of_several_processes_is_bounded(search: TrainedSearch) -> None:
         search.ask(1, {}, Context(model_memory=400 << 20))
 
 
+def test_processes_that_leave_their_parents_are_counted(
+    search: TrainedSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: only children of children, which one that forks twice is not."""
+    monkeypatch.setattr(process, "_MOST_PROCESSES", 4)
+    twice = (
+        "import time\nfor _ in range(6):\n    if os.fork() == 0:\n        if os.fork() == 0:\n"
+        "            time.sleep(%s)\n        os._exit(0)\n    os.wait()\n    time.sleep(0.05)\n"
+        "time.sleep(%s)\nreturn 1"
+    )
+    search.offer(infer(twice % (0, 1)))
+    assert search.ask(1, {}).answer == 1  # they have ended
+    search.offer(infer(twice % (60, 60)))
+    with pytest.raises(ModelFailed, match=r"the model has \d processes, and was ended; 4 are"):
+        search.ask(1, {})
+
+
 def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: TrainedSearch) -> None:
     search.offer(
         infer("if request.get('die'):\n    os._exit(1)\nif request.get('fail'):\n    1 / 0\n"
@@ -178,6 +197,39 @@ def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: Trained
         assert search.ask(1, {}, context).answer != first
     finally:
         models.close()
+
+
+def test_an_answer_is_that_of_the_process_that_was_asked(search: TrainedSearch) -> None:
+    """Mutation: a process that was forked answers, too, and its answer is the next one's."""
+    search.offer(
+        "\n\ndef load_model(parameters):\n    os.fork()\n    return os.getpid()\n"
+        + infer("forked = os.fork()\nreturn [request['n'], forked == 0, model == os.getpid()]")
+    )
+    models = Models(keep_s=30.0)
+    try:
+        for number in range(4):
+            found = search.ask(1, {"n": number}, Context(models=models))
+            assert found.answer == [number, False, True]
+    finally:
+        models.close()
+
+
+def test_what_comes_before_it_was_asked_is_no_answer(search: TrainedSearch) -> None:
+    """Mutation: what lies in the line is taken for the answer to the next request."""
+    search.offer(infer(_INTO_THE_LINE_LATER))
+    models = Models(keep_s=30.0)
+    try:
+        search.ask(1, {}, Context(models=models))
+        wait_until((search.code / "said").exists, "it has said what nobody asked for")
+        with pytest.raises(ModelFailed, match="the process answers what nobody asked for"):
+            search.ask(1, {}, Context(models=models))
+    finally:
+        models.close()
+
+
+def test_a_text_that_is_none_is_refused(search: TrainedSearch) -> None:
+    with pytest.raises(UserError, match="a character that is none of Unicode"):
+        search.ask(1, {"deep": [{"text": "\udcff"}]})
 
 
 def test_it_ends_when_whoever_asks_is_killed(search: TrainedSearch) -> None:
@@ -243,3 +295,16 @@ for fd in range(3, 50):
         continue
 import signal
 signal.pause()"""
+
+_INTO_THE_LINE_LATER = """\
+import socket, threading, time
+def later():
+    time.sleep(0.3)
+    for fd in range(3, 50):
+        try:
+            one = socket.socket(fileno=os.dup(fd))
+            one.send(b'\\0\\0\\0\\x0b{"value":1}')
+        except OSError:
+            continue
+    open('said', 'w').close()
+threading.Thread(target=later).start()"""

@@ -206,3 +206,21 @@ def test_the_list_is_of_this_home_only(
     assert listed("--folder", str(other.parent)) == {other.name}
     monkeypatch.delenv("BEQUEATH_HOME")
     assert other.name in listed()
+
+
+@pytest.mark.parametrize(
+    "words", ["trial note N hi", "trial tag N good", "trial star N", "trial tensors N", "infer N"]
+)
+def test_a_number_that_no_store_can_hold_is_refused(
+    folder: Path, bequeath: Shell, words: str
+) -> None:
+    said = bequeath(*(str(1 << 63) if word == "N" else word for word in words.split()))
+    assert said.code == 3, said.err
+    assert "larger than any that a store can hold" in said.err
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "1e14", "0001-01-01"])
+def test_a_moment_of_no_search_is_refused(folder: Path, bequeath: Shell, time: str) -> None:
+    said = bequeath("experiment", "at", time)
+    assert said.code == 2, said.err
+    assert "no time of a search" in said.err

@@ -66,6 +66,7 @@ def test_what_is_given_is_read(folder: Path, kept: Annotations) -> None:
     kept.change_tags(3, ["better"], ["good"])
     kept.star(3, starred=False)
     assert not kept.remove_note(4, 1)
+    assert not kept.remove_note(3, 1 << 63)
     assert kept.remove_note(3, 1)
     assert not kept.remove_note(3, 1)
     assert given_to(folder, 3) == queries.GivenAnnotations(("better", "data:x"), False, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from dispatcher.errors import InternalError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments.handle import ExperimentHandle
-from dispatcher.web.saved.contents import MOST_JSON, StoredRun
+from dispatcher.web.saved.contents import MOST_JSON, MOST_TEXT, StoredRun
 from dispatcher.web.saved.linking import ModuleLinker
 from dispatcher.web.saved.saving import save_run
 from dispatcher.web.settings import STATIC
+from dispatcher.web.table import MOST_TEXT as CELL
 from tests.support.made_run import MadeRun
 from tests.support.made_search import MadeSearch
 from tests.unit.cli.conftest import Shell
@@ -105,6 +107,58 @@ def test_no_secret_path_or_process_of_the_machine_is_in_it(folder: Path) -> None
     assert parts["run"]["answers"]["/session"]["token"] == ""
 
 
+@pytest.mark.parametrize("seen", [1, 4, len(SECRET) - 1])
+def test_no_part_of_a_secret_is_left_where_a_text_is_cut(folder: Path, seen: int) -> None:
+    """Mutation: a text that is cut first and masked then."""
+    import sqlite3
+
+    def straddling(most: int) -> str:
+        return "x" * (most - seen) + SECRET + "y" * 100
+
+    store = sqlite3.connect(folder / "journal.sqlite")
+    store.execute(
+        "UPDATE trials SET error = ?, parameters = ? WHERE id = 3",
+        (straddling(MOST_TEXT), json.dumps({"p": straddling(CELL - 1), "q": [straddling(CELL)]})),
+    )
+    store.commit()
+    store.close()
+    log = folder / "trials" / "3" / "1" / "stdout"
+    log.parent.mkdir(parents=True)
+    log.write_text("x" * 1_000 + SECRET + "y" * (100 + seen))
+    run = StoredRun(ExperimentHandle(folder))
+    found = run.log(3, "stdout", 100 + len(SECRET))
+    assert found is not None
+    assert found["text"].endswith("y" * 100)
+    texts = json.dumps([run.answers(), run.details([3], 3), found])
+    assert f"x{SECRET[0]}" not in texts
+    assert f"{SECRET[-1]}y" not in texts
+
+
+def test_secrets_that_are_not_known_here_are_named(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "run.html"
+    assert "THE_TOKEN" not in Shell()("web", "--export", folder.name, "-o", str(target)).err
+    monkeypatch.delenv("THE_TOKEN")
+    done = Shell()("web", "--export", folder.name, "-o", str(target))
+    assert done.code == 0
+    assert "env:THE_TOKEN is not known here" in done.err
+    assert b"THE_TOKEN" not in target.read_bytes()
+    told = json.loads(Shell()("web", "--export", folder.name, "-o", str(target), "--json").out)
+    assert told["unmasked"] == ["env:THE_TOKEN"]
+
+
+def test_what_is_no_file_is_not_replaced(folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for target in (pipe, tmp_path / "link", tmp_path):
+        done = Shell()("web", "--export", folder.name, "-o", str(target))
+        assert done.code == 3
+        assert "is no file" in done.err
+    assert pipe.is_fifo()
+
+
 def test_a_name_with_markup_is_text(folder: Path) -> None:
     run = MadeRun(MadeSearch(3, hostile=True))
     run.name = '</title><script>alert(1)</script>"'
@@ -130,11 +184,10 @@ def test_a_text_that_is_too_long_is_left_out_by_itself(folder: Path) -> None:
 @pytest.mark.parametrize("room_kib", [60, 80, 100, 230, 600])
 def test_a_file_is_as_small_as_was_asked_and_says_what_it_leaves_out(room_kib: int) -> None:
     """Mutation: a budget that counts bytes before they are packed, a part that is not counted."""
-    page = len(save_run(MadeRun(MadeSearch(0)), STATIC).document)
-    kib = (page >> 10) + room_kib
     search = MadeSearch(600)
-    saved = save_run(MadeRun(search, log="line\n" * 500), STATIC, most_bytes=kib << 10, logs=True)
-    assert len(saved.document) <= kib << 10
+    most = len(save_run(MadeRun(MadeSearch(0)), STATIC).document) + (room_kib << 10)
+    saved = save_run(MadeRun(search, log="line\n" * 500), STATIC, most_bytes=most, logs=True)
+    assert len(saved.document) <= most
     parts = blocks(saved.document)
     assert parts["run"]["left_out"] == saved.left_out
     has = {key for name, part in parts.items() if name.startswith("trials-") for key in part}

@@ -132,3 +132,14 @@ def test_a_row_is_the_same_whether_it_came_at_once_or_by_and_by(
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other or (one is not None and other is not None and str(one) == str(other)))
+
+
+def test_a_parameter_is_not_taken_for_a_metric_of_its_name() -> None:
+    """Mutation: one column for the parameter `metrics.loss` and the metric `loss`."""
+    table = TrialTable()
+    given = {"metrics.loss": 5, "value": 6, "parameters.value": 7}
+    table.put([replace(trial(0, **given), metrics={"loss": 0.25})])
+    (row,) = table.rows([0])
+    assert row["metrics.loss"] == 0.25
+    assert row["parameters.metrics.loss"] == 5
+    assert (row["parameters.value"], row["parameters.parameters.value"]) == (6, 7)

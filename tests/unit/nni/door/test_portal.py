@@ -75,6 +75,8 @@ def test_its_files_are_there_and_no_others(make: Make, static: Path) -> None:
         "/api/v1/nni/nothing",
         "/api/nothing",
         "/logs/nothing",
+        "/\0.js",
+        f"/{'x' * 3_000}.js",
     ):
         assert asked("GET", path, api="").status == 404, path
 
