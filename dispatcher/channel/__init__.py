@@ -5,8 +5,8 @@ message: the drivers of the tuner host and of the backends do, and so does the c
 Read :mod:`~dispatcher.channel.router` first.
 """
 
-from dispatcher.channel.folder_door import FolderDoor
+from dispatcher.channel.folder_endpoint import FolderEndpoint
 from dispatcher.channel.keys import CurveKeys
 from dispatcher.channel.router import PeerMessage, Router, RouterLink
 
-__all__ = ["CurveKeys", "FolderDoor", "PeerMessage", "Router", "RouterLink"]
+__all__ = ["CurveKeys", "FolderEndpoint", "PeerMessage", "Router", "RouterLink"]

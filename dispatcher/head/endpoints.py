@@ -1,4 +1,4 @@
-"""The doors of a head, and what each peer is told of them: none that nobody needs."""
+"""The endpoints of a head, and what each peer is told of them: none that nobody needs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dispatcher.channel import Router
-from dispatcher.channel.folder_door import FolderDoor
+from dispatcher.channel.folder_endpoint import FolderEndpoint
 from dispatcher.channel.router import context_for
 from dispatcher.errors import BequeathError, PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
@@ -86,10 +86,10 @@ def _given(config: ExperimentConfig, place: Place) -> Iterator[Given[Any]]:
         if homes != folder.path / "agents":
             closing.callback(shutil.rmtree, homes, ignore_errors=True)
         if "folder" in ways:
-            door = FolderDoor(router)
-            door.add(line_of(place, folder.path), agent_routing_id(folder.path, place.worker))
-            closing.callback(door.close, remove=True)
-            door.open()
+            endpoint = FolderEndpoint(router)
+            endpoint.add(line_of(place, folder.path), agent_routing_id(folder.path, place.worker))
+            closing.callback(endpoint.close, remove=True)
+            endpoint.open()
         agent = worker_config(config, place, folder, opened.workers[place.worker], 0, Path())
         given: Given[Any] = Given(
             place.worker,

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dispatcher.channel import FolderDoor, Router
+from dispatcher.channel import FolderEndpoint, Router
 from dispatcher.control.messages import ReadArguments
 from dispatcher.control.server import PendingRead
 from dispatcher.core.ids import WorkerId
@@ -93,14 +93,14 @@ class Workers:
             place.worker: self._driver(router, place, place.worker in known)
             for place in places(config)
         }
-        self._door = FolderDoor(router, leads)
+        self._folders_endpoint = FolderEndpoint(router, leads)
         for place in places(config):
             ways = ways_of(config, place)
             if "folder" in ways:
                 routing_id = agent_routing_id(folder.path, place.worker)
                 line = line_of(place, folder.path)
-                self._door.add(line, routing_id, may_come=len(ways) > 1)
-        self._door.open()
+                self._folders_endpoint.add(line, routing_id, may_come=len(ways) > 1)
+        self._folders_endpoint.open()
 
     @property
     def foreign(self) -> frozenset[str]:
@@ -164,7 +164,7 @@ class Workers:
         with ThreadPoolExecutor(len(self.drivers)) as threads:
             list(threads.map(close, self.drivers.values()))
         self._shared.close()
-        self._door.close(remove=not leave_running)
+        self._folders_endpoint.close(remove=not leave_running)
 
     def _driver(self, router: Router, place: Place, known: bool) -> Driver:
         platform, ways = platform_of(place.service), ways_of(self._config, place)

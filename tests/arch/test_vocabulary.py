@@ -26,7 +26,7 @@ NO_NAMES = {"told", "found", "said", "words"}
 
 #: They have a plain word on a page: received, logged, on other machines, anybody who.
 NO_PROSE = re.compile(
-    r"\b(told|said|elsewhere|whoever|fingers|leash|baton|luggage)\b", re.IGNORECASE
+    r"\b(told|said|elsewhere|whoever|fingers|doors?|desk|leash|baton|luggage)\b", re.IGNORECASE
 )
 
 #: Names of code, such as keys of ``--json``, which a page must write as they are.

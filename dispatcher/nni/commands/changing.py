@@ -69,19 +69,19 @@ def stop(
 
 
 def _served_at(port: int, experiment: str | None, everything: bool) -> str:
-    from dispatcher.nni.door.doors import door_at
-    from dispatcher.nni.door.settings import nni_state
+    from dispatcher.nni.rest.endpoints import endpoint_at
+    from dispatcher.nni.rest.settings import nni_state
 
     if experiment is not None or everything:
         raise UserError("a port names one experiment", hint="give nothing else", where="--port")
-    door = door_at(nni_state(), port)
-    if door is None:
+    endpoint = endpoint_at(nni_state(), port)
+    if endpoint is None:
         raise UserError(
             f"no experiment of yours is served at port {port}",
             hint="name it by its id: 'bequeath nni experiment list' shows those that run",
             where="--port",
         )
-    return door.folder
+    return endpoint.folder
 
 
 def _meant(experiment: str | None, everything: bool) -> list[str | None]:

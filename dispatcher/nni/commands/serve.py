@@ -17,7 +17,7 @@ from dispatcher.nni.commands.arguments import UrlPrefix
 from dispatcher.terminal.console import note, say
 
 if TYPE_CHECKING:
-    from dispatcher.nni.door.settings import DoorSettings
+    from dispatcher.nni.rest.settings import EndpointSettings
 
 #: The hidden option of a port that an experiment has opened for itself.
 UNTIL_OVER = "--until-over"
@@ -52,11 +52,11 @@ def serve(
     It listens on this machine only, and answers you only. Scripts and clients written for NNI find
     it at `http://localhost:PORT/api/v1/nni`; the experiment may run, or be over.
     """
-    from dispatcher.nni.door.portal import installed_page
-    from dispatcher.nni.door.process import serve as serve_door
-    from dispatcher.nni.door.settings import DoorSettings, checked_prefix
+    from dispatcher.nni.rest.portal import installed_page
+    from dispatcher.nni.rest.process import serve as serve_endpoint
+    from dispatcher.nni.rest.settings import EndpointSettings, checked_prefix
 
-    settings = DoorSettings(
+    settings = EndpointSettings(
         folder=find_handle(experiment, purpose="use").folder,
         port=port,
         prefix=checked_prefix(url_prefix),
@@ -64,14 +64,14 @@ def serve(
         until_over=until_over,
     )
 
-    def ready(settings: DoorSettings) -> None:
+    def ready(settings: EndpointSettings) -> None:
         if not with_parent and not until_over:
             what = "NNI's page and REST" if settings.page is not None else "NNI's REST"
             note(f"{what} of {settings.folder.name}, for you only")
         say(f"{settings.address}/")
         sys.stdout.flush()
 
-    serve_door(settings, ready, with_stdin=with_parent)
+    serve_endpoint(settings, ready, with_stdin=with_parent)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(ExitCode.OK)  # a thread may still wait for a machine elsewhere
@@ -79,7 +79,7 @@ def serve(
 
 def demand_free(port: int | None) -> None:
     """Raise ``UserError`` if a port was asked for that is taken, before anything is begun."""
-    from dispatcher.nni.door.peers import is_free
+    from dispatcher.nni.rest.peers import is_free
 
     if port is not None and not is_free(port):
         raise UserError(

@@ -134,17 +134,17 @@ class Experiment:
         Raises:
             UserError: none is.
         """
-        from dispatcher.nni.door.doors import door_at
-        from dispatcher.nni.door.settings import nni_state
+        from dispatcher.nni.rest.endpoints import endpoint_at
+        from dispatcher.nni.rest.settings import nni_state
 
-        door = door_at(nni_state(), port)
-        if door is None:
+        endpoint = endpoint_at(nni_state(), port)
+        if endpoint is None:
             raise UserError(
                 f"no experiment of yours is served at port {port}",
                 hint="open it by 'bequeath nni serve', or name it by its id: Experiment(id=…)",
                 where="Experiment.connect",
             )
-        found = cls(id=door.folder)
+        found = cls(id=endpoint.folder)
         found.port = port
         return found
 

@@ -42,7 +42,7 @@ def statuses(port: NniPort) -> dict[str, str]:
     return {one["trialJobId"]: one["status"] for one in port.json("/trial-jobs")}
 
 
-def doors_of(place: Place) -> list[psutil.Process]:
+def endpoints_of(place: Place) -> list[psutil.Process]:
     return [one for one in processes_of(place.experiment) if "serve" in one.cmdline()]
 
 
@@ -77,7 +77,7 @@ def test_an_experiment_is_seen_and_steered_from_create_to_stop(place: Place) -> 
     port.json("/experiment", "DELETE")
     place.wait_until(lambda: not is_led(place.experiment), "it has stopped")
     assert "NNI's REST" in json.dumps(place.json("status"))
-    place.wait_until(lambda: not doors_of(place), "its port closes as NNI's does")
+    place.wait_until(lambda: not endpoints_of(place), "its port closes as NNI's does")
     assert not port.is_open
 
 
@@ -90,9 +90,9 @@ def test_scripts_that_wait_for_the_end_hear_it(place: Place) -> None:
     assert [json.loads(one["value"]) for one in results] == [float(n) for n in range(6)]
     assert port.json("/experiment")["endTime"] > 0
     assert port.json("/experiment-metadata")["pid"] is None
-    (door,) = doors_of(place)
+    (endpoint,) = endpoints_of(place)
     port.json("/experiment", "DELETE")
-    door.wait(60)
+    endpoint.wait(60)
     assert not port.is_open
 
 
@@ -101,7 +101,7 @@ def test_nnictl_stop_finds_an_experiment_by_its_port(place: Place) -> None:
     assert "no experiment of yours" in place("nni", "stop", "--port", str(free_port()), code=3)
     place("nni", "stop", "--port", str(port.port))
     place.wait_until(lambda: not is_led(place.experiment), "it has stopped")
-    place.wait_until(lambda: not doors_of(place), "its port closes")
+    place.wait_until(lambda: not endpoints_of(place), "its port closes")
 
 
 def test_a_head_that_is_killed_is_seen_and_one_that_comes_back_as_well(place: Place) -> None:
@@ -151,8 +151,8 @@ def test_another_user_of_the_machine_gets_nothing(place: Place) -> None:
 def test_it_listens_on_this_machine_only_and_below_its_prefix(place: Place) -> None:
     port = created(place, "--url_prefix", "a/b")
     assert port.link.endswith("/a/b/")
-    (door,) = doors_of(place)
-    listening = {one.laddr.ip for one in door.net_connections() if one.status == "LISTEN"}
+    (endpoint,) = endpoints_of(place)
+    listening = {one.laddr.ip for one in endpoint.net_connections() if one.status == "LISTEN"}
     assert listening <= {"127.0.0.1", "::1"}
     assert "127.0.0.1" in listening
     assert port.json("/check-status")["status"] == "RUNNING"

@@ -275,8 +275,8 @@ def test_whoever_may_come_is_heard_whichever_way_it_comes(head: Head) -> None:
     """Each way is opened after the one before, by keys of its own. Mutation: the keys of the last
     one are the only ones; who comes by another way is refused, given up and started again."""
     there = [ssh({"host": "a"}, {"host": "c"}), ssh({"host": "b", "headAddress": "127.0.0.1"})]
-    doors = head.open([*there, {"platform": "local"}], channel={"transport": "tcp"})
-    peers = {**doors.workers, "tuner": doors.tuner}
+    endpoints = head.open([*there, {"platform": "local"}], channel={"transport": "tcp"})
+    peers = {**endpoints.workers, "tuner": endpoints.tuner}
     assert {peer.address.partition(":")[0] for peer in peers.values()} == {"ipc", "tcp"}
     assert {*peers} == {"a", "b", "c", "local", "tuner"}
     for name, peer in peers.items():

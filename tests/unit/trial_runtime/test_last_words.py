@@ -14,40 +14,42 @@ from trial_runtime.local_channel import LocalChannel
 
 def test_others_are_heard_in_a_turn_of_their_own() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        door = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
+        endpoint = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
         gone, alive = (SimpleNamespace(key=(number, 1)) for number in (1, 2))
-        door.admit("gone", gone)  # type: ignore[arg-type]
-        door.admit("alive", alive)  # type: ignore[arg-type]
+        endpoint.admit("gone", gone)  # type: ignore[arg-type]
+        endpoint.admit("alive", alive)  # type: ignore[arg-type]
         channels = {
-            who: LocalChannel(door.address, who, patience_s=120) for who in ("gone", "alive")
+            who: LocalChannel(endpoint.address, who, patience_s=120) for who in ("gone", "alive")
         }
         for channel in channels.values():
             channel.send(wire.frame([wire.Attach(7)]))
         channels["gone"].send(wire.frame([wire.Final("1")]))
         channels["alive"].send(wire.frame([wire.Done((2, 1), 0)]))
         channels["gone"].close()
-        heard = list(door.last_messages(gone))  # type: ignore[arg-type]
+        heard = list(endpoint.last_messages(gone))  # type: ignore[arg-type]
         assert [type(m[0]) for _, m in heard] == [wire.Attach, wire.Final]
         assert all(connection.speaker.attempt is gone for connection, _ in heard)
-        assert door.has_put_by
-        later = [messages for _, messages in door.receive()]
+        assert endpoint.has_put_by
+        later = [messages for _, messages in endpoint.receive()]
         assert [type(m[0]) for m in later] == [wire.Attach, wire.Done]
-        assert not door.has_put_by
+        assert not endpoint.has_put_by
         channels["alive"].close()
-        door.close()
+        endpoint.close()
 
 
 def test_who_is_hung_up_on_for_a_fault_is_named_once() -> None:
     """A warm worker is ended for that: nobody would hear of the end of its function."""
     with tempfile.TemporaryDirectory() as folder:
-        door = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
-        speaker = door.admit("own", SimpleNamespace(key=(1, 1)))  # type: ignore[arg-type]
-        channel = LocalChannel(door.address, "own", patience_s=120)
+        endpoint = TrialEndpoint(folder, "w", TrialSpec(code_directory="."), Timers())
+        speaker = endpoint.admit("own", SimpleNamespace(key=(1, 1)))  # type: ignore[arg-type]
+        channel = LocalChannel(endpoint.address, "own", patience_s=120)
         channel.send(wire.frame([wire.Attach(7)]))
         channel.send(b"no frame of ours")
-        heard = [(each.speaker, type(m[0])) for each, m in [*door.receive(), *door.receive()]]
+        heard = [
+            (each.speaker, type(m[0])) for each, m in [*endpoint.receive(), *endpoint.receive()]
+        ]
         assert heard == [(speaker, wire.Attach), (speaker, Closed)]
         assert speaker.connections == []
         channel.close()
-        assert list(door.receive()) == []
-        door.close()
+        assert list(endpoint.receive()) == []
+        endpoint.close()

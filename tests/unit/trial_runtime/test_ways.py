@@ -10,7 +10,7 @@ import pytest
 import zmq
 from msgspec.structs import replace
 
-from dispatcher.channel import CurveKeys, FolderDoor, Router
+from dispatcher.channel import CurveKeys, FolderEndpoint, Router
 from tests.support.ports import free_port
 from tests.support.processes import wait_until
 from tests.support.workers import agent_config
@@ -268,9 +268,9 @@ def test_where_no_port_is_reached_the_folder_is_taken(
     """Both ends are real. Mutations: the second way is never tried; the head is not told which one
     was taken."""
     router.admit("w", SECRET)
-    door = FolderDoor(router)
-    door.add(tmp_path / "line", SECRET)
-    door.open()
+    endpoint = FolderEndpoint(router)
+    endpoint.add(tmp_path / "line", SECRET)
+    endpoint.open()
     try:
         keys = CurveKeys.fresh()
         closed = Endpoint(
@@ -283,7 +283,7 @@ def test_where_no_port_is_reached_the_folder_is_taken(
         link = agent(closed, Endpoint(f"{FOLDER}{tmp_path / 'line'}", way="folder"))
         assert hello_of(router, link).way == "folder"
     finally:
-        door.close()
+        endpoint.close()
 
 
 def test_a_port_that_answers_is_taken_and_kept(router: Router, agent: Agent) -> None:
@@ -306,9 +306,9 @@ def test_an_agent_on_a_folder_comes_back_to_the_port_and_loses_nothing(
     not sent again; the head hears no hello by the new way."""
     monkeypatch.setattr(better_ways, "FIRST_PAUSE_S", 0.2)
     head = Head(router)
-    door = FolderDoor(router)
-    door.add(tmp_path / "line", SECRET)
-    door.open()
+    endpoint = FolderEndpoint(router)
+    endpoint.add(tmp_path / "line", SECRET)
+    endpoint.open()
     server, own, port = CurveKeys.fresh(), CurveKeys.fresh(), free_port()
     address = f"tcp://127.0.0.1:{port}"
     direct = Endpoint(address, "", server.public, own.public, own.secret, way="direct")
@@ -343,7 +343,7 @@ def test_an_agent_on_a_folder_comes_back_to_the_port_and_loses_nothing(
         assert not link.go_back()
         assert not router.refusals()
     finally:
-        door.close()
+        endpoint.close()
 
 
 def test_the_way_of_a_head_that_spoke_is_kept_when_its_connection_breaks(

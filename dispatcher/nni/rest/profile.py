@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dispatcher.errors import BequeathError
 from dispatcher.experiments.standing import Standing
-from dispatcher.nni.door import doors
+from dispatcher.nni.rest import endpoints
 from dispatcher.nni.rows import WORDS, standing_of
 from dispatcher.operations import table
 from dispatcher.operations.operation import Context, perform
@@ -104,12 +104,12 @@ def _platform_for_nni(platform: str) -> str:
 
 
 def metadata_of(folder: Path, seen: Standing, port: int, prefix: str) -> dict[str, Any]:
-    """Return NNI's line for an experiment that a door shows.
+    """Return NNI's line for an experiment that an endpoint shows.
 
     Args:
         folder: of the experiment.
         seen: how it stands.
-        port: of the door.
+        port: of the endpoint.
         prefix: its prefix; empty for none.
     """
     summary = seen.experiment
@@ -130,18 +130,21 @@ def all_experiments(own: dict[str, Any], state: Path) -> list[dict[str, Any]]:
 
     Args:
         own: the line of the one that is asked.
-        state: the folder in which open doors are noted.
+        state: the folder in which open endpoints are noted.
     """
     listed = perform(table.EXPERIMENT_LIST, Context()).experiments
-    ports = {one.experiment: one for one in doors.open_doors(state)}
+    ports = {one.experiment: one for one in endpoints.open_endpoints(state)}
     lines = []
     for one in list(listed)[:_MOST_LISTED]:
         if one.id == own["id"]:
             continue
         line = _listed(one)
-        door = ports.get(one.id)
-        if door is not None:
-            line |= {"port": door.port, "webuiUrl": [door.address] if not door.prefix else []}
+        endpoint = ports.get(one.id)
+        if endpoint is not None:
+            line |= {
+                "port": endpoint.port,
+                "webuiUrl": [endpoint.address] if not endpoint.prefix else [],
+            }
         lines.append(line)
     return [own, *lines][::-1]
 

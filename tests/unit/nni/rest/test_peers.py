@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.nni.door import peers, settings
-from dispatcher.nni.door.peers import is_free, owner_of
-from dispatcher.nni.door.settings import checked_prefix
+from dispatcher.nni.rest import peers, settings
+from dispatcher.nni.rest.peers import is_free, owner_of
+from dispatcher.nni.rest.settings import checked_prefix
 
 NOBODY = 65_534
 

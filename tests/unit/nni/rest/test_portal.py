@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.nni.door.portal import installed_page
-from tests.unit.nni.door.conftest import Asked, Make
+from dispatcher.nni.rest.portal import installed_page
+from tests.unit.nni.rest.conftest import Asked, Make
 
 SCRIPT = "console.log(1)"
 

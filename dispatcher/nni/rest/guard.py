@@ -1,4 +1,4 @@
-"""The checks that every request to a door must pass. NNI's clients send no token.
+"""The checks that every request to an endpoint must pass. NNI's clients send no token.
 
 In place of a token stands the user at the other end of the connection, as the kernel knows it;
 where it does not, a prefix that is a secret. A page of another site is in a browser of the same
@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dispatcher.errors import BequeathError, UserError
-from dispatcher.nni.door.peers import PEER
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest.peers import PEER
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.operations.faults import fault_of
 from dispatcher.web.answering import encoded
 from dispatcher.web.audit import AuditLog
@@ -26,14 +26,14 @@ from dispatcher.web.faults import RETRY_AFTER_S, RequestRefused
 from dispatcher.web.guard import HEADERS, MOST_BODY, demand_short, refuse_strangers
 
 
-class DoorGuard:
+class EndpointGuard:
     """The outermost part: refuses, takes the prefix off, and adds headers.
 
     Attributes:
         asked_at: when somebody last came in, by the monotonic clock.
     """
 
-    def __init__(self, app: ASGIApp, settings: DoorSettings, audit: AuditLog) -> None:
+    def __init__(self, app: ASGIApp, settings: EndpointSettings, audit: AuditLog) -> None:
         self._app = app
         self._settings = settings
         self._names = settings.as_of_a_page()

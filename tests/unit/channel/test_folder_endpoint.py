@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from dispatcher.channel import FolderDoor, PeerMessage, Router, RouterLink
+from dispatcher.channel import FolderEndpoint, PeerMessage, Router, RouterLink
 from tests.support.processes import wait_until
 from trial_runtime.endpoint import FOLDER, Endpoint
 from trial_runtime.folder_line.socket import connect_to_head
@@ -47,15 +47,15 @@ context.term()
 
 
 class Head:
-    """A ROUTER with a door to one folder."""
+    """A ROUTER with an endpoint to one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.router = Router(self.context)
         self.link: RouterLink = self.router.admit("w", SECRET)
-        self.door = FolderDoor(self.router)
-        self.door.add(folder, SECRET)
-        self.door.open()
+        self.endpoint = FolderEndpoint(self.router)
+        self.endpoint.add(folder, SECRET)
+        self.endpoint.open()
 
     def hear(self) -> list[PeerMessage]:
         for _ in range(int(PATIENCE_S * 10)):
@@ -64,7 +64,7 @@ class Head:
         raise AssertionError(self.router.refusals())
 
     def close(self, *, remove: bool = False) -> None:
-        self.door.close(remove=remove)
+        self.endpoint.close(remove=remove)
         self.router.close()
         self.context.destroy(linger=0)
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from dispatcher.errors import UserError
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.web.faults import RequestRefused
 
 #: The folder of the page's files within the package, and in what package.
@@ -68,7 +68,7 @@ def installed_page(given: Path | None) -> Path | None:
 class Portal:
     """Answers with the files of that page, or a word on where to have it from."""
 
-    def __init__(self, settings: DoorSettings) -> None:
+    def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
         self._folder = settings.page
         self._index = b""

@@ -22,7 +22,7 @@ from dispatcher.experiments.standing import standing
 from dispatcher.nni.commands import experiment as commands
 from dispatcher.nni.rows import is_job, job
 from dispatcher.web.table import TrialTable
-from tests.unit.nni.door.conftest import EXPERIMENT, Asked, Make
+from tests.unit.nni.rest.conftest import EXPERIMENT, Asked, Make
 
 
 def live(asked: Asked) -> None:
@@ -227,7 +227,7 @@ def test_many_trials_come_in_pieces_that_make_one_list(
 ) -> None:
     live(asked)
     whole = asked.get("/metric-data")
-    monkeypatch.setattr("dispatcher.nni.door.reading.TRIALS_AT_ONCE", 1)
+    monkeypatch.setattr("dispatcher.nni.rest.reading.TRIALS_AT_ONCE", 1)
     assert asked.get("/metric-data") == whole
 
 

@@ -12,10 +12,10 @@ from starlette.responses import Response, StreamingResponse
 from dispatcher.experiments.standing import Standing
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import HEAD_LOG_NAME, TUNER_LOG_NAME
-from dispatcher.nni.door import profile
-from dispatcher.nni.door.changing import number_of
-from dispatcher.nni.door.jobs import JobTable
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest import profile
+from dispatcher.nni.rest.changing import number_of
+from dispatcher.nni.rest.jobs import JobTable
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.nni.rows import is_result, result, standing_of
 from dispatcher.operations import arguments as given
 from dispatcher.operations import table
@@ -46,13 +46,13 @@ class NniReading:
     """Answers these routes.
 
     Args:
-        settings: of the door.
+        settings: of the endpoint.
         jobs: the trials.
         hub: asks store and head how it stands, once a second at most.
         pools: threads.
     """
 
-    def __init__(self, settings: DoorSettings, jobs: JobTable, hub: Hub, pools: Pools) -> None:
+    def __init__(self, settings: EndpointSettings, jobs: JobTable, hub: Hub, pools: Pools) -> None:
         self._settings = settings
         self._jobs = jobs
         self._hub = hub

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import ExperimentNotFound, StoreBusy, UserError
-from dispatcher.nni.door import doors, process
-from dispatcher.nni.door.doors import OpenDoor, door_at, open_doors
-from dispatcher.nni.door.settings import nni_state
+from dispatcher.nni.rest import endpoints, process
+from dispatcher.nni.rest.endpoints import OpenEndpoint, endpoint_at, open_endpoints
+from dispatcher.nni.rest.settings import nni_state
 from dispatcher.nni.script.experiment import Experiment
 from dispatcher.queries import ExperimentStatus
-from tests.unit.nni.door.conftest import EXPERIMENT, Asked
+from tests.unit.nni.rest.conftest import EXPERIMENT, Asked
 
 
-def a_door(port: int, folder: Path, pid: int = 0, machine: str = "") -> OpenDoor:
+def an_endpoint(port: int, folder: Path, pid: int = 0, machine: str = "") -> OpenEndpoint:
     machine = machine or socket.gethostname()
-    return OpenDoor(pid or os.getpid(), machine, port, "", folder.name, str(folder))
+    return OpenEndpoint(pid or os.getpid(), machine, port, "", folder.name, str(folder))
 
 
 @pytest.fixture
@@ -36,33 +36,33 @@ def port() -> Any:
         yield one.getsockname()[1]
 
 
-def test_a_door_is_found_while_it_is_open(tmp_path: Path, port: int) -> None:
-    path = doors.publish(tmp_path, a_door(port, tmp_path))
+def test_an_endpoint_is_found_while_it_is_open(tmp_path: Path, port: int) -> None:
+    path = endpoints.publish(tmp_path, an_endpoint(port, tmp_path))
     assert path.stat().st_mode & 0o077 == 0
-    assert door_at(tmp_path, port) == a_door(port, tmp_path)
-    assert door_at(tmp_path, 1) is None
-    doors.take_back(path)
-    assert open_doors(tmp_path) == []
+    assert endpoint_at(tmp_path, port) == an_endpoint(port, tmp_path)
+    assert endpoint_at(tmp_path, 1) is None
+    endpoints.take_back(path)
+    assert open_endpoints(tmp_path) == []
 
 
-def test_what_a_killed_process_has_left_is_no_door(tmp_path: Path, port: int) -> None:
+def test_what_a_killed_process_has_left_is_no_endpoint(tmp_path: Path, port: int) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
     for wrong in (
-        a_door(port, tmp_path, pid=gone.pid),
-        a_door(port, tmp_path, machine="elsewhere"),
-        a_door(1, tmp_path),
+        an_endpoint(port, tmp_path, pid=gone.pid),
+        an_endpoint(port, tmp_path, machine="elsewhere"),
+        an_endpoint(1, tmp_path),
     ):
-        path = doors.publish(tmp_path, wrong)
-        assert open_doors(tmp_path) == []
+        path = endpoints.publish(tmp_path, wrong)
+        assert open_endpoints(tmp_path) == []
         path.unlink()
-    (tmp_path / "doors" / "5.json").write_text("{")
-    assert open_doors(tmp_path) == []
+    (tmp_path / "endpoints" / "5.json").write_text("{")
+    assert open_endpoints(tmp_path) == []
 
 
 def test_a_file_of_the_next_process_at_a_port_stays(tmp_path: Path, port: int) -> None:
-    path = doors.publish(tmp_path, a_door(port, tmp_path, pid=os.getppid()))
-    doors.take_back(path)
+    path = endpoints.publish(tmp_path, an_endpoint(port, tmp_path, pid=os.getppid()))
+    endpoints.take_back(path)
     assert path.exists()
 
 
@@ -72,7 +72,7 @@ def test_a_script_connects_to_a_port(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with pytest.raises(UserError, match=f"port {port}"):
         Experiment.connect(port)
-    doors.publish(nni_state(), a_door(port, asked.folder))
+    endpoints.publish(nni_state(), an_endpoint(port, asked.folder))
     found = Experiment.connect(port)
     assert (found.id, found.port) == (EXPERIMENT, port)
     assert found.get_job_statistics() == asked.get("/job-statistics")

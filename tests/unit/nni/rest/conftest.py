@@ -1,4 +1,4 @@
-"""A door over an experiment that the real core has written, asked without a socket."""
+"""An endpoint over an experiment that the real core has written, asked without a socket."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
-from dispatcher.nni.door.application import Door
-from dispatcher.nni.door.peers import PEER
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest.application import NniEndpoint
+from dispatcher.nni.rest.peers import PEER
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.store import SqliteJournal
 from dispatcher.web.audit import AuditLog
 from tests.unit.queries.evolution import make_folder
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Asked:
-    """A door in this process, with an experiment that is lived by hand."""
+    """An endpoint in this process, with an experiment that is lived by hand."""
 
     def __init__(self, base: Path, state: Path, *, retries: int = 0, **settings: Any) -> None:
         self.folder = make_folder(base, id=EXPERIMENT)
@@ -55,15 +55,15 @@ class Asked:
         self.life = Life(journal, slots=4, trial_retries=retries, retry_backoff_s=0.0)
         self.life.begin()
         self.finished = 0
-        self.settings = DoorSettings(folder=self.folder, port=8080, state=state, **settings)
-        self.door = Door(self.settings, AuditLog(None), self._finish)
+        self.settings = EndpointSettings(folder=self.folder, port=8080, state=state, **settings)
+        self.endpoint = NniEndpoint(self.settings, AuditLog(None), self._finish)
 
     def _finish(self) -> None:
         self.finished += 1
 
     def close(self) -> None:
         """Let go of all."""
-        self.door.close()
+        self.endpoint.close()
         self.life.journal.close()
 
     def __call__(
@@ -95,7 +95,7 @@ class Asked:
             "server": ("127.0.0.1", 8080),
             "state": {PEER: os.getuid() if peer == -1 else peer},
         }
-        return asyncio.run(_answered(self.door.app, scope, data))
+        return asyncio.run(_answered(self.endpoint.app, scope, data))
 
     def get(self, path: str) -> Any:
         """The JSON at a path, which must be there."""
@@ -131,7 +131,7 @@ Make = Callable[..., Asked]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Doors, with settings of their own."""
+    """Endpoints, with settings of their own."""
     made: list[Asked] = []
 
     def one(**settings: Any) -> Asked:

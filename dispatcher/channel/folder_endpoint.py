@@ -24,7 +24,7 @@ MOST_THREADS = 8
 UNSEEN_LOOK_S = 5.0
 
 
-class FolderDoor:
+class FolderEndpoint:
     """The lines of one head. Thread: the router's; files are touched by threads of its own.
 
     Args:
@@ -57,7 +57,7 @@ class FolderDoor:
         """Begin to look."""
         count = min(MOST_THREADS, len(self._relays))
         self._threads = [
-            RelayThread(self._relays[first::count], f"folder door {first + 1}", self._leads)
+            RelayThread(self._relays[first::count], f"folder endpoint {first + 1}", self._leads)
             for first in range(count)
         ]
 

@@ -1,4 +1,4 @@
-"""All routes of a door, behind its guard."""
+"""All routes of an endpoint, behind its guard."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dispatcher.errors import BequeathError, InternalError
-from dispatcher.nni.door.changing import NniChanging, not_here
-from dispatcher.nni.door.guard import DoorGuard, nni_error
-from dispatcher.nni.door.jobs import JobTable
-from dispatcher.nni.door.portal import Portal
-from dispatcher.nni.door.reading import NniReading
-from dispatcher.nni.door.settings import API, DoorSettings
+from dispatcher.nni.rest.changing import NniChanging, not_here
+from dispatcher.nni.rest.guard import EndpointGuard, nni_error
+from dispatcher.nni.rest.jobs import JobTable
+from dispatcher.nni.rest.portal import Portal
+from dispatcher.nni.rest.reading import NniReading
+from dispatcher.nni.rest.settings import API, EndpointSettings
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused
 from dispatcher.web.live import Hub
 from dispatcher.web.work import Pools
 
 
-class Door:
-    """All parts of a door, put together.
+class NniEndpoint:
+    """All parts of an endpoint, put together.
 
     Args:
-        settings: of the door; with the port that it has.
+        settings: of the endpoint; with the port that it has.
         audit: the log.
         finish: closes it.
     """
 
-    def __init__(self, settings: DoorSettings, audit: AuditLog, finish: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: EndpointSettings, audit: AuditLog, finish: Callable[[], None]
+    ) -> None:
         self._audit = audit
         self._pools = Pools()
         self._hub = Hub(self._pools)
@@ -50,7 +52,7 @@ class Door:
             },
         )
         inner.router.redirect_slashes = False
-        self.app = DoorGuard(inner, settings, audit)
+        self.app = EndpointGuard(inner, settings, audit)
 
     def _routes(self) -> list[Route]:
         read, change = self.reading, self._changing

@@ -1,4 +1,4 @@
-"""The settings of a door: which experiment, at which port, below which prefix."""
+"""The settings of an endpoint: which experiment, at which port, below which prefix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import UserError
-from dispatcher.nni.door.peers import is_known_here
+from dispatcher.nni.rest.peers import is_known_here
 from dispatcher.web.settings import WebSettings, state_folder
 
 #: The port where none is named; NNI's own.
@@ -25,13 +25,13 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9_.~-]{1,100}(/[A-Za-z0-9_.~-]{1,100}){0,
 
 
 def nni_state() -> Path:
-    """Return the folder of what doors are open, and of their logs, for this user alone."""
+    """Return the folder of what endpoints are open, and of their logs, for this user alone."""
     return state_folder().parent / "nni"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoorSettings:
-    """The settings of one door.
+class EndpointSettings:
+    """The settings of one endpoint.
 
     Attributes:
         folder: of the experiment.

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import is_led
-from dispatcher.nni.door.guard import NotHere
-from dispatcher.nni.door.jobs import JobTable
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest.guard import NotHere
+from dispatcher.nni.rest.jobs import JobTable
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.operations import table
 from dispatcher.operations.operation import Context, Operation, perform
 from dispatcher.queries import TrialNotFound
@@ -45,16 +45,16 @@ class NniChanging:
     """Answers these routes.
 
     Args:
-        settings: of the door.
+        settings: of the endpoint.
         jobs: the trials.
         pools: threads.
         audit: the log of what was changed.
-        finish: closes the door.
+        finish: closes the endpoint.
     """
 
     def __init__(
         self,
-        settings: DoorSettings,
+        settings: EndpointSettings,
         jobs: JobTable,
         pools: Pools,
         audit: AuditLog,
@@ -108,7 +108,7 @@ class NniChanging:
         return Response(b"")
 
     async def stop(self, request: Request) -> Response:
-        """Stop the experiment. A door that belongs to it closes when it has stopped."""
+        """Stop the experiment. An endpoint that belongs to it closes when it has stopped."""
         try:
             await self._change(table.STOP, {})
         except BequeathError:

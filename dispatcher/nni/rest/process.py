@@ -1,4 +1,4 @@
-"""The process of a door: it listens on this machine only, and closes when nobody needs it."""
+"""The process of an endpoint: it listens on this machine only, and closes when nobody needs it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 from dispatcher.errors import BequeathError, ExperimentNotFound, PermanentBackendError, UserError
-from dispatcher.nni.door import doors
-from dispatcher.nni.door.application import Door
-from dispatcher.nni.door.doors import OpenDoor
-from dispatcher.nni.door.peers import KnownConnection
-from dispatcher.nni.door.settings import DoorSettings
+from dispatcher.nni.rest import endpoints
+from dispatcher.nni.rest.application import NniEndpoint
+from dispatcher.nni.rest.endpoints import OpenEndpoint
+from dispatcher.nni.rest.peers import KnownConnection
+from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.queries import ExperimentStatus
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.service import Service, bound
@@ -35,12 +35,15 @@ IDLE_S: Final = 3_600.0
 
 
 def serve(
-    settings: DoorSettings, ready: Callable[[DoorSettings], None], *, with_stdin: bool = False
+    settings: EndpointSettings,
+    ready: Callable[[EndpointSettings], None],
+    *,
+    with_stdin: bool = False,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C, or until nobody needs it. Blocks; in the main thread.
 
     Args:
-        settings: of the door.
+        settings: of the endpoint.
         ready: gets them with the port that it has, once it answers.
         with_stdin: end when stdin does, as the one who started it has ended.
 
@@ -52,12 +55,12 @@ def serve(
     settings = dataclasses.replace(settings, port=listening[0].getsockname()[1])
     audit = AuditLog(settings.state / "logs" / f"{settings.port}.log")
     service: Service
-    door = Door(settings, audit, lambda: service.finish())
-    service = Service(door.app, door.close, connection=KnownConnection)
+    endpoint = NniEndpoint(settings, audit, lambda: service.finish())
+    service = Service(endpoint.app, endpoint.close, connection=KnownConnection)
     about = settings.folder.name
-    path = doors.publish(
+    path = endpoints.publish(
         settings.state,
-        OpenDoor(
+        OpenEndpoint(
             pid=os.getpid(),
             machine=socket.gethostname(),
             port=settings.port,
@@ -70,28 +73,28 @@ def serve(
 
     def opened() -> None:
         if settings.until_over:
-            closing.append(asyncio.ensure_future(close_when_over(door, service)))
+            closing.append(asyncio.ensure_future(close_when_over(endpoint, service)))
         ready(settings)
 
     audit.say("opened", None, pid=os.getpid(), experiment=about)
     try:
         service.run_until_told(listening, opened, audit, with_stdin=with_stdin)
     finally:
-        door.close()
-        doors.take_back(path)
+        endpoint.close()
+        endpoints.take_back(path)
         audit.say("closed", None, pid=os.getpid(), experiment=about)
 
 
-async def close_when_over(door: Door, service: Service) -> None:
-    """Close a door that an experiment has opened for itself, when that is stopped or deleted; when
-    it is over, once nobody has asked for an hour."""
+async def close_when_over(endpoint: NniEndpoint, service: Service) -> None:
+    """Close an endpoint that an experiment has opened for itself, when that is stopped or deleted;
+    when it is over, once nobody has asked for an hour."""
     began = time.monotonic()
     ran = False
     while True:
         await asyncio.sleep(LOOK_S)
         now = time.monotonic()
         try:
-            status = (await door.reading.standing()).experiment.status
+            status = (await endpoint.reading.standing()).experiment.status
         except ExperimentNotFound:
             break
         except BequeathError:
@@ -102,13 +105,13 @@ async def close_when_over(door: Door, service: Service) -> None:
         stopped = status is ExperimentStatus.STOPPED
         if stopped and (ran or now - began > _BEGINS_S):
             break
-        if now - max(door.app.asked_at, began) > IDLE_S:
+        if now - max(endpoint.app.asked_at, began) > IDLE_S:
             break
     await asyncio.sleep(LINGER_S)
     service.finish()
 
 
-def _bound(settings: DoorSettings) -> list[socket.socket]:
+def _bound(settings: EndpointSettings) -> list[socket.socket]:
     """Listen at a port of loopback, by both versions of IP: what clients call ``localhost`` is to
     be nobody else's."""
     try:
@@ -127,12 +130,12 @@ def _bound(settings: DoorSettings) -> list[socket.socket]:
         raise _unusable(settings, port, error) from error
 
 
-def _unusable(settings: DoorSettings, port: int, error: OSError) -> BequeathError:
+def _unusable(settings: EndpointSettings, port: int, error: OSError) -> BequeathError:
     if error.errno != errno.EADDRINUSE:
         return PermanentBackendError(
             f"nothing can listen at port {port}: {error.strerror or error}", where="--port"
         )
-    known = doors.door_at(settings.state, port)
+    known = endpoints.endpoint_at(settings.state, port)
     if known is not None:
         return UserError(
             f"port {port} shows the experiment {known.experiment} already, by process {known.pid}",

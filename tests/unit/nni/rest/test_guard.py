@@ -1,4 +1,4 @@
-"""Who may come in at a door. Each row is red without the rule that it is for."""
+"""Who may come in at an endpoint. Each row is red without the rule that it is for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from dispatcher.web.guard import MOST_BODY
-from tests.unit.nni.door.conftest import Make
+from tests.unit.nni.rest.conftest import Make
 
 SECRET = "k3x9pa7yq2m4w8zt"
 NAVIGATES = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dispatcher.experiments.handle import ExperimentHandle
-from tests.unit.nni.door.conftest import Asked, Make
+from tests.unit.nni.rest.conftest import Asked, Make
 
 SPACE = {"y": {"_type": "choice", "_value": [1, 2]}}
 
@@ -96,19 +96,19 @@ def test_what_is_no_trial_is_refused(
     assert asked(method, path, body).status == status
 
 
-def test_a_door_of_an_experiment_closes_when_it_is_stopped_twice(make: Make) -> None:
+def test_an_endpoint_of_an_experiment_closes_when_it_is_stopped_twice(make: Make) -> None:
     """NNI's stop ends its server, whether or not anything runs."""
     asked = make(until_over=True)
     assert asked("DELETE", "/experiment").status == 200
     assert asked.finished == 1
 
 
-def test_a_head_that_does_not_answer_keeps_the_door_open(
+def test_a_head_that_does_not_answer_keeps_the_endpoint_open(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: a stop that failed would be answered as if all were over."""
     asked = make(until_over=True)
-    monkeypatch.setattr("dispatcher.nni.door.changing.is_led", lambda folder: True)
+    monkeypatch.setattr("dispatcher.nni.rest.changing.is_led", lambda folder: True)
     assert asked("DELETE", "/experiment").status == 503
     assert asked.finished == 0
 
