@@ -33,7 +33,7 @@ _MOST_MESSAGE: Final = MOST_ANSWER + (64 << 10)
 _MOST_PRINTED: Final = 16 << 10
 
 #: Processes of one model, itself included.
-_MOST_PROCESSES: Final = 64
+MOST_PROCESSES: Final = 64
 
 #: Seconds between looks at memory and number of processes, and for a killed one to be gone.
 _LOOK_EVERY_S: Final = 0.25
@@ -239,9 +239,9 @@ class ModelProcess:
                 many += 1
             except psutil.Error:
                 continue
-        if many > _MOST_PROCESSES:
+        if many > MOST_PROCESSES:
             raise self._failed(
-                f"the model has {many} processes, and was ended; {_MOST_PROCESSES} are allowed"
+                f"the model has {many} processes, and was ended; {MOST_PROCESSES} are allowed"
             )
         if taken > self._bounds.memory_bytes:
             raise self._failed(

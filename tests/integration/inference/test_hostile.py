@@ -167,15 +167,15 @@ def test_processes_that_leave_their_parents_are_counted(
     search: TrainedSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: only children of children, which one that forks twice is not."""
-    monkeypatch.setattr(process, "_MOST_PROCESSES", 4)
+    monkeypatch.setattr(process, "MOST_PROCESSES", 4)
     twice = (
-        "import time\nfor _ in range(6):\n    if os.fork() == 0:\n        if os.fork() == 0:\n"
-        "            time.sleep(%s)\n        os._exit(0)\n    os.wait()\n    time.sleep(0.05)\n"
-        "time.sleep(%s)\nreturn 1"
+        "import signal\nfor _ in range(6):\n    if os.fork() == 0:\n        if os.fork() == 0:\n"
+        "            %s\n        os._exit(0)\n    os.wait()\n"
+        "signal.sigtimedwait([], %s)\nreturn 1"
     )
-    search.offer(infer(twice % (0, 1)))
+    search.offer(infer(twice % ("pass", 1)))
     assert search.ask(1, {}).answer == 1  # they have ended
-    search.offer(infer(twice % (60, 60)))
+    search.offer(infer(twice % ("signal.pause()", 60)))
     with pytest.raises(ModelFailed, match=r"the model has \d processes, and was ended; 4 are"):
         search.ask(1, {})
 
@@ -297,9 +297,8 @@ import signal
 signal.pause()"""
 
 _INTO_THE_LINE_LATER = """\
-import socket, threading, time
+import socket, threading
 def later():
-    time.sleep(0.3)
     for fd in range(3, 50):
         try:
             one = socket.socket(fileno=os.dup(fd))
@@ -307,4 +306,4 @@ def later():
         except OSError:
             continue
     open('said', 'w').close()
-threading.Thread(target=later).start()"""
+threading.Timer(0.3, later).start()"""
