@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from dispatcher.core import State
@@ -20,18 +21,26 @@ PATIENCE_S = 60.0
 
 class CostedPlace(NamedTuple):
     """A worker as the file has it: ``cost`` says which is filled first, ``domain`` whose weights
-    it reaches."""
+    it reaches, ``service`` which scheduler is asked for it."""
 
     worker: str
     slots: int
     cost: float = 0.0
     domain: str = ""
+    service: int = 0
 
 
 def costed_places(config: ExperimentConfig) -> list[CostedPlace]:
     """The workers of an experiment file with what they cost."""
+    numbers = {id(service): number for number, service in enumerate(config.services)}
     return [
-        CostedPlace(each.worker, each.slots, offered_at(each).cost or 0.0, domain_of_place(each))
+        CostedPlace(
+            each.worker,
+            each.slots,
+            offered_at(each).cost or 0.0,
+            domain_of_place(each),
+            numbers[id(each.service)],
+        )
         for each in places(config)
     ]
 
@@ -52,8 +61,9 @@ class Ordering:
         self._clock = clock
         self._began = clock()
         self._places = {each.worker: each for each in known}
+        by_cost = sorted(known, key=lambda each: each.cost)
         self._cheaper = {
-            mine.worker: [each for each in known if each.cost < mine.cost] for mine in known
+            mine.worker: [each for each in by_cost if each.cost < mine.cost] for mine in known
         }
 
     def load_of(self, worker: str) -> Load:
@@ -65,23 +75,36 @@ class Ordering:
         load = load_of(self._state, self._clock, worker)
         if not load.queued or worker not in self._places:
             return load
-        taken = sum(
-            each.slots
-            for each in self._cheaper[worker]
-            if self._comes(each) and self._would_serve(each, self._places[worker])
-        )
-        return load._replace(queued=max(0, load.queued - taken))
+        left = load.queued
+        cheaper = [x for x in self._cheaper[worker] if self._would_serve(x, self._places[worker])]
+        for _, level in groupby(cheaper, key=lambda each: each.cost):
+            services: dict[int, list[CostedPlace]] = {}
+            for each in level:
+                services.setdefault(each.service, []).append(each)
+            left -= sum(self._coming(those, left) for those in services.values())
+        return load._replace(queued=max(0, left))
 
-    def _comes(self, place: CostedPlace) -> bool:
-        """Whether a place is about to be there: what is there has been filled already, as far as
-        trials fit, and what was lost is not counted on."""
-        there, now = self._state.workers.get(WorkerId(place.worker)), self._clock()
-        if there is None:
-            return now - self._began < PATIENCE_S
-        if there.waits_since is None:
-            return False
-        # Without a reason none is asked for yet: there was nothing to run until now.
-        return not there.waiting or now - there.waits_since < PATIENCE_S
+    def _coming(self, those: Sequence[CostedPlace], queued: int) -> int:
+        """The slots of a service that are about to be there: what is there has been filled already,
+        as far as trials fit, and what was lost is not counted on.
+
+        Args:
+            those: its places.
+            queued: how many trials are there for it.
+        """
+        asked = soon = unasked = 0
+        for each in those:
+            there, now = self._state.workers.get(WorkerId(each.worker)), self._clock()
+            if there is None:
+                soon += each.slots if now - self._began < PATIENCE_S else 0
+            elif there.waits_since is not None and there.waiting:
+                asked += each.slots
+                soon += each.slots if now - there.waits_since < PATIENCE_S else 0
+            elif there.waits_since is not None:
+                unasked += each.slots  # there was nothing to run until now
+        # A scheduler is asked for no more while those that it was asked for are enough, however
+        # long they wait.
+        return soon + min(unasked, max(0, queued - asked))
 
     def _would_serve(self, place: CostedPlace, dearer: CostedPlace) -> bool:
         """Whether what is queued for the dearer place could run in the other one."""

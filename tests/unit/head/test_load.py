@@ -74,6 +74,43 @@ def test_the_dearer_one_is_asked_when_the_cheaper_one_waits() -> None:
     assert order.load_of("dear").queued == 3
 
 
+def test_what_a_scheduler_is_not_asked_for_holds_nothing_back() -> None:
+    """A scheduler is asked for as many places as trials could use, and its file may name more.
+    Mutations: those count for ever as ones that are about to come, and trials wait for days in a
+    queue beside nodes that are free; or they count for nothing, and the dearer scheduler is asked
+    for what the cheaper one is about to be asked for."""
+    scene = three_queued()
+    cheap = [CostedPlace(f"cheap-{number}", 1, 0.0) for number in range(8)]
+    order = ordering(scene, *cheap, DEAR._replace(service=1))
+    for each in cheap:
+        scene.say(e.WorkerWaits(WorkerId(each.worker), "", 0.0))
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 0, "there was nothing to run until now"
+    scene.say(e.WorkerWaits(WorkerId("cheap-0"), "Priority", 0.0))
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 1, "two more cheap ones are about to be asked for"
+    for each in cheap[1:3]:
+        scene.say(e.WorkerWaits(WorkerId(each.worker), "Priority", 0.0))
+    assert order.load_of("dear").queued == 1
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 3
+
+
+def test_each_scheduler_is_counted_on_for_what_it_is_asked_for() -> None:
+    """Two trials are left to the cheapest places, and the one behind them waits in the second
+    queue. Mutation: the second scheduler counts as one that is about to be asked for all three."""
+    scene = three_queued()
+    second = [CostedPlace(f"second-{number}", 1, 0.5, service=1) for number in range(8)]
+    order = ordering(scene, *second, DEAR._replace(service=2), CHEAP)
+    for each in second:
+        reason = "Priority" if each is second[0] else ""
+        scene.say(e.WorkerWaits(WorkerId(each.worker), reason, 0.0))
+    scene.now += PATIENCE_S
+    scene.say(e.WorkerWaits(WorkerId("cheap"), "Resources", 0.0))
+    assert order.load_of("second-1").queued == 1
+    assert order.load_of("dear").queued == 1
+
+
 def test_one_that_nobody_hears_of_is_waited_for_a_while() -> None:
     scene = three_queued()
     order = ordering(scene)
