@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from dispatcher.core import State
@@ -17,6 +17,10 @@ from dispatcher.wiring.places import places
 #: A cheaper place that was asked for counts as one that comes for so long (seconds). A queue may
 #: take days: then the dearer one is asked for as well, and what comes too late is given back.
 PATIENCE_S = 60.0
+
+#: So long (seconds) an answer counts for all workers that it holds for: each of a thousand asks
+#: twice a second, and each answer looks at all that are cheaper.
+LATELY_S = 0.1
 
 
 class CostedPlace(NamedTuple):
@@ -45,6 +49,14 @@ def costed_places(config: ExperimentConfig) -> list[CostedPlace]:
     ]
 
 
+class _Answer(NamedTuple):
+    """How many trials cheaper places leave of so many that are queued, as it was at a moment."""
+
+    queued: int
+    left: int
+    at: float
+
+
 class Ordering:
     """Says how much there is to do for each worker. Thread: the engine's.
 
@@ -61,10 +73,8 @@ class Ordering:
         self._clock = clock
         self._began = clock()
         self._places = {each.worker: each for each in known}
-        by_cost = sorted(known, key=lambda each: each.cost)
-        self._cheaper = {
-            mine.worker: [each for each in by_cost if each.cost < mine.cost] for mine in known
-        }
+        self._by_cost = sorted(known, key=lambda each: each.cost)
+        self._answers: dict[tuple[float, str], _Answer] = {}  # by cost and domain
 
     def load_of(self, worker: str) -> Load:
         """How much there is to do for a worker, without what cheaper places will take.
@@ -75,26 +85,40 @@ class Ordering:
         load = load_of(self._state, self._clock, worker)
         if not load.queued or worker not in self._places:
             return load
-        left = load.queued
-        cheaper = [x for x in self._cheaper[worker] if self._would_serve(x, self._places[worker])]
-        for _, level in groupby(cheaper, key=lambda each: each.cost):
-            services: dict[int, list[CostedPlace]] = {}
-            for each in level:
-                services.setdefault(each.service, []).append(each)
-            left -= sum(self._coming(those, left) for those in services.values())
-        return load._replace(queued=max(0, left))
+        place, now = self._places[worker], self._clock()
+        last = self._answers.get((place.cost, place.domain))
+        if last is None or last.queued != load.queued or now - last.at >= LATELY_S:
+            last = _Answer(load.queued, self._left_for(place, load.queued, now), now)
+            self._answers[place.cost, place.domain] = last
+        return load._replace(queued=last.left)
 
-    def _coming(self, those: Sequence[CostedPlace], queued: int) -> int:
+    def _left_for(self, place: CostedPlace, queued: int, now: float) -> int:
+        """How many of the queued trials places that are cheaper than this one leave."""
+        left = queued
+        cheaper = takewhile(lambda each: each.cost < place.cost, self._by_cost)
+        for _, level in groupby(cheaper, key=lambda each: each.cost):
+            services: dict[tuple[int, str], list[CostedPlace]] = {}
+            for each in level:
+                services.setdefault((each.service, each.domain), []).append(each)
+            left -= sum(
+                self._coming(those, left, now)
+                for (_, domain), those in services.items()
+                if self._would_serve(domain, place)
+            )
+        return max(0, left)
+
+    def _coming(self, those: Sequence[CostedPlace], queued: int, now: float) -> int:
         """The slots of a service that are about to be there: what is there has been filled already,
         as far as trials fit, and what was lost is not counted on.
 
         Args:
             those: its places.
             queued: how many trials are there for it.
+            now: on the engine's clock.
         """
         asked = soon = unasked = 0
         for each in those:
-            there, now = self._state.workers.get(WorkerId(each.worker)), self._clock()
+            there = self._state.workers.get(WorkerId(each.worker))
             if there is None:
                 soon += each.slots if now - self._began < PATIENCE_S else 0
             elif there.waits_since is not None and there.waiting:
@@ -106,11 +130,11 @@ class Ordering:
         # long they wait.
         return soon + min(unasked, max(0, queued - asked))
 
-    def _would_serve(self, place: CostedPlace, dearer: CostedPlace) -> bool:
-        """Whether what is queued for the dearer place could run in the other one."""
-        if place.domain == dearer.domain:
+    def _would_serve(self, domain: str, dearer: CostedPlace) -> bool:
+        """Whether what is queued for the dearer place could run in another domain."""
+        if domain == dearer.domain:
             return True
-        return all(each.home in (None, place.domain) for each in self._state.queue_classes)
+        return all(each.home in (None, domain) for each in self._state.queue_classes)
 
 
 def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:

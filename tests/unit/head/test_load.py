@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.head.ordering import PATIENCE_S, CostedPlace, Ordering, load_of
@@ -109,6 +111,31 @@ def test_each_scheduler_is_counted_on_for_what_it_is_asked_for() -> None:
     scene.say(e.WorkerWaits(WorkerId("cheap"), "Resources", 0.0))
     assert order.load_of("second-1").queued == 1
     assert order.load_of("dear").queued == 1
+
+
+class CountedWorkers(dict[WorkerId, Any]):
+    """Workers that are counted as they are looked up."""
+
+    looked_up = 0
+
+    def get(self, key: WorkerId, default: Any = None) -> Any:
+        """As a dict does it."""
+        self.looked_up += 1
+        return super().get(key, default)
+
+
+def test_a_thousand_workers_are_looked_at_together() -> None:
+    """The engine asks for each of them, twice a second. Mutation: each answer looks at all that
+    are cheaper, and the engine does nothing else; or an answer counts for ever."""
+    scene = three_queued()
+    scene.state.workers = workers = CountedWorkers(scene.state.workers)
+    cheap = [CostedPlace(f"cheap-{number}", 1, 0.0) for number in range(500)]
+    dear = [CostedPlace(f"dear-{number}", 1, 1.0, service=1) for number in range(500)]
+    order = ordering(scene, *cheap, *dear)
+    assert {order.load_of(each.worker).queued for each in dear} == {0}
+    assert workers.looked_up < 3000
+    scene.now += PATIENCE_S
+    assert {order.load_of(each.worker).queued for each in dear} == {3}
 
 
 def test_one_that_nobody_hears_of_is_waited_for_a_while() -> None:
