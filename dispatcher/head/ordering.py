@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from dispatcher.core import State
@@ -17,23 +18,43 @@ from dispatcher.wiring.places import places
 #: take days: then the dearer one is asked for as well, and what comes too late is given back.
 PATIENCE_S = 60.0
 
+#: So long (seconds) an answer counts for all workers that it holds for: each of a thousand asks
+#: twice a second, and each answer looks at all that are cheaper.
+LATELY_S = 0.1
+
 
 class CostedPlace(NamedTuple):
     """A worker as the file has it: ``cost`` says which is filled first, ``domain`` whose weights
-    it reaches."""
+    it reaches, ``service`` which scheduler is asked for it."""
 
     worker: str
     slots: int
     cost: float = 0.0
     domain: str = ""
+    service: int = 0
 
 
 def costed_places(config: ExperimentConfig) -> list[CostedPlace]:
     """The workers of an experiment file with what they cost."""
+    numbers = {id(service): number for number, service in enumerate(config.services)}
     return [
-        CostedPlace(each.worker, each.slots, offered_at(each).cost or 0.0, domain_of_place(each))
+        CostedPlace(
+            each.worker,
+            each.slots,
+            offered_at(each).cost or 0.0,
+            domain_of_place(each),
+            numbers[id(each.service)],
+        )
         for each in places(config)
     ]
+
+
+class _Answer(NamedTuple):
+    """How many trials cheaper places leave of so many that are queued, as it was at a moment."""
+
+    queued: int
+    left: int
+    at: float
 
 
 class Ordering:
@@ -52,9 +73,8 @@ class Ordering:
         self._clock = clock
         self._began = clock()
         self._places = {each.worker: each for each in known}
-        self._cheaper = {
-            mine.worker: [each for each in known if each.cost < mine.cost] for mine in known
-        }
+        self._by_cost = sorted(known, key=lambda each: each.cost)
+        self._answers: dict[tuple[float, str], _Answer] = {}  # by cost and domain
 
     def load_of(self, worker: str) -> Load:
         """How much there is to do for a worker, without what cheaper places will take.
@@ -65,29 +85,56 @@ class Ordering:
         load = load_of(self._state, self._clock, worker)
         if not load.queued or worker not in self._places:
             return load
-        taken = sum(
-            each.slots
-            for each in self._cheaper[worker]
-            if self._comes(each) and self._would_serve(each, self._places[worker])
-        )
-        return load._replace(queued=max(0, load.queued - taken))
+        place, now = self._places[worker], self._clock()
+        last = self._answers.get((place.cost, place.domain))
+        if last is None or last.queued != load.queued or now - last.at >= LATELY_S:
+            last = _Answer(load.queued, self._left_for(place, load.queued, now), now)
+            self._answers[place.cost, place.domain] = last
+        return load._replace(queued=last.left)
 
-    def _comes(self, place: CostedPlace) -> bool:
-        """Whether a place is about to be there: what is there has been filled already, as far as
-        trials fit, and what was lost is not counted on."""
-        there, now = self._state.workers.get(WorkerId(place.worker)), self._clock()
-        if there is None:
-            return now - self._began < PATIENCE_S
-        if there.waits_since is None:
-            return False
-        # Without a reason none is asked for yet: there was nothing to run until now.
-        return not there.waiting or now - there.waits_since < PATIENCE_S
+    def _left_for(self, place: CostedPlace, queued: int, now: float) -> int:
+        """How many of the queued trials places that are cheaper than this one leave."""
+        left = queued
+        cheaper = takewhile(lambda each: each.cost < place.cost, self._by_cost)
+        for _, level in groupby(cheaper, key=lambda each: each.cost):
+            services: dict[tuple[int, str], list[CostedPlace]] = {}
+            for each in level:
+                services.setdefault((each.service, each.domain), []).append(each)
+            left -= sum(
+                self._coming(those, left, now)
+                for (_, domain), those in services.items()
+                if self._would_serve(domain, place)
+            )
+        return max(0, left)
 
-    def _would_serve(self, place: CostedPlace, dearer: CostedPlace) -> bool:
-        """Whether what is queued for the dearer place could run in the other one."""
-        if place.domain == dearer.domain:
+    def _coming(self, those: Sequence[CostedPlace], queued: int, now: float) -> int:
+        """The slots of a service that are about to be there: what is there has been filled already,
+        as far as trials fit, and what was lost is not counted on.
+
+        Args:
+            those: its places.
+            queued: how many trials are there for it.
+            now: on the engine's clock.
+        """
+        asked = soon = unasked = 0
+        for each in those:
+            there = self._state.workers.get(WorkerId(each.worker))
+            if there is None:
+                soon += each.slots if now - self._began < PATIENCE_S else 0
+            elif there.waits_since is not None and there.waiting:
+                asked += each.slots
+                soon += each.slots if now - there.waits_since < PATIENCE_S else 0
+            elif there.waits_since is not None:
+                unasked += each.slots  # there was nothing to run until now
+        # A scheduler is asked for no more while those that it was asked for are enough, however
+        # long they wait.
+        return soon + min(unasked, max(0, queued - asked))
+
+    def _would_serve(self, domain: str, dearer: CostedPlace) -> bool:
+        """Whether what is queued for the dearer place could run in another domain."""
+        if domain == dearer.domain:
             return True
-        return all(each.home in (None, place.domain) for each in self._state.queue_classes)
+        return all(each.home in (None, domain) for each in self._state.queue_classes)
 
 
 def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:

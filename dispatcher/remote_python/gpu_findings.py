@@ -21,11 +21,19 @@ class GpuFacts(msgspec.Struct, frozen=True):
 
 
 class AllGpus(msgspec.Struct, frozen=True):
-    """The answer of the program ``gpus``. ``pynvml``: our agent can count them."""
+    """The answer of the program ``gpus``. ``pynvml``: our agent can count them. ``shown``: their
+    numbers as the driver counts, where others are hidden; None: there are no others."""
 
     gpus: list[GpuFacts]
     trouble: str = ""
     pynvml: bool = False
+    shown: list[int] | None = None
+
+    @property
+    def by_number(self) -> dict[int, GpuFacts]:
+        """The GPUs by their numbers as the driver counts."""
+        shown = range(len(self.gpus)) if self.shown is None else self.shown
+        return dict(zip(shown, self.gpus, strict=False))
 
 
 def judge_gpus(
@@ -44,19 +52,22 @@ def judge_gpus(
         text = f"none ({facts.trouble})" if facts.trouble else "none"
         who = "this experiment's trials need GPUs" if wanted else "gpuIndices names some"
         bad = bool(wanted or indices)
-        hint = f"{who}: is the driver installed and loaded there?" if bad else ""
+        hidden = facts.shown is not None and not facts.trouble
+        why = "CUDA_VISIBLE_DEVICES shows none" if hidden else "is the driver installed and loaded"
+        hint = f"{who}: {why} there{'' if hidden else '?'}" if bad else ""
         return _finding(bad, text, hint)
-    text = in_words(gpus)
-    absent = [index for index in indices if index >= len(gpus)]
+    text, there = in_words(gpus), facts.by_number
+    absent = [index for index in indices if index not in there]
     if absent:
         names = ", ".join(map(str, absent))
-        hint = f"gpuIndices names {names}; GPUs there are 0 to {len(gpus) - 1}"
-        return _finding(True, text, hint)
-    degraded = [index for index, gpu in enumerate(gpus) if gpu.trouble]
+        last = len(gpus) - 1
+        have = f"0 to {last}" if facts.shown is None else ", ".join(map(str, facts.shown))
+        return _finding(True, text, f"gpuIndices names {names}; GPUs there are {have}")
+    degraded = [index for index, gpu in there.items() if gpu.trouble]
     if degraded:
         index = degraded[0]
-        return _finding(bool(wanted), f"{text}; GPU {index}: {gpus[index].trouble}")
-    offered = [gpus[index] for index in indices] or gpus
+        return _finding(bool(wanted), f"{text}; GPU {index}: {there[index].trouble}")
+    offered = [there[index] for index in indices] or gpus
     # One that is split is no place itself, and nobody is shown more than one of its parts.
     whole = [gpu.memory for gpu in offered if gpu.parts is None]
     split = [nbytes for gpu in offered for nbytes in gpu.parts or ()]

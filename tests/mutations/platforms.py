@@ -159,4 +159,22 @@ PLATFORMS: tuple[Mutation, ...] = (
         "        return False\n",
         ("tests/unit/platforms/agents/test_waiting.py",),
     ),
+    Mutation(
+        "what-nobody-asks-for-holds-a-dearer-scheduler-back",
+        6,
+        "trials wait for days in the queue of one scheduler, beside free nodes of another",
+        "dispatcher/head/ordering.py",
+        "        return soon + min(unasked, max(0, queued - asked))\n",
+        "        return soon + unasked\n",
+        ("tests/unit/head/test_load.py",),
+    ),
+    Mutation(
+        "gpus-that-are-hidden-are-counted",
+        6,
+        "a place whose GPUs are all hidden passes the probe, and each agent there gives up",
+        "dispatcher/remote_python/on_host/allocation.py",
+        "            break\n        if int(word) not in numbers:",
+        "            return list(range(count))\n        if int(word) not in numbers:",
+        ("tests/unit/platforms/allocations/test_probing.py",),
+    ),
 )

@@ -181,8 +181,12 @@ class Tunnel:
         self._file = self._folder / "head"
         self.address = f"ipc://{self._file}"
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._file))
-        self._listener.listen(1)
+        try:
+            self._listener.bind(str(self._file))
+            self._listener.listen(1)
+        except OSError:  # TMPDIR is too long for a socket, or there is no room
+            self._remove()
+            raise
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._transport: Any = None
@@ -209,9 +213,13 @@ class Tunnel:
             if self._transport is not None:
                 self._transport.close()
         self._thread.join(CLOSE_S)
+        self._remove()
+
+    def _remove(self) -> None:
         self._listener.close()
         with contextlib.suppress(OSError):
             os.unlink(self._file)
+        with contextlib.suppress(OSError):
             os.rmdir(self._folder)
 
     def _work(self) -> None:

@@ -52,6 +52,10 @@ TAKEN_BACK = frozenset(
 )
 
 
+_STATES = {str(each): each for each in AllocationState}
+_GONE = {str(each): each for each in Gone}
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """One allocation, as its scheduler describes its newest incarnation.
@@ -77,7 +81,8 @@ class Allocation:
     place: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no head can work with, in the line that made it. Raises ``TypeError``."""
+        """Refuse what no head can work with, in the line that made it; words are taken for what
+        they name. Raises ``TypeError``."""
         texts = (self.name, self.state, self.reason, self.gone or "", self.place)
         if not all(isinstance(each, str) for each in texts):
             raise TypeError(f"an allocation with something else than texts: {texts!r:.300}")
@@ -85,6 +90,8 @@ class Allocation:
         times = (self.waiting_s,) if endless else (self.waiting_s, self.ends_in_s)
         if not all(isinstance(each, (int, float)) and abs(each) <= LONGEST_S for each in times):
             raise TypeError(f"an allocation with something else than seconds: {times!r:.300}")
+        object.__setattr__(self, "state", _STATES.get(self.state, AllocationState.UNKNOWN))
+        object.__setattr__(self, "gone", _GONE.get(self.gone or ""))
 
 
 @dataclass(frozen=True, slots=True)

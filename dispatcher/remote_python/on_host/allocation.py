@@ -28,6 +28,9 @@ MOST_BYTES, MOST_TEXT = 1900, 200
 #: So long the head is called (seconds): a network may need a moment, and so may a head that begins.
 REACH_S, CALL_S = 15.0, 5.0
 
+#: The beginnings of ids of GPUs, and of their MIG devices.
+IDS = ("GPU-", "MIG-")
+
 #: So long a node whose answer is printed waits for the others of its allocation (seconds): where it
 #: ends as one that has failed, they are ended.
 OTHERS_S = 300.0
@@ -113,10 +116,23 @@ def shown_gpus(visible: str | None) -> dict[str, Any]:
     found = look_at_gpus({})
     gpus: Any = found["gpus"]
     words = None if visible is None else [word.strip() for word in visible.split(",")]
-    if words is not None and all(word.isdigit() or not word for word in words):
-        indices = [int(word) for word in words if word]
-        gpus = [gpus[index] for index in indices if index < len(gpus)]
-    return {**found, "gpus": gpus, "trouble": str(found["trouble"])[:MOST_TEXT]}
+    found = {**found, "trouble": str(found["trouble"])[:MOST_TEXT]}
+    if words is None or any(word.startswith(IDS) for word in words):
+        return found
+    shown = numbers_in(words, len(gpus))
+    return {**found, "gpus": [gpus[number] for number in shown], "shown": shown}
+
+
+def numbers_in(words: list[str], count: int) -> list[int]:
+    """The numbers of GPUs that the words of the variable name, as agents and CUDA read it: nothing
+    counts after the first word that names none, such as ``-1``, or Slurm's ``NoDevFiles``."""
+    numbers: list[int] = []
+    for word in words:
+        if not (word.isascii() and word.isdigit() and int(word) < count):
+            break
+        if int(word) not in numbers:
+            numbers.append(int(word))
+    return numbers
 
 
 def cannot_be_used(folder: str) -> str:

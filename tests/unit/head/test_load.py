@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
 from dispatcher.head.ordering import PATIENCE_S, CostedPlace, Ordering, load_of
@@ -72,6 +74,68 @@ def test_the_dearer_one_is_asked_when_the_cheaper_one_waits() -> None:
     scene.say(e.WorkerWaits(WorkerId("cheap"), "Priority", 0.0))
     scene.now += PATIENCE_S
     assert order.load_of("dear").queued == 3
+
+
+def test_what_a_scheduler_is_not_asked_for_holds_nothing_back() -> None:
+    """A scheduler is asked for as many places as trials could use, and its file may name more.
+    Mutations: those count for ever as ones that are about to come, and trials wait for days in a
+    queue beside nodes that are free; or they count for nothing, and the dearer scheduler is asked
+    for what the cheaper one is about to be asked for."""
+    scene = three_queued()
+    cheap = [CostedPlace(f"cheap-{number}", 1, 0.0) for number in range(8)]
+    order = ordering(scene, *cheap, DEAR._replace(service=1))
+    for each in cheap:
+        scene.say(e.WorkerWaits(WorkerId(each.worker), "", 0.0))
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 0, "there was nothing to run until now"
+    scene.say(e.WorkerWaits(WorkerId("cheap-0"), "Priority", 0.0))
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 1, "two more cheap ones are about to be asked for"
+    for each in cheap[1:3]:
+        scene.say(e.WorkerWaits(WorkerId(each.worker), "Priority", 0.0))
+    assert order.load_of("dear").queued == 1
+    scene.now += PATIENCE_S
+    assert order.load_of("dear").queued == 3
+
+
+def test_each_scheduler_is_counted_on_for_what_it_is_asked_for() -> None:
+    """Two trials are left to the cheapest places, and the one behind them waits in the second
+    queue. Mutation: the second scheduler counts as one that is about to be asked for all three."""
+    scene = three_queued()
+    second = [CostedPlace(f"second-{number}", 1, 0.5, service=1) for number in range(8)]
+    order = ordering(scene, *second, DEAR._replace(service=2), CHEAP)
+    for each in second:
+        reason = "Priority" if each is second[0] else ""
+        scene.say(e.WorkerWaits(WorkerId(each.worker), reason, 0.0))
+    scene.now += PATIENCE_S
+    scene.say(e.WorkerWaits(WorkerId("cheap"), "Resources", 0.0))
+    assert order.load_of("second-1").queued == 1
+    assert order.load_of("dear").queued == 1
+
+
+class CountedWorkers(dict[WorkerId, Any]):
+    """Workers that are counted as they are looked up."""
+
+    looked_up = 0
+
+    def get(self, key: WorkerId, default: Any = None) -> Any:
+        """As a dict does it."""
+        self.looked_up += 1
+        return super().get(key, default)
+
+
+def test_a_thousand_workers_are_looked_at_together() -> None:
+    """The engine asks for each of them, twice a second. Mutation: each answer looks at all that
+    are cheaper, and the engine does nothing else; or an answer counts for ever."""
+    scene = three_queued()
+    scene.state.workers = workers = CountedWorkers(scene.state.workers)
+    cheap = [CostedPlace(f"cheap-{number}", 1, 0.0) for number in range(500)]
+    dear = [CostedPlace(f"dear-{number}", 1, 1.0, service=1) for number in range(500)]
+    order = ordering(scene, *cheap, *dear)
+    assert {order.load_of(each.worker).queued for each in dear} == {0}
+    assert workers.looked_up < 3000
+    scene.now += PATIENCE_S
+    assert {order.load_of(each.worker).queued for each in dear} == {3}
 
 
 def test_one_that_nobody_hears_of_is_waited_for_a_while() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from trial_runtime.agent.link.ways import STAY_S, TRY_S, TRY_SLOW_S, Ways
 from trial_runtime.endpoint import FOLDER, Endpoint, JumpHost
 from trial_runtime.facts import AttemptStarted, TrialId
 from trial_runtime.folder_line.socket import stands
+from trial_runtime.tunnel.tunnel import Tunnel
 
 DIRECT = Endpoint("tcp://10.0.0.9:1", way="direct")
 TUNNEL = Endpoint("tcp://127.0.0.1:1", way="tunnel", jump=JumpHost("g", 22, "me", ("k",), ("f",)))
@@ -195,6 +198,40 @@ def test_a_try_ends_where_the_head_is_silent_meanwhile(clock: Clock) -> None:
     assert tried.opened == ["direct"]
     better.stop()
     assert tried.closed == ["direct"]
+
+
+@pytest.mark.parametrize("error", [OSError("no space"), zmq.ZMQError(errno.EMFILE)])
+def test_a_try_that_cannot_begin_harms_nobody(clock: Clock, error: Exception) -> None:
+    """There is no room for one more socket, or its file; the worse way carries everything.
+    Mutations: the agent ends of it; it tries again at each heartbeat; the ways behind it are not
+    tried."""
+    opened: list[tuple[str, float]] = []
+
+    def connect(endpoint: Endpoint) -> Tried.Connection:
+        opened.append((endpoint.way, clock.now - begun))
+        raise error
+
+    begun = clock.now
+    better = BetterWays(connect, clock)
+    while clock.now < begun + 4 * FIRST_PAUSE_S:
+        assert better.look(lambda: (DIRECT, TUNNEL)) is None
+        clock.now += 1
+    assert [way for way, _ in opened] == ["direct", "tunnel"] * 2
+    assert opened[2][1] - opened[0][1] == pytest.approx(2 * FIRST_PAUSE_S, abs=2)
+
+
+def test_a_tunnel_that_cannot_begin_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket file has a name of a hundred characters at most. Mutation: a folder stays of each
+    try, and there are some every hour."""
+    deep = tmp_path / ("deep" * 30)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    jump = JumpHost("127.0.0.1", 9, "u", ("ssh-ed25519 AAAA",), ("~/none",))
+    with pytest.raises(OSError, match="too long"):
+        Tunnel(replace(TUNNEL, jump=jump))
+    assert not list(deep.iterdir())
 
 
 @pytest.fixture

@@ -59,7 +59,8 @@ class BetterWays:
     """Tries the ways before the one that is taken, one after another, now and then.
 
     Args:
-        connect: begins a connection; returns before it stands. May raise ``OSError``.
+        connect: begins a connection; returns before it stands. May raise ``OSError``, or
+            ``zmq.ZMQError``.
         clock: monotonic seconds.
     """
 
@@ -98,10 +99,10 @@ class BetterWays:
                 return None
             self._left = list(better())
             self._rounds += bool(self._left)
-        if self._left:
-            self._begin_try(self._left.pop(0), now)
-        else:
-            self._due = None
+        while self._left:
+            if self._begin_try(self._left.pop(0), now):
+                return None
+        self._due = None
         return None
 
     def stop(self) -> None:
@@ -109,12 +110,13 @@ class BetterWays:
         self._end_try()
         self._left, self._due = [], None
 
-    def _begin_try(self, endpoint: Endpoint, now: float) -> None:
+    def _begin_try(self, endpoint: Endpoint, now: float) -> bool:
         try:
             connection = self._connect(replace(endpoint, routing_id=""))
-        except OSError:
-            return  # no room for a socket file now: the next one, or another time
+        except (OSError, zmq.ZMQError):
+            return False  # no room for a socket, or its file, now: the next one, or another time
         self._tried = endpoint, connection, now + try_s(endpoint)
+        return True
 
     def _end_try(self) -> None:
         tried, self._tried = self._tried, None

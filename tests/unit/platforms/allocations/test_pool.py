@@ -819,6 +819,19 @@ def test_an_allocation_of_wrong_types_is_refused_where_it_is_made(odd: dict[str,
         Allocation(**{"name": "lab-1", "state": S.RUNNING, **odd})
 
 
+def test_the_words_of_an_allocation_are_taken_for_what_they_name() -> None:
+    """A platform of another package writes ``"ended"``. Mutations: its probe has never ended, so
+    that no trial ever begins; a word that nobody knows is an end, or an error."""
+    ended: Any = {"state": "ended", "gone": "out of memory"}
+    allocation = Allocation("lab-1", **ended)
+    assert allocation.state is S.ENDED
+    assert allocation.gone is Gone.OUT_OF_MEMORY
+    odd: Any = {"state": "COMPLETING", "gone": "SIGBUS"}
+    allocation = Allocation("lab-1", **odd)
+    assert (allocation.state, allocation.gone) == (S.UNKNOWN, None)
+    assert allocation == Allocation("lab-1", S.UNKNOWN)
+
+
 def test_an_allocation_without_end_or_with_one_behind_us_is_one() -> None:
     """Clocks differ."""
     Allocation("lab-1", S.RUNNING, waiting_s=-3.5, ends_in_s=-1)

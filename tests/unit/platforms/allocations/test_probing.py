@@ -15,6 +15,7 @@ from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -33,6 +34,7 @@ from dispatcher.platforms.allocations.probe import (
 from dispatcher.platforms.allocations.probing import probe_once
 from dispatcher.platforms.allocations.process import AllocationProcess, Load
 from dispatcher.remote_python.findings import HostNeeds
+from dispatcher.remote_python.gpu_findings import AllGpus, judge_gpus
 from dispatcher.remote_python.on_host import allocation as program
 from dispatcher.remote_python.probed import FolderFacts, Probed, PythonFacts
 from dispatcher.wheelhouse import HostPython, Wheel, WheelCache
@@ -447,6 +449,50 @@ def test_gpus_of_each_node_are_counted_against_the_file(agent: AgentConfig, tmp_
     bare = nodes_of(1)[0]
     (none,) = [each for each in looked_over(agent, tmp_path, bare) if each.topic == "gpus"]
     assert (none.severity, none.text[:4]) == (Severity.OK, "none")
+
+
+@pytest.mark.parametrize(
+    "setting, count",
+    [
+        (None, 3),
+        ("2,0", 2),
+        ("", 0),
+        ("-1", 0),
+        ("NoDevFiles", 0),
+        ("1,-1,2", 1),
+        ("0,0", 1),
+        ("0,7,1", 1),
+        ("²", 0),
+        ("GPU-0,GPU-1", 3),
+        ("MIG-0", 3),
+    ],
+)
+def test_gpus_are_counted_as_agents_count_them(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, count: int
+) -> None:
+    """All GPUs may be hidden. Mutations: a word that names no GPU shows all of them, and an agent
+    sees none there; one that is named twice is two."""
+    gpus = [{"name": f"A{number}", "memory": 1 << 30} for number in range(3)]
+    found = {"gpus": gpus, "trouble": "", "pynvml": True}
+    monkeypatch.setattr(program, "look_at_gpus", lambda arguments: found)
+    assert len(program.shown_gpus(setting)["gpus"]) == count
+
+
+def test_gpus_that_are_shown_keep_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler that shows the last two of four. Mutation: ``gpuIndices`` counts those that are
+    shown, and a place in which agents find their GPUs is refused, or one in which they do not is
+    taken."""
+    gpus = [{"name": "A1", "memory": 1 << 30} for _ in range(4)]
+    found = {"gpus": gpus, "trouble": "", "pynvml": True}
+    monkeypatch.setattr(program, "look_at_gpus", lambda arguments: found)
+    facts = msgspec.convert(program.shown_gpus("3,2"), AllGpus)
+    well = judge_gpus(facts, wanted=2.0, indices=(2, 3))
+    assert (well.severity, well.text) == (Severity.OK, "2 × A1 (1.0 GiB)")
+    bad = judge_gpus(facts, wanted=1.0, indices=(0, 3))
+    assert (bad.severity, bad.hint) == (
+        Severity.PROBLEM,
+        "gpuIndices names 0; GPUs there are 3, 2",
+    )
 
 
 def test_the_answer_of_a_place_with_many_gpus_is_short(agent: AgentConfig, tmp_path: Path) -> None:
