@@ -173,8 +173,8 @@ PLATFORMS: tuple[Mutation, ...] = (
         6,
         "a place whose GPUs are all hidden passes the probe, and each agent there gives up",
         "dispatcher/remote_python/on_host/allocation.py",
-        "            break\n        if int(word) not in numbers:",
-        "            return list(range(count))\n        if int(word) not in numbers:",
+        "            break\n        if int(part) not in numbers:",
+        "            return list(range(count))\n        if int(part) not in numbers:",
         ("tests/unit/platforms/allocations/test_probing.py",),
     ),
 )

@@ -123,15 +123,15 @@ def shown_gpus(visible: str | None) -> dict[str, Any]:
     return {**found, "gpus": [gpus[number] for number in shown], "shown": shown}
 
 
-def numbers_in(words: list[str], count: int) -> list[int]:
-    """The numbers of GPUs that the words of the variable name, as agents and CUDA read it: nothing
-    counts after the first word that names none, such as ``-1``, or Slurm's ``NoDevFiles``."""
+def numbers_in(parts: list[str], count: int) -> list[int]:
+    """The numbers of GPUs that the parts of the variable name, as agents and CUDA read it: nothing
+    counts after the first one that names none, such as ``-1``, or Slurm's ``NoDevFiles``."""
     numbers: list[int] = []
-    for word in words:
-        if not (word.isascii() and word.isdigit() and int(word) < count):
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and int(part) < count):
             break
-        if int(word) not in numbers:
-            numbers.append(int(word))
+        if int(part) not in numbers:
+            numbers.append(int(part))
     return numbers
 
 
