@@ -1,9 +1,10 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
-Three folders run beside each other, since tests that watch real processes mostly wait (with two,
-two cores were idle half of the time); with ``--lanes 1`` one after the other. The last lines are
-the sum over all folders, each failed test with the first line of its error, and how many tests were
-left out, with the one command that installs what they need. Exits 1 if anything failed.
+The longest folder is run in two parts; the second is called ``integration/…``. Three parts run
+beside each other, since tests that watch real processes mostly wait (with two, two cores were idle
+half of the time); with ``--lanes 1`` one after the other. The last lines are the sum over all
+folders, each failed test with the first line of its error, and how many tests were left out, with
+the one command that installs what they need. Exits 1 if anything failed.
 
 ``--quick`` runs what tells most in minutes: the unit tests, the simulation and one experiment with
 real processes.
@@ -35,6 +36,15 @@ HERE = Path(__file__).parent
 ORDER = ["system", "arch", "unit", "sim", "integration", "engines", "faults", "upgrade"]
 REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
+
+#: Of a folder that would leave one lane alone at the end, what runs as a part of its own: about
+#: half of its time.
+HALVES = {
+    "integration": (
+        "inference", "machines", "nni", "platforms", "queries", "remote_weights", "security",
+        "sinks", "ssh", "store", "tuner_host", "tuners", "web",
+    ),
+}  # fmt: skip
 
 #: What ``--quick`` runs, in parts of about the same length: the folder's name, and what of it.
 _HEAVY = ("tuners", "nfs_setup", "cli", "trial_runtime")
@@ -91,6 +101,11 @@ class Run:
             self.failed, self.left_out, self.whole = failures.read(told)
         self.seconds = time.monotonic() - started
 
+    @property
+    def is_real(self) -> bool:
+        """Whether its tests watch real processes."""
+        return self.name.partition("/")[0] in REAL
+
     def count(self, what: str) -> int:
         return sum(int(n) for n, word in COUNT.findall(self.summary) if word.startswith(what))
 
@@ -134,9 +149,20 @@ def run_all(parts: Mapping[str, Sequence[str]], lanes: int) -> list[Run]:
     return sorted(done, key=lambda run: names.index(run.name))
 
 
+def parts_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The parts that folders are run in, by the name of each: folders and options of pytest."""
+    parts: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        apart = [f"{name}/{one}" for one in HALVES.get(name, ()) if (HERE / name / one).is_dir()]
+        parts[name] = (name, *(f"--ignore={HERE / one}" for one in apart))
+        if apart:
+            parts[f"{name}/…"] = tuple(apart)
+    return parts
+
+
 def pass_alone(runs: list[Run], most: int, limit_s: float = AGAIN_S) -> dict[str, str]:
     """Of the failed tests of real processes, if few, those that pass when nothing runs beside."""
-    tests = [test for run in runs if run.name in REAL and run.whole for test in run.failed]
+    tests = [test for run in runs if run.is_real and run.whole for test in run.failed]
     passed: dict[str, str] = {}
     if not 0 < len(tests) <= most:
         return passed
@@ -198,7 +224,7 @@ def main(words: Sequence[str] | None = None) -> int:
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
     every = [n for n in ORDER if n in there] + sorted(there - set(ORDER))
     names = options.folders or every
-    parts = QUICK if options.quick else {name: (name,) for name in names}
+    parts = QUICK if options.quick else parts_of(names)
     runs = run_all(parts, options.lanes)
     lines, good = closing_lines(runs, pass_alone(runs, options.again))
     print("\n".join(lines))

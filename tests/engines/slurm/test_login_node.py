@@ -42,7 +42,12 @@ def test_a_login_node_that_goes_away_and_comes_back(lab: Lab, tmp_path: Path) ->
         service = {"login": login, "sharedFolder": str(shared), "cpus": 1, "wallTime": "1h"}
         section = SlurmServiceConfig.model_validate({"platform": "slurm", **service})
         found = {each.topic: each.severity for each in SLURM.inspect(section)}
-        assert found == {"cluster": Severity.OK, "job": Severity.OK, "python": Severity.NOTE}
+        assert found == {
+            "cluster": Severity.OK,
+            "partitions": Severity.OK,
+            "job": Severity.OK,
+            "python": Severity.NOTE,
+        }
         folder = lab.create(
             {**service, "slots": 1, "allocations": 2},
             experimentWorkingDirectory=str(lab.cluster.folder.parent / "hidden"),

@@ -76,6 +76,29 @@ def test_too_many_failures_are_no_bad_luck(folders: Path) -> None:
     assert runner.pass_alone([first], 3, limit_s=0.0) == {}  # there is no time for it
 
 
+def test_the_longest_folder_runs_in_two_parts_each_test_once(
+    folders: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Mutations: a folder in both parts, or in none; no second look for the second part."""
+    for name in ("agent", "web"):
+        _write(folders / "integration" / name, FLAKY.replace("test_always", f"test_in_{name}"))
+        (folders / "integration" / name / "__init__.py").touch()
+    assert runner.main(["--again", "8"]) == 1
+    out = capfd.readouterr().out.splitlines()
+    counts = [line for line in out if line.startswith("    ") and "tests/integration" in line]
+    assert [line.split("tests/")[1].split()[0] for line in counts] == [
+        "integration",
+        "integration/…",
+    ]
+    assert all("2 failed, 1 passed, 1 error" in line for line in counts)
+    assert "4 passed, 4 failed, 0 skipped, 2 unstable" in out
+
+
+def test_the_parts_of_integration_are_folders_that_are_there() -> None:
+    folders = {path.name for path in (ROOT / "tests/integration").iterdir()}
+    assert set(runner.HALVES["integration"]) <= folders
+
+
 def test_a_rule_gets_no_second_look(folders: Path) -> None:
     _write(folders / "unit", FLAKY)
     assert runner.main(["--again", "8"]) == 1
