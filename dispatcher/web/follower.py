@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dispatcher import queries
-from dispatcher.errors import ExperimentNotFound
-from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
 from dispatcher.queries.changes import NOBODY
 from dispatcher.web.answering import THOROUGHLY, compressed, encoded, tag_of
+from dispatcher.web.followed_store import FollowedStore
 from dispatcher.web.table import TrialTable
 
 #: Trials and metrics that are read of a store at once.
@@ -70,8 +69,7 @@ class Follower:
         demand_ours(folder)
         self.folder = folder
         self._lock = threading.Lock()
-        self._reader: ExperimentReader | None = None
-        self._file: tuple[int, int] = (0, 0)
+        self._store = FollowedStore(folder, self._forget)
         self._version = -1
         self._next_first = 0.0
         self._cursor = ""
@@ -108,7 +106,7 @@ class Follower:
             UserError: it is no cursor of ours.
         """
         with self._lock:
-            reader = self._opened()
+            reader = self._store.opened()
             if not cursor:
                 self._step_to_end()
                 return TableStep(cursor, self._cursor, anew=True, more=False, trials=[])
@@ -128,7 +126,7 @@ class Follower:
     def close(self) -> None:
         """Close the store."""
         with self._lock:
-            self._forget()
+            self._store.close()
 
     @property
     def _is_uncounted(self) -> bool:
@@ -137,24 +135,8 @@ class Follower:
 
     # -- reading ----------------------------------------------------------------------------
 
-    def _opened(self) -> ExperimentReader:
-        """Return the reader, opened again if another store is in the place of the one it reads."""
-        try:
-            info = (self.folder / STORE_NAME).stat()
-        except OSError as error:
-            self._forget()
-            raise ExperimentNotFound(
-                f"the experiment {self.folder.name} is gone", where=str(self.folder)
-            ) from error
-        if self._reader is None or self._file != (info.st_dev, info.st_ino):
-            self._forget()
-            demand_ours(self.folder)
-            self._reader = ExperimentReader.open(self.folder)
-            self._file = (info.st_dev, info.st_ino)
-        return self._reader
-
     def _step(self) -> TableStep | None:
-        reader = self._opened()
+        reader = self._store.opened()
         if not self._cursor:
             return self._first(reader)
         version = reader.version()
@@ -214,9 +196,7 @@ class Follower:
         return self._table.put(queries.flat_trials(reader, sorted(touched)))
 
     def _forget(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        self._reader, self._cursor, self._version, self._whole = None, "", -1, None
+        self._cursor, self._version, self._whole = "", -1, None
 
 
 def _touched(changed: queries.Changes) -> set[int]:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dispatcher import queries
-from dispatcher.errors import ExperimentNotFound
-from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.nni.records import job_of
 from dispatcher.nni.rows import is_job, job_record, metric_record, periodical
 from dispatcher.queries import ExperimentReader, MetricPoint, TrialSummary
+from dispatcher.web.followed_store import FollowedStore
 
 #: Changes that are read at once.
 _MOST_CHANGES: Final = 5_000
@@ -58,14 +57,10 @@ class JobTable:
         demand_ours(folder)
         self._folder = folder
         self._lock = threading.Lock()
-        self._reader: ExperimentReader | None = None
-        self._file = (0, 0)
+        self._store = FollowedStore(folder, self._forget)
         self._forget()
 
     def _forget(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        self._reader = None
         self._cursor = ""
         self._version = -1
         self._next_whole = 0.0
@@ -75,7 +70,7 @@ class JobTable:
     def close(self) -> None:
         """Close the store."""
         with self._lock:
-            self._forget()
+            self._store.close()
 
     # -- what is asked of it --------------------------------------------------------------------
 
@@ -160,7 +155,7 @@ class JobTable:
 
     def _look(self) -> ExperimentReader:
         """Take in what has changed, and return the store."""
-        reader = self._opened()
+        reader = self._store.opened()
         version = reader.version()
         if version == self._version:
             return reader
@@ -206,22 +201,6 @@ class JobTable:
             if job is not None and job.attempt == one.point.attempt:
                 record = periodical(one.trial, one.many - 1, one.point)
                 self._newest[one.trial] = _encoded(record)
-
-    def _opened(self) -> ExperimentReader:
-        """Return the store, opened again if another is in the place of the one that was read."""
-        try:
-            info = (self._folder / STORE_NAME).stat()
-        except OSError as error:
-            self._forget()
-            raise ExperimentNotFound(
-                f"the experiment {self._folder.name} is gone", where=str(self._folder)
-            ) from error
-        if self._reader is None or self._file != (info.st_dev, info.st_ino):
-            self._forget()
-            demand_ours(self._folder)
-            self._reader = ExperimentReader.open(self._folder)
-            self._file = (info.st_dev, info.st_ino)
-        return self._reader
 
 
 def _job(trial: TrialSummary, folder: Path) -> NniJob:
