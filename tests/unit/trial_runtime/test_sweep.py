@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -45,8 +47,9 @@ def test_who_is_killed_may_just_have_started_another_one(
 
 
 def test_an_environment_is_never_taken_for_an_empty_one(tmp_path: Path) -> None:
-    """Of one that is just beginning its program. Mutation: what the kernel shows then is all."""
-    tries = 300  # some 5 % of them meet that moment
+    """Of one that is just beginning its program. Mutations: what the kernel shows then is all; an
+    environment that is being laid out is an empty one (1 % of the tries)."""
+    tries = 1000
     for _ in range(tries):
         process = _start(tmp_path / "r" / "s.json")
         try:
@@ -57,6 +60,18 @@ def test_an_environment_is_never_taken_for_an_empty_one(tmp_path: Path) -> None:
         assert seen is None or os.fsencode(f"{SESSION_VARIABLE}={tmp_path}/r/s.json") in seen
     assert environment_of(process.pid) == b"", "it has ended"
     assert environment_of(2) is not None, "nobody waits for a thread of the kernel"
+
+
+def test_nobody_waits_for_an_environment_that_is_empty() -> None:
+    process = subprocess.Popen([shutil.which("sleep") or "sleep", "600"], env={})
+    try:
+        until = time.monotonic() + 120
+        while environment_of(process.pid) is None:
+            assert time.monotonic() < until
+        assert environment_of(process.pid) == b""
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_what_carries_no_session_is_known_by_its_agent(tmp_path: Path) -> None:

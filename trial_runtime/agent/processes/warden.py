@@ -97,10 +97,13 @@ def environment_of(pid: int) -> bytes | None:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return b""
-    state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
+    state, flags, code = fields[0], int(fields[6]), int(fields[23])
     if state in b"ZXx" or flags & _NO_ENVIRONMENT:
         return b""
-    return None if end == 0 or end > start else b""
+    # The kernel notes where the code begins only after it has laid out the environment. While it
+    # does that, the environment's end is where it starts, as if there were none.
+    start, end = int(fields[47]), int(fields[48])
+    return None if code == 0 or end > start else b""
 
 
 def any_has_begun(pids: set[int], until: float) -> bool:
