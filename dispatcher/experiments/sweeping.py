@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any, NamedTuple, NoReturn
 
 from dispatcher.errors import BequeathError, PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiments.lead_elsewhere import why_lead_is_unknown
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.status import is_led, leader_of
+from dispatcher.folders.status import is_led
 from dispatcher.platforms.allocations.allocation import allocation_name, service_label
 from dispatcher.platforms.allocations.incarnation import note_swept, read_incarnation
 from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.registry import platform_of
-from trial_runtime.mounts import network_type
 
 #: The address of a head that does not listen: nothing is started that would look for it.
 _NOWHERE = ("127.0.0.1", 0)
@@ -44,10 +43,11 @@ def sweep(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocatio
     troubles: list[str] = []
     if _is_copy_of_one_that_is_led(place, config):
         return ClearedAllocations()
-    unknown = _why_its_lead_is_unknown(place)
+    unknown = why_lead_is_unknown(place)
     for each, mine in _by_service(config):
         if unknown and _recorded(place, mine):
-            troubles.append(f"{word_of(each)}: {unknown}{_to_look_for(place, mine)}")
+            text = f"{unknown}; nothing was cancelled: run the command there"
+            troubles.append(f"{word_of(each)}: {text}{_to_look_for(place, mine)}")
             continue
         try:
             names += _sweep_of(place, each, mine)
@@ -80,21 +80,6 @@ def _is_copy_of_one_that_is_led(place: ExperimentFolder, config: ExperimentConfi
         return not original.samefile(place.path) and is_led(original)
     except OSError:
         return False  # it has moved, or one of them is not there
-
-
-def _why_its_lead_is_unknown(place: ExperimentFolder) -> str:
-    """Say why the lock of the lead tells nothing here; empty if it does. Locks of a file system on
-    the network need not reach from one machine to another."""
-    host = leader_of(place.path).get("host")
-    if host in (None, socket.gethostname()):
-        return ""
-    kind = network_type(place.path)
-    if kind is None:
-        return ""
-    return (
-        f"its last head ran on {host}, and no lock on {kind} tells from here whether it still "
-        "does; nothing was cancelled: run the command there"
-    )
 
 
 def _by_service(config: ExperimentConfig) -> list[tuple[ServiceConfig, list[str]]]:
