@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError, UserError
-from dispatcher.experiments.lead_elsewhere import why_lead_is_unknown
+from dispatcher.experiments.lead_elsewhere import demand_known_lead
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
-from dispatcher.folders.names import CHANGE_LOCK_NAME, LEADER_NAME, LOCK_NAME
+from dispatcher.folders.names import CHANGE_LOCK_NAME, LOCK_NAME
 from dispatcher.folders.status import is_led
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership, heads_locked_out
@@ -47,7 +47,7 @@ def verify(place: ExperimentFolder, *, rebuild: bool = False) -> Verification:
         ExperimentBusy: a head leads it.
         UserError: nobody can tell from here whether one does.
     """
-    _refuse_unknown(place)
+    demand_known_lead(place)
     with Leadership.keep_heads_out(place.path):
         if rebuild:
             rebuild_tables(place.journal)
@@ -61,7 +61,7 @@ def compact(place: ExperimentFolder) -> Compacted:
         ExperimentBusy: a head leads it.
         UserError: nobody can tell from here whether one does.
     """
-    _refuse_unknown(place)
+    demand_known_lead(place)
     before = place.journal.stat().st_size
     with Leadership.keep_heads_out(place.path):
         journal = SqliteJournal.open(place.journal)
@@ -77,20 +77,7 @@ def refuse_running(place: ExperimentFolder) -> None:
     delete it."""
     if is_led(place.path):
         raise UserError(f"{place.id} is running", hint=f"end it first: bequeath stop {place.id}")
-    _refuse_unknown(place)
-
-
-def _refuse_unknown(place: ExperimentFolder) -> None:
-    """Raise ``UserError`` where a lock that can be had here says nothing: the folder is on a share,
-    and its head may lead it on another machine."""
-    unknown = why_lead_is_unknown(place)
-    if unknown:
-        raise UserError(
-            f"{place.id} may be running: {unknown}",
-            hint=f"run the command there; if that machine is no more, remove {LEADER_NAME!r} from "
-            "the folder, which names it, and try again",
-            where=str(place.path),
-        )
+    demand_known_lead(place)
 
 
 def delete(place: ExperimentFolder) -> None:

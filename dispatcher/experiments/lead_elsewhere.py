@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 
 from dispatcher import queries
-from dispatcher.errors import BequeathError
+from dispatcher.errors import BequeathError, UserError
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import LEADER_NAME
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
 from trial_runtime.mounts import network_type
 
@@ -29,6 +30,19 @@ def why_lead_is_unknown(place: ExperimentFolder) -> str:
     return (
         f"its last head ran on {host}, and no lock on {kind} tells from here whether it still does"
     )
+
+
+def demand_known_lead(place: ExperimentFolder) -> None:
+    """Raise ``UserError`` where the lock that keeps heads out can be had here and keeps none out:
+    what changes an experiment without its head must not begin then."""
+    unknown = why_lead_is_unknown(place)
+    if unknown:
+        raise UserError(
+            f"{place.id} may be running: {unknown}",
+            hint=f"run the command there; if that machine is no more, remove {LEADER_NAME!r} from "
+            "the folder, which names it, and try again",
+            where=str(place.path),
+        )
 
 
 def _has_ended(place: ExperimentFolder) -> bool:

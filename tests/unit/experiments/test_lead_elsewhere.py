@@ -10,17 +10,32 @@ from pathlib import Path
 import pytest
 
 from dispatcher.errors import UserError
+from dispatcher.experiment import build_experiment
+from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments import care
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import LEADER_NAME
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 from trial_runtime import mounts
 
+
+
+def update(place: ExperimentFolder) -> None:
+    ExperimentHandle(place.path).update("trialConcurrency", 3)
+
+
+def remove_weights(place: ExperimentFolder) -> None:
+    ExperimentHandle(place.path).weights.remove(lambda plan: None)
+
+
 CARE: dict[str, Callable[[ExperimentFolder], object]] = {
     "delete": care.delete,
     "compact": care.compact,
     "verify": care.verify,
+    "update": update,
+    "weights gc": remove_weights,
 }
 
 
@@ -28,6 +43,13 @@ CARE: dict[str, Callable[[ExperimentFolder], object]] = {
 def place(tmp_path: Path) -> ExperimentFolder:
     folder = make_folder(tmp_path / "home")
     evolve(folder, 3)
+    values = {
+        "tuner": {"name": "random"},
+        "trialCommand": "true",
+        "trialConcurrency": 2,
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    }
+    (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=folder)))
     return ExperimentFolder(folder)
 
 
