@@ -91,6 +91,16 @@ class FilePlatform(Generic[S]):
         """
         return ()
 
+    def inspect_for(self, section: S, experiment: AllKeys) -> Iterable[Finding]:
+        """Look as :meth:`inspect` does, on behalf of an experiment: for platforms whose answer is
+        another one where trials have several nodes, or take long.
+
+        Args:
+            section: the service's part of the experiment file.
+            experiment: the whole file.
+        """
+        return self.inspect(section)
+
     def storage_domain(self, section: S, part: Section) -> str:
         """Name the storage domain of one worker; empty for the one without a name.
 
