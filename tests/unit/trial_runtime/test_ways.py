@@ -381,6 +381,8 @@ def test_a_way_whose_socket_cannot_be_made_is_passed_over(
     assert connecting.tried == ["folder", "tunnel"]
     assert link.socket is before
     assert link.greeted
+    while router.poll(0.2):
+        pass
     link.heartbeat(0, {})
     wait_until(lambda: router.poll(0.1), "the head hears by the way that it had")
 
