@@ -110,15 +110,14 @@ def test_an_end_may_come_before_the_journal_has_it(folder: ExperimentFolder) -> 
     """The engine commits a moment later. Mutation: the logs of a trial that starts and ends within
     one batch are dropped."""
     with sqlite3.connect(folder.journal) as raw:
-        (row,) = raw.execute("SELECT rowid FROM attempts WHERE trial = 4").fetchall()
-        raw.execute("UPDATE attempts SET attempt = 9 WHERE rowid = ?", row)
+        raw.execute("UPDATE attempts SET attempt = 9 WHERE trial = 4")
     looked = 0
 
     def commit(_seconds: float) -> None:
         nonlocal looked
         looked += 1
         with sqlite3.connect(folder.journal) as raw:
-            raw.execute("UPDATE attempts SET attempt = 1 WHERE rowid = ?", row)
+            raw.execute("UPDATE attempts SET attempt = 1 WHERE trial = 4")
 
     keeper = LogKeeper(folder, 0, lambda _: None, pause=commit)
     keeper.take(POD, [ends(b"quick")])
