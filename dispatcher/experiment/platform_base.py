@@ -111,6 +111,16 @@ class FilePlatform(Generic[S]):
         own = part if isinstance(part, OfferedResources) else None
         return offered(section, own).storage_domain or ""
 
+    def no_weights(self, section: S, experiment: AllKeys) -> str:
+        """Say why workers of a section see no weights root, in a sentence; empty: they see one.
+        Trials that neither save weights nor restore them run there all the same.
+
+        Args:
+            section: the service's part of the experiment file.
+            experiment: the whole file.
+        """
+        return ""
+
     def reach_of(self, part: Section) -> Reach:
         """The way by which one worker reaches the head, where that depends on its section."""
         return self.reach

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 
@@ -127,6 +128,23 @@ ENDED = facts.AttemptEnded(3, 1, EndReason.FINISHED)
 
 def logs_of(trial, data):
     return wire.LogEnds(trial, 1, [wire.LogEnd("stdout", data)])
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        {"save_path": "a"},
+        {"restore_path": "a"},
+        {"versions": (facts.Pinned("s", 1, "p", "d"),)},
+    ],
+)
+def test_a_trial_with_weights_ends_at_once_where_there_is_no_root(tmp_path, needs):
+    """Mutation: it trains for a day, and its weights go with the pod."""
+    config = agent_config(tmp_path, no_weights="pods see no weights root")
+    plain = facts.StartAttempt(LOCAL, 1, 1, "{}")
+    assert session_for(config, plain, "ipc:///x").save_path is None
+    with pytest.raises(Unpreparable, match="pods see no weights root"):
+        session_for(config, dataclasses.replace(plain, **needs), "ipc:///x")
 
 
 def judge(outcome, **changes):
