@@ -215,9 +215,7 @@ def _of_partitions(
         yield Finding("partitions", Severity.OK, told)
 
 
-def _of_sizes(
-    section: SlurmServiceConfig, nodes: int, asked: list[Partition]
-) -> Iterator[Finding]:
+def _of_sizes(section: SlurmServiceConfig, nodes: int, asked: list[Partition]) -> Iterator[Finding]:
     """Yield that no job may have as many nodes as a trial needs."""
     text = "; ".join(f"{each.name}: {_size(each)}" for each in asked)
     text = f"'trialNodes' is {nodes}, more than a job may have ({text}): it would wait for ever"

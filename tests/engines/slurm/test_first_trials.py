@@ -26,8 +26,8 @@ PAGE = ROOT / "docs/slurm.md"
 
 
 def test_the_first_trials_of_the_page_run_as_written(lab: Lab) -> None:
-    """In a home that nodes see, with experiments on a disk that they do not. Mutations: they need an
-    address, or the experiment's folder; a job for each trial; a key of the page that is none."""
+    """In a home that nodes see, with experiments on a disk that they do not. Mutations: they need
+    an address, or the experiment's folder; a job for each trial; a key of the page that is none."""
     found = re.search(r"\$ cat hello.yml\n(.*?)\$ bequeath run hello.yml", PAGE.read_text(), re.S)
     assert found is not None
     home = lab.base / "home"

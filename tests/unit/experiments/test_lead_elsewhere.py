@@ -21,7 +21,6 @@ from tests.unit.queries.evolution import evolve, make_folder
 from trial_runtime import mounts
 
 
-
 def update(place: ExperimentFolder) -> None:
     ExperimentHandle(place.path).update("trialConcurrency", 3)
 

@@ -220,14 +220,18 @@ def follow(folder: ExperimentFolder, agent: Agent, *last: wire.LogEnds) -> bytes
     """What is shown of an attempt whose agent hands its logs in, and goes, as soon as something was
     read."""
     files = FilesElseKept(agent, files_here(folder, ONE), folder, ONE, kept_s=0.0)
-    shown = b""
-    for chunk in log_stream.follow(files, "stdout", lambda: bool(shown), look_every_s=0.0):
-        shown += chunk
+    shown: list[bytes] = []
+
+    def is_over() -> bool:
+        return bool(shown)
+
+    for chunk in log_stream.follow(files, "stdout", is_over, look_every_s=0.0):
+        shown.append(chunk)
         if agent.there:
             agent.there = False
             for each in last:
                 kept(folder, each)
-    return shown
+    return b"".join(shown)
 
 
 @pytest.mark.parametrize("before", [0, 3, 5])

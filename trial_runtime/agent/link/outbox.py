@@ -59,9 +59,7 @@ class Outbox:
         self._log_bytes = 0
         self._load()
 
-    def add(
-        self, fact: AttemptFact, *, urgent: bool, logs: Optional[wire.LogEnds] = None
-    ) -> None:
+    def add(self, fact: AttemptFact, *, urgent: bool, logs: Optional[wire.LogEnds] = None) -> None:
         """Keep a fact as a message.
 
         Args:
