@@ -289,7 +289,7 @@ class _Feed:
         try:
             with ExperimentView(self._folder).attempts(self._trial) as located:
                 attempt = located.attempt(self._wanted.attempt)
-                with closing(located.open_files(attempt, of_kind="logs")) as files:
+                with closing(located.open_output(attempt)) as files:
                     self._hand_on(located, files)
             self._put(event("end", encoded({"reason": "over"})))
         except _ReaderGone:
