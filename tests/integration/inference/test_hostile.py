@@ -32,7 +32,12 @@ def infer(body: str) -> str:
 #: What `infer` does, and a part of the error.
 FAULTS = {
     "1 / 0": "infer failed:\nTraceback .*trial.py.*ZeroDivisionError",
-    "raise SystemExit(3)": "infer failed: it ended with exit code 3",
+    "raise SystemExit(3)": "infer failed: it ended by itself, with exit code 3",
+    "raise SystemExit(0)": "infer failed: it ended by itself, with exit code 0",
+    "raise SystemExit": "infer failed: it ended by itself, with exit code 0",
+    "class Odd:\n    def tolist(self):\n        raise SystemExit(0)\nreturn Odd()": (
+        "what infer returned is no answer: it ended by itself, with exit code 0"
+    ),
     "os._exit(7)": "the process ended with exit code 7 during infer",
     "os.kill(os.getpid(), 11)": "the process was ended by SIGSEGV during infer",
     "os.kill(os.getpid(), 35)": "the process was ended by signal 35 during infer",
