@@ -61,7 +61,7 @@ class Application:
                 if row.route
             ),
             Route("/login", entrance.sign_in, methods=["GET"]),
-            Route("/healthz", _healthy, methods=["GET"]),
+            Route("/healthz", entrance.healthy, methods=["GET"]),
             Route("/metrics", gauges.metrics, methods=["GET"]),
             Route("/assets/{path:path}", self._asset, methods=["GET"]),
             *(Route(path, self._page, methods=["GET"]) for path in _PAGES),
@@ -129,10 +129,6 @@ def _route(route: str, endpoint: Callable[[Request], Any]) -> Route:
 
 async def _performed(performer: Performer, row: Operation[Any, Any], request: Request) -> Response:
     return await performer.perform(row, request)
-
-
-async def _healthy(request: Request) -> Response:
-    return Response("ok\n", media_type="text/plain")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

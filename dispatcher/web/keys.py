@@ -75,6 +75,18 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
+def proof_of(token: str, mark: str, challenge: str) -> str:
+    """Return what only one who has a token can answer to a challenge.
+
+    Args:
+        token: the owner's.
+        mark: of the server that answers: so that nobody passes on what another server answers.
+        challenge: a text of the one who asks, new each time.
+    """
+    text = f"server:{mark}:{challenge}".encode()
+    return hmac.new(token.encode(), text, hashlib.sha256).hexdigest()
+
+
 class Keys:
     """The secrets of one user. Thread: any for reading; changes by one process at a time.
 
