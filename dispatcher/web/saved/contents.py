@@ -153,22 +153,17 @@ class StoredRun:
                 shown = located.show_files(located.attempt(None), stream)
                 with closing(shown.files) as files:
                     sizes = {each.path: each.size for each in shown.listed.entries if not each.link}
-                    paths = [path for path in log_stream.parts(files, stream) if path in sizes]
-                    if not paths:
-                        return None
-                    path, whole = paths[-1], sum(sizes[one] for one in paths)
                     aside = 2 * self._mask.longest
-                    start = max(0, sizes[path] - most - aside)
-                    piece = files.read(path, start, min(most + aside, sizes[path]))
+                    many = most + aside
+                    part = log_stream.part(files, stream, sizes, -many, many)
         except (BequeathError, OSError):
             return None
-        if piece is None or not piece.data:
+        if not part.data:
             return None
-        begin = whole - sizes[path] + start
-        text = self._mask(piece.data.decode("utf-8", errors="replace"))
-        if start:  # it may begin with the end of a secret, which no mask knows
+        text, begin = self._mask(part.data.decode("utf-8", errors="replace")), part.start
+        if begin:  # it may begin with the end of a secret, which no mask knows
             text, begin = text[aside:], begin + aside
-        return {"text": text, "begin": begin, "size": whole}
+        return {"text": text, "begin": begin, "size": part.size}
 
     def _hide(self, value: Any) -> Any:
         """Replace the experiment's secrets in all texts of a value; before any of them is cut, as
