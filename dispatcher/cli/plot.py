@@ -9,7 +9,7 @@ import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.errors import UserError
+from dispatcher.cli.out_file import write_out
 from dispatcher.terminal.console import note, print_json
 
 if TYPE_CHECKING:
@@ -203,12 +203,7 @@ def draw(
     wanted = arguments_of(PLOT, {"kind": kind, **choice})
     image = perform(PLOT, context, wanted, experiment=experiment)
     path = out or Path(f"{context.handle(experiment, PLOT.purpose).id}-{kind}.png")
-    try:
-        path.write_bytes(image)
-    except OSError as error:
-        raise UserError(
-            f"the picture cannot be written: {error.strerror}", where=str(path)
-        ) from error
+    write_out(path, image)
     note(f"wrote {path}")
 
 

@@ -46,7 +46,9 @@ def is_ours(folder: Path) -> bool:
 def why_foreign(folder: Path) -> str:
     """Why an experiment's folder is somebody else's; empty if it is ours, or not there."""
     try:
-        for path in (folder, folder.resolve(), *(folder / name for name in _JUDGED)):
+        judged = [folder / name for name in _JUDGED]
+        leads = [path.resolve() for path in judged if path.is_symlink()]
+        for path in (folder, folder.resolve(), *judged, *leads):
             reason = _why(path)
             if reason:
                 return reason

@@ -13,6 +13,7 @@ from dispatcher import queries
 from dispatcher.attempt_files import log_stream
 from dispatcher.errors import BequeathError
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.folders.ownership import is_ours
 from dispatcher.operations.operation import Context, perform
 from dispatcher.operations.table import TRIAL_TENSORS
 from dispatcher.queries import ExperimentReader, FlatTrial, TrialSummary
@@ -72,7 +73,7 @@ class StoredRun:
     def __init__(self, handle: ExperimentHandle) -> None:
         self._handle = handle
         # Of a damaged file nobody knows the secrets: it raises.
-        self._mask = mask_of(handle.config())
+        self._mask = mask_of(handle.config(), ours=is_ours(handle.folder))
         self.id = handle.id
         self.name = handle.name
         with handle.reading() as reader:
