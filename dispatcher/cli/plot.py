@@ -24,6 +24,7 @@ PLOT: Table = {
     "contour": CommandEntry("cli.plot:contour", "The mean result over two parameters."),
     "pareto": CommandEntry("cli.plot:pareto", "Several objectives, and the Pareto front."),
     "timeline": CommandEntry("cli.plot:timeline", "Which slot had which attempt, and when."),
+    "slots": CommandEntry("cli.plot:slots", "Busy slots over time, and why no more were."),
 }
 
 Out = Annotated[
@@ -173,6 +174,25 @@ def timeline(
 ) -> None:
     """Draw which slot of which worker had which attempt, and when."""
     _plot("timeline", experiment, out, folder, as_json, _chosen(worker=worker))
+
+
+def slots(
+    experiment: Experiment = None,
+    last: Annotated[
+        float,
+        typer.Option(
+            "--last", metavar="SECONDS", min=10, max=604_800, help="Seconds up to the end, or now."
+        ),
+    ] = 3_600.0,
+    out: Out = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Draw how many slots were busy over time, and why no more were.
+
+    The journal is gone through again, and each state says what `bequeath why` said then.
+    """
+    _plot("slots", experiment, out, folder, as_json, _chosen(last=last))
 
 
 def draw(
