@@ -30,6 +30,7 @@ from dispatcher.web.outputs import Outputs
 from dispatcher.web.pages import Assets
 from dispatcher.web.performing import Performer
 from dispatcher.web.settings import WebSettings
+from dispatcher.web.sharing import Sharing
 from dispatcher.web.work import Pools
 
 
@@ -52,7 +53,10 @@ class Application:
         outputs = Outputs(performer, self._pools, self._hub, audit, keys)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
         gauges = Gauges(settings.base, self._pools, self._hub, audit)
-        self.own = [*entrance.routes(), *looking.routes(), *outputs.routes()]
+        sharing = Sharing(keys, self._pools, audit)
+        self.own = [
+            *entrance.routes(), *sharing.routes(), *looking.routes(), *outputs.routes()
+        ]  # fmt: skip
         routes = [
             *(_route(f"{one.method} {one.path}", one.endpoint) for one in self.own),
             *(
@@ -106,6 +110,7 @@ class Application:
 _PAGES = (
     "/",
     "/leaderboard",
+    "/settings",
     "/e/{experiment}",
     "/e/{experiment}/t/{trial:int}",
     *(

@@ -97,11 +97,12 @@ class StoredRun:
             table = TrialTable()
             table.put(map(self._flat, queries.flat_trials(reader)))
             lives = lives_in_columns(reader)
+            bands = queries.curve_bands(reader).to_json()
         standing = msgspec.to_builtins(self._handle.standing())
         standing["experiment"].update(_NOT_TOLD)
         standing["sinks"] = []  # their targets are addresses of other services
         told = {"experiment": self.id, "cursor": "", **table.described()}
-        answers = {"": standing, "/table": told, "/history": lives}
+        answers = {"": standing, "/table": told, "/history": lives, "/curves/bands": bands}
         return {path: self._hide(answer) for path, answer in answers.items()}
 
     def ranked(self) -> list[int]:
