@@ -96,8 +96,8 @@ def _has_owner_of_new_files(folder: Path) -> bool:
         with tempfile.NamedTemporaryFile(prefix=".bequeath-owner-", dir=folder) as file:
             if os.fstat(file.fileno()).st_uid != owner:
                 return False
-        paths = (folder / name for name in _JUDGED)
-        return all(path.lstat().st_uid == owner for path in paths if os.path.lexists(path))
+        there = [path for name in _JUDGED if os.path.lexists(path := folder / name)]
+        return all({path.lstat().st_uid, path.stat().st_uid} == {owner} for path in there)
     except OSError:
         return False
 

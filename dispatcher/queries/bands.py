@@ -1,4 +1,4 @@
-"""What the curves of many trials have in common: a tenth lies below, a tenth above, half in between.
+"""What the curves of many trials have in common: a tenth lies below, and a tenth above.
 
 Of ten thousand trials some hundreds are looked at, from the worst to the best evenly.
 """
@@ -54,8 +54,8 @@ def curve_bands(reader: ExperimentReader, name: str = "", *, most: int = MOST_TR
     with reader.moment():
         rows = reader.rows("SELECT id FROM trials WHERE number IS NOT NULL ORDER BY number, id")
         every = [int(row["id"]) for row in rows]
-        chosen = [every[place * len(every) // most] for place in range(most)]
-        chosen = every if len(every) <= most else chosen
+        many = min(most, len(every))
+        chosen = [every[place * len(every) // many] for place in range(many)]
         curves = [found for one in chosen if (found := curve(reader, one, name)).steps]
     steps = _steps(curves)
     points = []

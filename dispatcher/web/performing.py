@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
+from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.experiments.known_folders import known_folders
 from dispatcher.experiments.standing import Standing
 from dispatcher.experiments.why import explained

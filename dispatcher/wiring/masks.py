@@ -23,9 +23,7 @@ def unknown_secrets(config: ExperimentConfig, *, ours: bool = True) -> list[str]
     sections = [service.model_dump() for service in config.services]
     named = references_in([config.trial_environment, config.weights_root_options, sections])
     return [
-        one
-        for one in dict.fromkeys(named)
-        if not (ours and secret_values({"": one}, os.environ))
+        one for one in dict.fromkeys(named) if not (ours and secret_values({"": one}, os.environ))
     ]
 
 

@@ -49,8 +49,7 @@ def slots_figure(data: Slots) -> Figure:
     axes.stairs(data.slots, edges, color=INK, linewidth=1)
     most = max(*data.slots, 1.0)
     looks = {
-        one.cause: _LOOKS[at] if at < len(_LOOKS) else _OTHERS
-        for at, one in enumerate(data.idle)
+        one.cause: _LOOKS[at] if at < len(_LOOKS) else _OTHERS for at, one in enumerate(data.idle)
     }
     handles = [Patch(facecolor=_BUSY, label="busy")]
     for cause in dict.fromkeys(one.cause for one in data.reasons if one.cause != _BUSY_CAUSE):
@@ -63,7 +62,9 @@ def slots_figure(data: Slots) -> Figure:
         axes.add_collection(
             PolyCollection(boxes, facecolors=colour, edgecolors=colour, linewidths=0.3, hatch=hatch)
         )
-        handles.append(Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=in_words(cause)))
+        handles.append(
+            Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=in_words(cause))
+        )
     axes.set_xlim(0, max(span / scale, 1e-9))
     axes.set_ylim(-0.1 * most, 1.05 * most)
     axes.set_ylabel("slots", size=9, color=INK)

@@ -1,4 +1,4 @@
-"""Answers of an MLflow server, as far as we read them: what else there is in one takes no memory."""
+"""Answers of an MLflow server, as far as we read them: what else is in one takes no memory."""
 
 from __future__ import annotations
 

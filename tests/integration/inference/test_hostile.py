@@ -246,7 +246,9 @@ def test_one_that_keeps_its_bounds_stays(
     """Mutation: what it took to load counts as taken while nobody asks."""
     monkeypatch.setattr(models, "LOOK_S", 0.01)
     monkeypatch.setattr(models, "IDLE_CPU_S", 0.1)
-    search.offer("\nimport time\nwhile time.process_time() < 1:\n    pass\n" + infer("return os.getpid()"))
+    search.offer(
+        "\nimport time\nwhile time.process_time() < 1:\n    pass\n" + infer("return os.getpid()")
+    )
     kept = Models(keep_s=3_600.0)
     looks = []
     fits = process.ModelProcess.fits_idle

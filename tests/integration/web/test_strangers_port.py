@@ -46,7 +46,7 @@ class _Answering(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Stranger
 
-    def do_GET(self) -> None:  # noqa: N802 - as the library calls it
+    def do_GET(self) -> None:
         self.server.heard.append(f"{self.requestline}\n{self.headers}")
         body = self.server.body(self.path)
         self.send_response(200)

@@ -280,11 +280,12 @@ def test_a_saved_run_says_nothing_of_what_its_file_refers_to(
         "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
         "trialCommand": "true",
         "trialConcurrency": 1,
-        "trialEnvironment": {"TOKEN": f"file:{tmp_path / 'password'}", "MORE": "file:/dev/zero#a"},
+        "trialEnvironment": {"TOKEN": f"file:{tmp_path / 'password'}", "MORE": "env:PATH"},
     }
     folder = make_folder(home, "evil", "evil-ab2345")
     evolve(folder, 2)
-    (folder / "experiment.json").write_text(to_json(build_experiment(values, base_folder=home)))
+    text = to_json(build_experiment(values, base_folder=home))
+    (folder / "experiment.json").write_text(text.replace("env:PATH", "file:/dev/zero#a"))
     store = sqlite3.connect(folder / "journal.sqlite")
     store.execute("UPDATE trials SET error = 'is it SECRET-of-mine?' WHERE id = 1")
     store.commit()
