@@ -19,7 +19,7 @@ from tests.unit.queries.evolution import evolve, make_folder
 
 pytestmark = pytest.mark.needs("chromium")
 
-KINDS = ("importance", "slice", "contour", "parallel", "pareto", "timeline")
+KINDS = ("importance", "slice", "contour", "parallel", "pareto", "timeline", "slots")
 
 #: What is to be seen once a plot is drawn, of an experiment with results and of one without.
 SEEN = {
@@ -29,6 +29,7 @@ SEEN = {
     "parallel": ("the best trials", "No results with parameters that differ."),
     "pareto": ("beaten by no other", "No trial has a number for each of these."),
     "timeline": ("the newest attempts", "No attempt has started yet."),
+    "slots": ("what was in the way", "Nothing is known of slots."),
 }
 TWO = "&objectives=" + '["default:maximize","latency:minimize"]'.replace('"', "%22")
 EVIL = "<img src=x onerror=document.title='owned'>\u202egpj $(id)"
