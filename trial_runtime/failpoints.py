@@ -81,6 +81,9 @@ NAMES: Final[dict[str, str]] = {
     "keeper.versions.listed": "folders of versions are known; nobody was asked which may go",
     "keeper.versions.granted": "the journal says that versions are gone; all files are there",
     "keeper.versions.removed": "files of versions are gone; the keeper has not noted it",
+    # A sink.
+    "sink.flushed": "a tracker has what was new; the cursor does not say so",
+    "sink.cursor.written": "the cursor says what the tracker has; nothing more was given",
     # The tuner host.
     "host.restored": "the tuner is where it was; it has not reported that it is ready",
     "host.request.returned": "generate_parameters has returned; nothing was sent",

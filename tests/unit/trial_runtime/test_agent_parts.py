@@ -23,6 +23,9 @@ from trial_runtime.agent.runners.environment import resolve_references
 from trial_runtime.agent.runners.scripts import script_of
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.facts import EndReason
+from trial_runtime.masking import Mask
+
+SECRET = "planted-secret-0123456789abcdef"
 
 
 def metric(n):
@@ -262,6 +265,42 @@ class TestLogFile:
         file.close()
         os.close(write_end)
         os.close(read_end)
+
+    @pytest.mark.parametrize("first", range(960, 1001, 8))
+    def test_a_tail_goes_on_across_files(self, tmp_path, first):
+        """Mutation: only the newest file, which begins with the end of a secret that no mask
+        knows."""
+        read_end, write_end = make_pipe()
+        file = LogFile(str(tmp_path / "stderr"), max_bytes=1000, max_files=3)
+        text = f"{'x' * first}\nkey: {SECRET}\nrefused\n"
+        os.write(write_end, text.encode())
+        for _ in range(3):
+            assert file.pump(read_end)
+        assert (tmp_path / "stderr.1").exists()
+        assert file.tail() == text.rstrip()
+        assert file.tail(2) == f"key: {SECRET}\nrefused"
+        file.close()
+        os.close(write_end)
+        os.close(read_end)
+
+    @pytest.mark.parametrize("before", range(0, 40, 5))
+    def test_a_tail_begins_with_a_line(self, tmp_path, before):
+        """Mutation: it is cut where it has so many bytes, and half a secret is left."""
+        path = tmp_path / "stderr"
+        lines = "\n".join(["y" * 500] * 16)
+        path.write_text(f"{'x' * 9_000}{SECRET}\n{lines}{'z' * (160 + before)}\n")
+        masked = Mask([SECRET])(LogFile(str(path), max_bytes=1 << 20, max_files=1).tail())
+        assert masked.startswith("y")
+        assert len(masked) > 7_000
+
+    @pytest.mark.parametrize("after", [8_192, 16_384])
+    @pytest.mark.parametrize("seen", [1, 10, len(SECRET) - 1])
+    def test_the_end_of_one_long_line_is_twice_as_long(self, tmp_path, seen, after):
+        """Mutation: half a secret at its beginning outlives the mask and the cut behind it."""
+        path = tmp_path / "stderr"
+        path.write_text(f"{'x' * 9_000}{SECRET}{'y' * (after - seen)}")
+        masked = Mask([SECRET])(LogFile(str(path), max_bytes=1 << 20, max_files=1).tail())
+        assert f"{SECRET[-seen:]}y" not in masked[-8192:]
 
     def test_a_disk_that_refuses_does_not_stop_the_writer(self, tmp_path):
         (tmp_path / "file").write_text("")
