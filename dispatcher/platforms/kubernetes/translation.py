@@ -8,19 +8,16 @@ from msgspec.structs import replace
 
 from dispatcher.platforms.agents.carried_secrets import environment_there, variables_of_agent
 from dispatcher.platforms.allocations.allocation import AllocationOrder
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import KubernetesService
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.path_mapping import on_another_host
-
-#: Gives each pod of an indexed Job its rank. Servers before 1.21 know no such Jobs.
-RANK_VARIABLE = "JOB_COMPLETION_INDEX"
 
 #: A folder of this machine, which no pod has.
 _OF_HERE = "PYTHONPATH"
 
 
 def order_there(
-    order: AllocationOrder, section: KubernetesSection, *, token: str
+    order: AllocationOrder, section: KubernetesService, *, token: str
 ) -> AllocationOrder:
     """An order with the paths and variables of a pod.
 
@@ -41,7 +38,7 @@ def order_there(
     return replaced(order, config=config, environment=environment, log="")
 
 
-def config_there(config: AgentConfig, section: KubernetesSection, *, token: str) -> AgentConfig:
+def config_there(config: AgentConfig, section: KubernetesService, *, token: str) -> AgentConfig:
     """The configuration of an agent with the paths of a pod.
 
     Args:
@@ -66,6 +63,6 @@ def config_there(config: AgentConfig, section: KubernetesSection, *, token: str)
         there,
         experiment_folder=folder,
         run_folder="",  # known there
-        rank_variable=RANK_VARIABLE,
+        rank_variable=section.allocation_kind.rank_variable,
         trial=trial,
     )
