@@ -383,7 +383,8 @@ class Agent:
         if self._nodes is not None:
             from trial_runtime.agent.nodes.runner import NodesRunner
 
-            return NodesRunner(context, self._nodes.followers, self._timers)
+            launched = self._config.launched
+            return NodesRunner(context, self._nodes.followers, self._timers, launched=launched)
         return runner_of(context, self._config)
 
     def _close(self) -> None:

@@ -163,6 +163,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     by :mod:`trial_runtime.begin`. ``nodes``: of its allocation; each of them starts with this very
     configuration, and one speaks for all. ``rank_variable``: of the environment, where the
     scheduler says which of them it is; where it is not set they take ranks as they come.
+    ``launched``: whether a launcher of the place tells the processes of a trial where the others
+    are: its variables count then, and not ours.
     ``ways``: further ways to the head, tried in this order where the head gives no answer at
     ``head``. ``probe``: the questions of a program that looks for what this agent would need; no
     agent is started with it.
@@ -198,6 +200,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     brought: Optional[Brought] = None
     nodes: int = 1
     rank_variable: str = "BEQUEATH_RANK"
+    launched: bool = False
     ways: tuple[Endpoint, ...] = ()
     probe: Optional[ProbeQuestions] = None
 

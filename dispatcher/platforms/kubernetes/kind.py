@@ -64,6 +64,8 @@ class AllocationKind(ABC):
         pod_label: the label of pods that names their object.
         container: the name that the container of the agent must have.
         rank_variable: the variable of each pod with its rank among those of a trial.
+        launches: whether its controller tells processes where the others are, by variables of its
+            own (``MASTER_ADDR``), which count then.
         renews_pods: whether an attempt goes on with other pods than its first ones.
         removes_pods: whether its controller may remove pods of an object that has ended.
         stopping: fields given to an object that is to end; None: it is deleted at once. What has
@@ -77,6 +79,7 @@ class AllocationKind(ABC):
     pod_label: ClassVar[str]
     container: ClassVar[str] = "agent"
     rank_variable: ClassVar[str] = "BEQUEATH_RANK"
+    launches: ClassVar[bool] = False
     renews_pods: ClassVar[bool] = False
     removes_pods: ClassVar[bool] = False
     stopping: ClassVar[Document | None] = None

@@ -122,6 +122,7 @@ def _check_json(value: dict[str, Any]) -> dict[str, Any]:
 
 
 Fields = Annotated[dict[str, Any], AfterValidator(_check_json)]
+Image = Annotated[Text, AfterValidator(_check_image)]
 Label = Annotated[Text, AfterValidator(_check_label)]
 Name = Annotated[Text, AfterValidator(_check_name)]
 PathThere = Annotated[Text, AfterValidator(_check_path)]
@@ -207,8 +208,7 @@ class KubernetesService(ClusterService):
     }
 
     image: Annotated[
-        Annotated[Text, AfterValidator(_check_image)],
-        Field(description="Image of the pods, with a Python and what trials import."),
+        Image, Field(description="Image of the pods, with a Python and what trials import.")
     ]
     kubeconfig: Annotated[
         ResolvedPath | None,
@@ -341,25 +341,40 @@ class KubernetesService(ClusterService):
             if volume.at in places:
                 raise Misfit(f"has two volumes at {volume.at}", at=("volumes", index, "at"))
             places.append(volume.at)
-        for key, quantities in (("requests", self.requests), ("limits", self.limits)):
-            for name, quantity in quantities.items():
-                if "/" in name and amount(quantity) % 1:
-                    text = f"has {quantity} of {name!r}, of which there are only whole ones"
-                    raise Misfit(text, at=(key, name))
-                if "/" in name and name not in self.limits:
-                    text = f"has {name!r} in 'requests' alone, which no cluster takes"
-                    raise Misfit(text, at=(key, name), hint="write it below 'limits'")
-        for name in self.requests.keys() & self.limits.keys():
-            if amount(self.requests[name]) > amount(self.limits[name]):
-                raise Misfit(
-                    f"has {self.requests[name]} of {name!r} in 'requests', and {self.limits[name]} "
-                    "in 'limits'",
-                    at=("requests", name),
-                    hint="a pod cannot be promised more than it may use",
-                )
+        fit_quantities(self.requests, self.limits)
         if self.wall_time is not None and self.wall_time < 1:
             raise Misfit("has a 'wallTime' of less than a second", at=("wallTime",))
         return self
+
+
+def fit_quantities(
+    requests: Mapping[str, str], limits: Mapping[str, str], at: tuple[str | int, ...] = ()
+) -> None:
+    """See whether what a pod is promised, and what it may use, fit together.
+
+    Args:
+        requests: by the name of the resource.
+        limits: the same.
+        at: keys that lead to the section with both.
+
+    Raises:
+        Misfit: they do not.
+    """
+    for key, quantities in (("requests", requests), ("limits", limits)):
+        for name, quantity in quantities.items():
+            if "/" in name and amount(quantity) % 1:
+                text = f"has {quantity} of {name!r}, of which there are only whole ones"
+                raise Misfit(text, at=(*at, key, name))
+            if "/" in name and name not in limits:
+                text = f"has {name!r} in 'requests' alone, which no cluster takes"
+                raise Misfit(text, at=(*at, key, name), hint="write it below 'limits'")
+    for name in requests.keys() & limits.keys():
+        if amount(requests[name]) > amount(limits[name]):
+            raise Misfit(
+                f"has {requests[name]} of {name!r} in 'requests', and {limits[name]} in 'limits'",
+                at=(*at, "requests", name),
+                hint="a pod cannot be promised more than it may use",
+            )
 
 
 K = TypeVar("K", bound=KubernetesService)

@@ -64,5 +64,6 @@ def config_there(config: AgentConfig, section: KubernetesService, *, token: str)
         experiment_folder=folder,
         run_folder="",  # known there
         rank_variable=section.allocation_kind.rank_variable,
+        launched=section.allocation_kind.launches,
         trial=trial,
     )
