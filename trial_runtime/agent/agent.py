@@ -169,6 +169,11 @@ class Agent:
         finally:
             self._close()
 
+    @property
+    def taken_back(self) -> bool:
+        """Whether it has left since its scheduler has asked it to."""
+        return self._leaving
+
     # -- one turn ------------------------------------------------------------------------------
 
     def _turn(self) -> None:

@@ -56,7 +56,8 @@ IN_VAIN = "the place before ended too soon for any trial: the next is asked for 
 SUBMITTED, UNLISTED = "it was submitted", "its scheduler does not list it yet"
 PREPARED = "its place is being prepared"
 UNKNOWN = "its scheduler lists it in a state that its platform does not know"
-OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN)
+MOVED = "its scheduler has taken its place back, and is to lend it another one"
+OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN, MOVED)
 
 _STAGES = {
     "new": Stage.DRAFTED,
@@ -294,6 +295,8 @@ class Held:
         if self.stage is Stage.DRAFTED:  # a head died between its order and its note of it
             self._note("ordered")
         if upshot is Upshot.TAKE_BACK:
+            if allocation.renewed:  # its next agent may speak before its scheduler does
+                return None if self.heard and speaks else self._moves(allocation, now)
             self.condemn(0.0, now)
             return Loss(_beside("its place was taken back", allocation), planned=True)
         if upshot is Upshot.END:
@@ -336,6 +339,12 @@ class Held:
         text = _beside(HOW.get(gone, HOW[None]), allocation)
         ends_as = EndReason.OUT_OF_MEMORY if gone is Gone.OUT_OF_MEMORY else None
         return Loss(text, gone is Gone.NEVER, planned=gone in TAKEN_BACK, ends_as=ends_as)
+
+    def _moves(self, allocation: Allocation, now: float) -> Loss:
+        """It waits for its next place under the same ticket, by its scheduler's own will."""
+        self.stage, self.heard, self.ends_at, self._ran_since = Stage.LISTED, False, None, None
+        self.reason, self.waiting_since = _reason(allocation) or MOVED, now
+        return Loss(_beside("its place was taken back", allocation), planned=True, returns=True)
 
     def _waits(self, allocation: Allocation, now: float) -> None:
         self.stage = Stage.LISTED

@@ -15,7 +15,8 @@ yes       runs, or its agent was heard   the worker has a process; its silence i
 yes       any other                      the worker waits, and says why
 ========  =============================  ==========================================================
 
-A worker that is lost is not wanted until the engine asks again.
+A worker that is lost is not wanted until the engine asks again. One whose scheduler moves it keeps
+its allocation, and waits.
 """
 
 from __future__ import annotations

@@ -203,7 +203,8 @@ class KubernetesAllocator(Allocator):
 
     def _delete(self, name: str) -> None:
         try:
-            self._server.delete(self._kind.resource, self._kind.object_name(name))
+            named = self._kind.object_name(name)
+            self._server.delete(self._kind.resource, named, first=self._kind.deletion)
         except NotThere:
             return
 

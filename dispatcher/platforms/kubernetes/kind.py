@@ -7,8 +7,9 @@ that is asked of a server, and all that is read of pods, is the same for all kin
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
@@ -16,6 +17,7 @@ from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
     from dispatcher.platforms.kubernetes.section import KubernetesService
+    from trial_runtime.agent.config import Renewal
 
 #: How long an ended object stays if no head removes it (seconds): its reason can be read meanwhile.
 KEPT_S = 24 * 3600
@@ -42,13 +44,15 @@ class Standing(NamedTuple):
             whatever its pods look like, the attempt goes on. ``UNKNOWN``: it stands in a word that
             nobody knows, and the last known state is kept.
         gone: how it ends. What has become of its pods comes first, unless this is ``CANCELLED``
-            or ``NEVER``.
+            or ``NEVER``; what its agent has made of that does not, where its place was taken.
         reason: of that; with no state, why it has no pod yet.
+        began: whether it has had pods before: how long it waits for the next ones is not known.
     """
 
     state: AllocationState | None = None
     gone: Gone | None = None
     reason: str = ""
+    began: bool = False
 
 
 class AllocationKind(ABC):
@@ -67,9 +71,15 @@ class AllocationKind(ABC):
         launches: whether its controller tells processes where the others are, by variables of its
             own (``MASTER_ADDR``), which count then.
         renews_pods: whether an attempt goes on with other pods than its first ones.
+        renewal: how agents learn of that; None: they do not.
+        starts_within_s: so long a pod may take to begin (seconds), where its controller has chosen
+            its node: it waits for nothing then, and one that takes longer never begins.
+        checkpoint_variable: a further variable with the folder of a trial's checkpoints.
         removes_pods: whether its controller may remove pods of an object that has ended.
         stopping: fields given to an object that is to end; None: it is deleted at once. What has
-            ended so is deleted later.
+            ended so is deleted later, and what does not end of that as well.
+        deletion: what is deleted first: the pods (``Foreground``), or the object, where its
+            controller would make others of one that is still there (``Background``).
         more_rights: those that a head needs beside the usual ones.
     """
 
@@ -81,8 +91,12 @@ class AllocationKind(ABC):
     rank_variable: ClassVar[str] = "BEQUEATH_RANK"
     launches: ClassVar[bool] = False
     renews_pods: ClassVar[bool] = False
+    renewal: ClassVar[Renewal | None] = None
+    starts_within_s: ClassVar[float] = math.inf
+    checkpoint_variable: ClassVar[str] = ""
     removes_pods: ClassVar[bool] = False
     stopping: ClassVar[Document | None] = None
+    deletion: ClassVar[Literal["Foreground", "Background"]] = "Foreground"
     more_rights: ClassVar[tuple[Right, ...]] = ()
 
     @abstractmethod

@@ -51,6 +51,7 @@ def config_there(config: AgentConfig, section: KubernetesService, *, token: str)
     root = section.weights_root or ""
     if config.remote is not None:  # views of a store lie in the pod; an agent removes all it finds
         root = f"{root}/{own_part}" if root else f"{folder}/weights"
+    kind = section.allocation_kind
     moved = dict(zip(config.read_roots, section.weights_read_roots, strict=False))
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
     trial = replace(
@@ -58,12 +59,14 @@ def config_there(config: AgentConfig, section: KubernetesService, *, token: str)
         code_directory=section.code_folder or config.trial.code_directory,
         environment=environment_there(config.trial.environment, section.environment),
         own_folders=True,
+        checkpoint_variable=kind.checkpoint_variable,
     )
     return replace(
         there,
         experiment_folder=folder,
         run_folder="",  # known there
-        rank_variable=section.allocation_kind.rank_variable,
-        launched=section.allocation_kind.launches,
+        rank_variable=kind.rank_variable,
+        launched=kind.launches,
+        renewal=kind.renewal,
         trial=trial,
     )

@@ -196,17 +196,19 @@ class ApiServer:
             "PATCH", kind, name, asked=asked, query=query, body=fields, kind_of_body=kind_of_body
         )
 
-    def delete(self, kind: ObjectKind, name: str, *, grace_s: int | None = None) -> None:
-        """Delete an object, and first what it owns. Raises ``NotThere``, or another
-        ``BackendError``.
+    def delete(
+        self, kind: ObjectKind, name: str, *, first: str = "Foreground", grace_s: int | None = None
+    ) -> None:
+        """Delete an object, and what it owns. Raises ``NotThere``, or another ``BackendError``.
 
         Args:
             kind: of the object.
             name: its name.
+            first: ``Foreground``: what it owns goes first; ``Background``: the object does.
             grace_s: of a pod, whose own it takes the place of. Never 0: the object would be gone
                 while its processes live on.
         """
-        options: dict[str, Any] = {"propagationPolicy": "Foreground"}
+        options: dict[str, Any] = {"propagationPolicy": first}
         if grace_s is not None:
             options["gracePeriodSeconds"] = max(1, grace_s)
         asked = self._asked("delete", kind, name)
