@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,11 +54,10 @@ def run_on(there: Cluster, folder: Path, space: dict[str, str], **service: Any) 
         "trialNodes": 4,
         "trialConcurrency": 1,
         "maxTrialNumber": 1,
-        "maxRetries": 0,
+        "trialRetries": 0,
         "trialStopGrace": "2s",
         "weightsRoot": str(shared),
         "experimentWorkingDirectory": str(folder / "experiments"),
-        "channel": {"transport": "tcp", "host": "127.0.0.1"},
         "trainingService": {
             "platform": "kubeflow",
             "kubeconfig": str(there.api.kubeconfig(folder)),
@@ -73,6 +73,7 @@ def run_on(there: Cluster, folder: Path, space: dict[str, str], **service: Any) 
     ran = subprocess.run(
         [sys.executable, "-m", "dispatcher.cli", "run", "lab.yml"],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=240,
