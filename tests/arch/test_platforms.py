@@ -54,7 +54,11 @@ IMPORTERS = {
 
 #: Platforms whose allocations are other kinds of objects on the API of another platform: they are
 #: made of its parts, and say so here.
-DIALECTS = {"kubeflow": "kubernetes"}
+DIALECTS = {
+    "adaptdl": "kubernetes",
+    "frameworkcontroller": "kubernetes",
+    "kubeflow": "kubernetes",
+}
 
 
 def product(*folders: str) -> Iterator[tuple[str, str]]:

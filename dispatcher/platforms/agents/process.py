@@ -16,9 +16,9 @@ class Loss:
     ``left_by_another``: the process has ended, and a head before this one had started it.
     ``planned``: whoever lent its place took it back, such as for something more urgent or since its
     time was over; the agent is not to blame. ``ends_as``: how what ran there ended; None: that is
-    not known. ``leaves``: it is there, has nothing to run, and is to be asked to leave. ``returns``:
-    it has gone for a while, by its scheduler's will, and comes again with the same ticket: nothing
-    is given up."""
+    not known. ``leaves``: it is there, has nothing to run, and is to be asked to leave.
+    ``returns``: it has gone for a while, by its scheduler's will, and comes again with the same
+    ticket: nothing is given up."""
 
     reason: str
     hopeless: bool = False

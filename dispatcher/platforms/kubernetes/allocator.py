@@ -7,6 +7,7 @@ import time
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
@@ -68,6 +69,10 @@ MOST_LEFT = 32
 #: An ended object is removed after this time (seconds): the head has seen it, so may have people.
 ENDED_S, MOST_REMOVED = 60.0, 5
 
+#: One that was asked to end, by a word to its controller, is deleted after this time (seconds):
+#: that may be away.
+STOP_S = 60.0
+
 #: Seconds between two questions for the events of one that waits without a reason.
 EVENTS_EVERY_S = 5.0
 
@@ -118,6 +123,7 @@ class KubernetesAllocator(Allocator):
         self._late: dict[str, float] = {}  # since when one has ended before its pods
         self._gone: dict[str, tuple[Allocation, float]] = {}  # and since when
         self._ended: dict[str, float] = {}  # those that are there still, and since when
+        self._stopped: dict[str, float] = {}  # those that were asked to end, and since when
         self._events: dict[str, str] = {}  # the newest warning, by the name of its object
         self._events_at = float("-inf")
         self._pods_of: Mapping[str, Sequence[Document]] = {}
@@ -192,8 +198,8 @@ class KubernetesAllocator(Allocator):
                     self._delete_pod(pod, int(grace_s))
 
     def _stop(self, name: str) -> None:
-        fields, kind = self._kind.stopping, self._kind
-        if fields is None:
+        fields, kind, now = self._kind.stopping, self._kind, self._clock()
+        if fields is None or now - self._stopped.setdefault(name, now) >= STOP_S:
             self._delete(name)
             return
         try:
@@ -220,28 +226,35 @@ class KubernetesAllocator(Allocator):
         return "\n".join(last_words(pods))
 
     def clear(self) -> None:
-        """See :meth:`Allocator.clear`: what was brought for all pods together."""
+        """See :meth:`Allocator.clear`: what has ended, and what was brought for all pods together.
+        Nobody else removes objects without a time to live."""
+        for each in self._objects.objects(LIST_S):
+            if "deletionTimestamp" not in each["metadata"]:
+                self._delete_twice(allocation_in(self._kind, each))
+        self._ended.clear()
+        self._stopped.clear()
         if self._section.bring_code:
             clear_maps(self._server, self._label)
 
     def close(self) -> None:
-        """See :meth:`Allocator.close`. What has ended, and was seen so, is removed."""
-        for name in self._ended:
+        """See :meth:`Allocator.close`. What has ended and was seen so, and what was asked to end,
+        is removed."""
+        for name in {**self._ended, **self._stopped}:
             self._delete_twice(name)
         self._objects.close()
         self._pods.close()
         self._server.close()
 
     def _delete_twice(self, name: str) -> None:
-        """Delete one that has ended; what cannot be, has its time to live."""
+        """Delete one that has ended, or is about to; what cannot be stays for its time to live."""
         for is_last in (False, True):
             try:
                 self._delete(name)
             except PassingBackendError as error:
                 if is_last:
-                    _log.info("%s: it has ended, and stays for a day: %s", name, error)
+                    _log.info("%s: it has ended, and stays: %s", name, error)
             except BackendError as error:
-                _log.info("%s: it has ended, and stays for a day: %s", name, error)
+                _log.info("%s: it has ended, and stays: %s", name, error)
                 return
             else:
                 return
@@ -285,6 +298,8 @@ class KubernetesAllocator(Allocator):
         for pod in sorted(pods, key=lambda each: str(each["metadata"].get("creationTimestamp"))):
             if len(first) < nodes and uid_of(pod) not in first:
                 first.append(uid_of(pod))
+        if self._kind.renews_pods and any(map(_is_active, pods)):
+            self._left.pop(name, None)  # those before were moved, and say nothing of these
         left = self._left.get(name, ())
         seen = allocation_of(
             self._kind,
@@ -300,7 +315,8 @@ class KubernetesAllocator(Allocator):
             self._late.pop(name, None)
         elif now - self._late.setdefault(name, now) < LATE_S:
             return Allocation(name, AllocationState.UNKNOWN)
-        return seen
+        going = "deletionTimestamp" in document["metadata"]
+        return replace(seen, renewed=True) if self._kind.renews_pods and not going else seen
 
     def _bury(self, document: Document, now: float) -> None:
         """Note how one that has gone ended, for those who have not seen it yet."""
@@ -313,6 +329,7 @@ class KubernetesAllocator(Allocator):
         if len(self._gone) < MOST_GONE:
             self._gone[name] = (last, now)
         self._ended.pop(name, None)
+        self._stopped.pop(name, None)
 
     def _remove_ended(
         self, seen: Sequence[Allocation], objects: Mapping[str, Document], now: float

@@ -64,6 +64,13 @@ _ENDS = {
 #: Exit codes of an agent that was asked to leave.
 _ASKED = (0, 143)
 
+#: Ends of a pod in which its place was taken, whatever its agent has made of that.
+_TAKEN = (Gone.PREEMPTED, Gone.EVICTED, Gone.NODE_LOST)
+
+#: A pod that has ended by itself is given so long (seconds) until its controller says what comes of
+#: that; some never do.
+OVER_S = 60.0
+
 SECOND = "its pod was taken away, and Kubernetes has started another one"
 DELETED = "its pod was deleted"
 
@@ -94,8 +101,8 @@ def allocation_of(
     """
     there = {} if document is None else document
     about = mapping_in(there, "metadata")
-    waited_s = times.since(about.get("creationTimestamp")) or 0.0
     standing = Standing() if document is None else kind.standing(document)
+    waited_s = 0.0 if standing.began else times.since(about.get("creationTimestamp")) or 0.0
     deleted = "deletionTimestamp" in about
     if standing.state is AllocationState.ENDED:
         gone, reason = _end(kind, standing, [*pods, *left], deleted=deleted)
@@ -118,7 +125,7 @@ def allocation_of(
     if not pods:
         event = (events or {}).get(text_of(about.get("name")), "")
         return Allocation(name, AllocationState.WAITING, event or standing.reason, waited_s)
-    return _of_pods(name, pods, times, waited_s, events or {})
+    return _of_pods(kind, name, pods, times, waited_s, events or {})
 
 
 def _leaving(
@@ -132,12 +139,13 @@ def _leaving(
 ) -> Allocation:
     """One whose object is being deleted. It goes with its pods, and no others are started."""
     if pods:
-        return _of_pods(name, pods, times, waited_s, {})
+        return _of_pods(kind, name, pods, times, waited_s, {})
     state = AllocationState.RUNNING if ran else AllocationState.WAITING
     return Allocation(name, state, f"its {kind.word} is being deleted", waited_s)
 
 
 def _of_pods(
+    kind: AllocationKind,
     name: str,
     pods: Sequence[Document],
     times: ServerClock,
@@ -145,7 +153,12 @@ def _of_pods(
     events: Mapping[str, str],
 ) -> Allocation:
     place = _place(pods)
-    states = [_state(each, times, events) for each in pods]
+    if kind.renews_pods and any(_is_over(each, times) for each in pods):
+        failed = any(mapping_in(each, "status").get("phase") == "Failed" for each in pods)
+        over = Standing(AllocationState.ENDED, Gone.FAILED if failed else Gone.FINISHED)
+        gone, reason = _end(kind, over, pods)
+        return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=place)
+    states = [_state_within(kind.starts_within_s, each, times, events) for each in pods]
     for wanted in (AllocationState.ENDED, AllocationState.WAITING, AllocationState.STARTING):
         for state, reason in states:
             if state is wanted:
@@ -160,6 +173,36 @@ def _running(name: str, pods: Sequence[Document], times: ServerClock) -> Allocat
     ends = [end for each in pods if (end := _ends_in_s(each, times)) is not None]
     ends_in_s = min(ends, default=None)
     return Allocation(name, AllocationState.RUNNING, ends_in_s=ends_in_s, place=_place(pods))
+
+
+def _is_over(pod: Document, times: ServerClock) -> bool:
+    """Whether a pod has ended for good, by itself, and its controller does nothing of that: where
+    it renews pods it may take an end by a signal for one that it has wanted."""
+    status = mapping_in(pod, "status")
+    if status.get("phase") not in ("Failed", "Succeeded"):
+        return False
+    if "deletionTimestamp" in mapping_in(pod, "metadata"):
+        return False
+    if status.get("reason") == "DeadlineExceeded":
+        return True
+    ends = [times.since(each.get("finishedAt")) for each in _terminated(status)]
+    known = [each for each in ends if each is not None]
+    since = min(known) if known else times.since(status.get("startTime"))
+    return since is not None and since > OVER_S
+
+
+def _state_within(
+    limit_s: float, pod: Document, times: ServerClock, events: Mapping[str, str]
+) -> tuple[AllocationState, str]:
+    """The state of one pod, and the reason for it; one that does not begin in time never does."""
+    state, reason = _state(pod, times, events)
+    if state not in (AllocationState.WAITING, AllocationState.STARTING):
+        return state, reason
+    age_s = times.since(mapping_in(pod, "metadata").get("creationTimestamp"))
+    if age_s is None or age_s <= limit_s:
+        return state, reason
+    text = f"its pod has its node, and has not begun within {limit_s:.0f} s"
+    return AllocationState.ENDED, f"{text}: {reason}" if reason else text
 
 
 def _state(
@@ -214,8 +257,8 @@ def _end(
     taken = not deleted and any("deletionTimestamp" in mapping_in(pod, "metadata") for pod in pods)
     if taken and not (kind.removes_pods and _left_first(pods)):
         return Gone.EVICTED, DELETED
-    if gone is Gone.FINISHED:
-        return gone, ""
+    if gone is Gone.FINISHED or gone in _TAKEN:
+        return gone, "" if gone is Gone.FINISHED else standing.reason
     exits = [each for pod in pods for each in _terminated(mapping_in(pod, "status"))]
     for each in exits:
         if each.get("reason") == "OOMKilled":
