@@ -134,7 +134,8 @@ def _takes(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
         for warning in answer.warnings:
             yield Finding("job", Severity.NOTE, f"the server warns: {warning}")
         if not answer.warnings:
-            text = f"it takes a {kind.word} with the image {section.image!r}"
+            one = f"{'an' if kind.word[0] in 'AEIOU' else 'a'} {kind.word}"
+            text = f"it takes {one} with the image {section.image!r}"
             yield Finding("job", Severity.OK, text)
 
 
