@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def _start_of(config: AgentConfig) -> str:
-    """What tells this start from others: its ticket, and how often its scheduler has renewed it."""
+    """A text for this start alone: its ticket, and how often its scheduler has lent it a place."""
     restarts = config.restarts()
     return f"{config.ticket}.{restarts}" if restarts else config.ticket
 

@@ -144,7 +144,7 @@ class ProbeQuestions(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Renewal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a scheduler takes a place back and lends it again, under the same ticket.
+    """The way in which a scheduler takes a place back and lends it again, under the same ticket.
 
     ``restarts``: the variable with the number of times that it has done so. ``nodes``: the variable
     with the number of nodes that there are this time; empty: as many as ever. ``exit_code``: that
@@ -233,12 +233,12 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.experiment_folder}/spool-{self.worker}"
 
     def restarts(self, environment: Mapping[str, str] = os.environ) -> int:
-        """How often the scheduler has lent the place anew; 0 where none does, or does not say."""
+        """Return how often the scheduler has lent the place anew; 0 where none does, or says so."""
         given = "" if self.renewal is None else environment.get(self.renewal.restarts, "")
         return int(given) if given.isascii() and given.isdigit() else 0
 
     def nodes_now(self, environment: Mapping[str, str] = os.environ) -> int:
-        """How many nodes there are this time: those of the file at most."""
+        """Return how many nodes there are this time: those of the file at most."""
         given = "" if self.renewal is None else environment.get(self.renewal.nodes, "")
         many = int(given) if given.isascii() and given.isdigit() else self.nodes
         return max(1, min(many, self.nodes))

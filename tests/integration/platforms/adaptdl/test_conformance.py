@@ -1,5 +1,5 @@
-"""The conformance suite over the platform ``adaptdl``, on a server of our own with a controller that
-is played; judged by the published definition and the rules of its webhook."""
+"""The conformance suite over the platform ``adaptdl``, on a server of our own with a controller
+that is played; judged by the published definition and the rules of its webhook."""
 
 from __future__ import annotations
 

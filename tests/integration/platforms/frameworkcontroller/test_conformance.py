@@ -15,6 +15,7 @@ pytestmark = pytest.mark.timeout(900)
 
 ROOT = Path(__file__).parents[4]
 SUITE = ROOT / "tests/support/kubernetes/conformance.py"
+PLAYED = "tests.support.kubernetes.framework_controller"
 
 #: What the suite leaves out where a platform itself shows no files of attempts, and the head asks
 #: agents for them: files of several attempts by one way.
@@ -32,7 +33,7 @@ def test_a_cluster_of_our_own(tmp_path: Path) -> None:
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "PLAYED_SERVICE": json.dumps({"platform": "frameworkcontroller"}),
-            "PLAYED_OPERATORS": "tests.support.kubernetes.framework_controller:framework_controllers",
+            "PLAYED_OPERATORS": f"{PLAYED}:framework_controllers",
         },
         capture_output=True,
         text=True,
