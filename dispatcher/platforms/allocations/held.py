@@ -80,6 +80,7 @@ class Held:
     Attributes:
         stage: how far it is.
         heard: whether its agent has introduced itself.
+        renewed: whether its scheduler lends it another place by itself, as it said last.
         reason: why it waits, in the scheduler's words.
         waiting_since: since when it waits, or nothing is had (monotonic).
         ends_at: when its place is taken back (seconds since the epoch); None: not known.
@@ -103,7 +104,7 @@ class Held:
         self._ran_since: float | None = None
         self._short_lives = 0
         self._in_vain = False
-        self.heard = False
+        self.heard = self.renewed = False
         self.reason = ""
         self.waiting_since = now
         self.ends_at: float | None = None
@@ -367,7 +368,7 @@ class Held:
         return Loss(f"it has waited for its place for {self._limit_s:.0f} s: {why}", hopeless=True)
 
     def _runs(self, allocation: Allocation, now: float, wall: float) -> None:
-        self.stage = Stage.RUNNING
+        self.stage, self.renewed = Stage.RUNNING, allocation.renewed
         self._ran_since = now if self._ran_since is None else self._ran_since
         if allocation.ends_in_s is not None and math.isfinite(allocation.ends_in_s):
             ends_at = wall + allocation.ends_in_s
@@ -392,9 +393,8 @@ class Held:
             self._short_lives = self._short_lives + 1 if self._in_vain else 0
             if self._in_vain:
                 self._pause(now, hopeless=False, why=IN_VAIN)
-        self.stage, self.heard, self.ends_at = Stage.GONE, False, None
-        self._fence_until, self._lags_until = float("inf"), float("-inf")
-        self.waiting_since, self._in_vain = now, False
+        self.stage, self.heard, self.ends_at, self._in_vain = Stage.GONE, False, None, False
+        self._fence_until, self._lags_until, self.waiting_since = float("inf"), float("-inf"), now
         self._note("gone")
 
     def _note(self, stage: Literal["ordered", "condemned", "gone"]) -> None:

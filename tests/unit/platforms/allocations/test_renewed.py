@@ -10,6 +10,7 @@ from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.allocations.allocation import Gone
 from dispatcher.platforms.allocations.incarnation import read_incarnation
 from dispatcher.platforms.allocations.pool import AllocationPool
+from dispatcher.platforms.allocations.process import Load
 from tests.support.processes import wait_until
 from tests.unit.platforms.allocations.test_held import DAY, S, Scene
 from tests.unit.platforms.allocations.test_pool import CONFIG, Bounds, Scheduler
@@ -117,6 +118,30 @@ def test_a_worker_that_is_moved_waits_and_nothing_is_cancelled(tmp_path: Path) -
         scheduler.says(name, S.RUNNING, renewed=True)
         wait_until(lambda: process.pid == 1, "it runs again")
         assert (scheduler.cancelled, len(scheduler.orders)) == ([], 1)
+    finally:
+        process.leave()
+        pool.close()
+
+
+def test_a_place_whose_agent_was_asked_to_go_is_not_given_back(tmp_path: Path) -> None:
+    """Nothing more may begin there, and its scheduler lends another one. Mutation: what is of no
+    more use goes back, so that a job that is moved is deleted."""
+    scheduler = Scheduler()
+    pool = AllocationPool(lambda: scheduler, "lab", Bounds(1, 1))
+    load = Load(1, False, 1, "its place ends too soon for another trial", going=True)
+    process = pool.process("q-1", tmp_path, load=lambda: load)
+    process.ensure(CONFIG)
+    try:
+        wait_until(lambda: scheduler.orders, "it is ordered")
+        (name,) = scheduler.listed
+        scheduler.says(name, S.RUNNING, renewed=True)
+        wait_until(lambda: process.pid == 1, "it runs")
+        assert process.look(0.0) is None
+        load = load._replace(going=False)  # it has had all trials that it is for
+        assert process.look(0.0) == Loss(load.spent, planned=True, leaves=True)
+        scheduler.says(name, S.RUNNING)
+        load = load._replace(going=True)
+        wait_until(lambda: process.look(0.0), "another scheduler's is given back")
     finally:
         process.leave()
         pool.close()
