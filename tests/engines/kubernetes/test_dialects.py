@@ -1,5 +1,5 @@
-"""Kinds of objects of other controllers on a real API server: it judges what is sent by the projects'
-own definitions, and collects what is left; the controllers are played, containers are processes."""
+"""Kinds of objects of other controllers on a real API server: it judges what is sent by their own
+definitions, and collects what is left; the controllers are played, containers are processes."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def _is_allowed(keys: dict[str, str]) -> bool:
 
 
 def test_trials_run_in_pytorchjobs(there: RealCluster, weights: Path, tmp_path: Path) -> None:
-    """A drain, and a head that is killed. No result is lost or there twice, and nothing is left: the
-    server's own controllers collect Secrets and pods behind their jobs."""
+    """A drain, and a head that is killed. No result is lost or there twice, and nothing is left:
+    the server's own controllers collect Secrets and pods behind their jobs."""
     service = {
         "platform": "kubeflow",
         "kubeconfig": there.kubeconfig(),

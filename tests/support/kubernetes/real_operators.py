@@ -90,7 +90,8 @@ def _define(there: RealCluster, crd: Crd) -> None:
     try:
         there.admin("POST", _CRDS, crd.document)
     except urllib.error.HTTPError as error:
-        assert error.code == 409, error.read().decode()
+        if error.code != 409:
+            raise AssertionError(error.read().decode()) from error
     name = crd.document["metadata"]["name"]
 
     def is_served() -> bool:

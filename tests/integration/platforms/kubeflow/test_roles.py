@@ -1,4 +1,4 @@
-"""Trials of several pods with roles, below a real head: the chief speaks, and the others are watched."""
+"""Trials of several pods with roles, below a real head: one speaks, and the others are watched."""
 
 from __future__ import annotations
 
