@@ -96,7 +96,7 @@ def _define(there: RealCluster, crd: Crd) -> None:
 
     def is_served() -> bool:
         status = there.admin("GET", f"{_CRDS}/{name}").get("status", {})
-        holds = {x["type"] for x in status.get("conditions", []) if x["status"] == "True"}
+        holds = {x["type"] for x in status.get("conditions") or [] if x["status"] == "True"}
         return "Established" in holds
 
     wait_until(is_served, f"{name} is served")
