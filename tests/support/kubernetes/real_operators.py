@@ -87,19 +87,31 @@ def played(there: RealCluster, operators: Sequence[Operator]) -> Iterator[None]:
 
 
 def _define(there: RealCluster, crd: Crd) -> None:
-    try:
-        there.admin("POST", _CRDS, crd.document)
-    except urllib.error.HTTPError as error:
-        if error.code != 409:
-            raise AssertionError(error.read().decode()) from error
+    """Have the server take a definition. A large one keeps it busy for half a minute."""
     name = crd.document["metadata"]["name"]
 
     def is_served() -> bool:
-        status = there.admin("GET", f"{_CRDS}/{name}").get("status", {})
+        try:
+            status = there.admin("GET", f"{_CRDS}/{name}").get("status", {})
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                _post(there, _CRDS, crd.document)
+            return False
+        except OSError:
+            return False
         holds = {x["type"] for x in status.get("conditions") or [] if x["status"] == "True"}
         return "Established" in holds
 
     wait_until(is_served, f"{name} is served")
+
+
+def _post(there: RealCluster, path: str, body: Object) -> None:
+    """Create an object that may be there, as after a request without an answer."""
+    try:
+        there.admin("POST", path, body)
+    except urllib.error.HTTPError as error:
+        if error.code != 409:
+            raise AssertionError(error.read().decode()) from error
 
 
 def _await_collector(there: RealCluster, crd: Crd) -> None:
@@ -108,12 +120,20 @@ def _await_collector(there: RealCluster, crd: Crd) -> None:
     owner = {"apiVersion": crd.api_version, "kind": crd.word, "name": "nobody", "uid": "0-0"}
     about = {"name": "collected", "ownerReferences": [owner]}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": about}
-    there.admin("POST", f"/api/v1/namespaces/{SPACE}/secrets", secret)
+
+    def is_answered() -> bool:
+        with contextlib.suppress(OSError):
+            _post(there, f"/api/v1/namespaces/{SPACE}/secrets", secret)
+            return True
+        return False
 
     def is_collected() -> bool:
-        return all(x["metadata"]["name"] != "collected" for x in there.all("secrets"))
+        with contextlib.suppress(OSError):
+            return all(x["metadata"]["name"] != "collected" for x in there.all("secrets"))
+        return False
 
-    wait_until(is_collected, f"what a {crd.word} owned is collected", 90)
+    wait_until(is_answered, "the server has a Secret")
+    wait_until(is_collected, f"what a {crd.word} owned is collected")
 
 
 def _work(
