@@ -8,7 +8,7 @@ that was asked to go leaves by the exit code for which AdaptDL starts the next g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dispatcher.platforms.adaptdl.section import AdaptdlSection
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
@@ -53,11 +53,11 @@ class AdaptdlJobKind(AllocationKind):
     pod_label = "adaptdl/job"
     rank_variable = REPLICA_RANK
     renews_pods = True
-    renewal = Renewal(NUM_RESTARTS, NUM_REPLICAS, COMES_AGAIN)
+    renewal: ClassVar[Renewal | None] = Renewal(NUM_RESTARTS, NUM_REPLICAS, COMES_AGAIN)
     starts_within_s = STARTS_WITHIN_S
     checkpoint_variable = CHECKPOINT_PATH
     removes_pods = True
-    deletion = "Background"
+    deletion: ClassVar[Literal["Foreground", "Background"]] = "Background"
 
     def spec_of(
         self, order: AllocationOrder, section: KubernetesService, template: dict[str, Any]

@@ -18,8 +18,7 @@ SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of a pod
 
 
 class AdaptdlSection(KubernetesService):
-    """Run trials in AdaptDLJobs, whose pods AdaptDL moves and rescales, each with an agent that
-    takes many trials."""
+    """Run trials in AdaptDLJobs, with an agent in each, whose pods AdaptDL moves and rescales."""
 
     platform: Annotated[
         Annotated[Literal["adaptdl"], BeforeValidator(choice_reader("adaptdl"))],

@@ -51,8 +51,7 @@ def completion_of(attempt: Mapping[str, Any]) -> tuple[Gone, str]:
         return Gone.FINISHED, ""
     task = _task_of(attempt, completion)
     reason = _reason(completion, task)
-    cause = _CAUSES.get(completion.get("code", 0)) if _is_code(completion) else None
-    if cause is not None:
+    if (cause := _CAUSES.get(_code_of(completion))) is not None:
         return cause, reason
     pod = mapping_in(task, "pod")
     if any(each.get("reason") == "OOMKilled" for each in mappings_in(pod, "containers")):
@@ -66,8 +65,10 @@ def completion_of(attempt: Mapping[str, Any]) -> tuple[Gone, str]:
     return Gone.NEVER if "Permanent" in named else Gone.FAILED, reason
 
 
-def _is_code(completion: Mapping[str, Any]) -> bool:
-    return isinstance(completion.get("code"), int)
+def _code_of(completion: Mapping[str, Any]) -> int:
+    """The code; 0 where there is none."""
+    code = completion.get("code")
+    return code if isinstance(code, int) else 0
 
 
 def _task_of(attempt: Mapping[str, Any], completion: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,8 +110,8 @@ def _unpacked(text: str) -> Any:
 
 def _reason(completion: Mapping[str, Any], task: Mapping[str, Any]) -> str:
     """The reason in one line: the phrase of the code, and the last words of a container."""
-    phrase, code = text_of(completion.get("phrase")), completion.get("code")
-    parts = [phrase if _is_code(completion) and code >= 0 else f"{phrase} ({code})"]
+    phrase, code = text_of(completion.get("phrase")), _code_of(completion)
+    parts = [phrase if code >= 0 else f"{phrase} ({code})"]
     for each in mappings_in(mapping_in(task, "pod"), "containers"):
         if each.get("code"):
             parts.append(f"exit code {each.get('code')}")

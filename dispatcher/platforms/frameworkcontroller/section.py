@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from dispatcher.experiment.fields import Text, choice_reader
+from dispatcher.experiment.fields import choice_reader
 from dispatcher.experiment.problems import Misfit
 from dispatcher.platforms.kubernetes.roles import Role, RoleConfig, shared_out
 from dispatcher.platforms.kubernetes.section import KubernetesService, Name, fit_quantities
@@ -22,38 +22,8 @@ WORKER = "worker"
 _ROLE = re.compile(r"[a-z0-9]{1,63}")
 
 
-def _check_role(name: str) -> str:
-    if not _ROLE.fullmatch(name):
-        raise ValueError(
-            f"must be lower-case letters and digits, at most 63, as FrameworkController has names "
-            f"of roles, not {name!r}"
-        )
-    return name
-
-
-class TaskRole(RoleConfig):
-    """The pods of one role of a Framework."""
-
-    other_names: ClassVar[Mapping[str, str]] = {
-        **RoleConfig.other_names,
-        "taskNumber": "replicas",
-    }
-
-    name: Annotated[
-        Annotated[Text, AfterValidator(_check_role)],
-        Field(description="Name of the role, which its pods have in theirs."),
-    ]
-
-
 class FrameworkSection(KubernetesService):
-    """Run trials in Frameworks of FrameworkController, each with an agent that takes many
-    trials."""
-
-    other_names: ClassVar[Mapping[str, str]] = {
-        **KubernetesService.other_names,
-        "serviceAccountName": "serviceAccount",
-        "taskRoles": "roles",
-    }
+    """Run trials in Frameworks of FrameworkController, with an agent in each."""
 
     platform: Annotated[
         Annotated[
@@ -65,7 +35,7 @@ class FrameworkSection(KubernetesService):
         Name | None, Field(description="Not to be given: Kueue knows no Frameworks.")
     ] = None
     roles: Annotated[
-        tuple[TaskRole, ...],
+        tuple[RoleConfig, ...],
         Field(
             description="Roles of the pods of one trial, where it has several (`trialNodes`), in "
             "the order of their ranks: what is particular to each, and how many there are."
@@ -85,7 +55,7 @@ class FrameworkSection(KubernetesService):
         Args:
             nodes: how many pods it has.
         """
-        given: dict[str, RoleConfig] = {each.name: each for each in self.roles}
+        given = {each.name: each for each in self.roles}
         names = list(given) or [WORKER]
         unsaid = [each.name for each in self.roles if each.replicas is None]
         rest = unsaid[-1] if unsaid else names[-1]
@@ -101,8 +71,16 @@ class FrameworkSection(KubernetesService):
             )
         names: set[str] = set()
         for index, role in enumerate(self.roles):
+            if not _ROLE.fullmatch(role.name):
+                raise Misfit(
+                    f"names {role.name!r} among 'roles', whose names are lower-case letters and "
+                    "digits here, at most 63",
+                    at=("roles", index, "name"),
+                )
             if role.name in names:
-                raise Misfit(f"has two roles {role.name!r}", at=("roles", index, "name"))
+                raise Misfit(
+                    f"names {role.name!r} twice among 'roles'", at=("roles", index, "name")
+                )
             names.add(role.name)
             requests = self.requests if role.requests is None else role.requests
             limits = self.limits if role.limits is None else role.limits

@@ -156,8 +156,8 @@ def _of_pods(
     if kind.renews_pods and any(_is_over(each, times) for each in pods):
         failed = any(mapping_in(each, "status").get("phase") == "Failed" for each in pods)
         over = Standing(AllocationState.ENDED, Gone.FAILED if failed else Gone.FINISHED)
-        gone, reason = _end(kind, over, pods)
-        return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=place)
+        cause, text = _end(kind, over, pods)
+        return Allocation(name, AllocationState.ENDED, text, gone=cause, place=place)
     states = [_state_within(kind.starts_within_s, each, times, events) for each in pods]
     for wanted in (AllocationState.ENDED, AllocationState.WAITING, AllocationState.STARTING):
         for state, reason in states:

@@ -28,6 +28,7 @@ class _RealHands:
         self._there = there
         self._paths = {each.plural: path_of(each) for each in crds}
         self._paths["pods"] = f"/api/v1/namespaces/{SPACE}/pods"
+        self._with_status = {each.plural for each in crds if each.has_status}
 
     def timestamp(self) -> str:
         return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -40,7 +41,8 @@ class _RealHands:
         self._ask("DELETE", f"{self._paths[plural]}/{name}", options)
 
     def note(self, plural: str, name: str, status: Object) -> None:
-        self._ask("PATCH", f"{self._paths[plural]}/{name}/status", {"status": status}, _MERGE)
+        own = "/status" if plural in self._with_status else ""
+        self._ask("PATCH", f"{self._paths[plural]}/{name}{own}", {"status": status}, _MERGE)
 
     def finish(self, plural: str, name: str) -> None:
         """Do nothing: the server's own controller removes it."""

@@ -227,10 +227,10 @@ def test_roles_that_are_not_those_of_a_trial(nodes: int, roles: Any, role: str) 
 
 BAD = {
     "a queue": ({"queue": "team"}, "has a 'queue', and Kueue knows no Frameworks"),
-    "a dash": ({"roles": [{"name": "my-role"}]}, "must be lower-case letters and digits"),
+    "a dash": ({"roles": [{"name": "my-role"}]}, "whose names are lower-case letters and digits"),
     "no name": ({"roles": [{"replicas": 2}]}, "name"),
     "too long": ({"roles": [{"name": "a" * 64}]}, "at most 63"),
-    "twice": ({"roles": [{"name": "a"}, {"name": "a"}]}, "has two roles 'a'"),
+    "twice": ({"roles": [{"name": "a"}, {"name": "a"}]}, "names 'a' twice among 'roles'"),
     "promised too much": (
         {"limits": {"cpu": 1}, "roles": [{"name": "a", "requests": {"cpu": 2}}]},
         "has 2 of 'cpu'",

@@ -61,10 +61,9 @@ def wrong(folder: Path, nodes: int, **keys: Any) -> dict[str, str]:
 
 
 def test_one_that_is_in_order(tmp_path: Path) -> None:
-    """Also by the words of FrameworkController itself."""
     assert wrong(tmp_path, 1) == {}
-    roles = [{"name": "ps", "taskNumber": 1}, {"name": "worker", "limits": {"cpu": 1}}]
-    assert wrong(tmp_path, 3, taskRoles=roles) == {}
+    roles = [{"name": "ps", "replicas": 1}, {"name": "worker", "limits": {"cpu": 1}}]
+    assert wrong(tmp_path, 3, roles=roles) == {}
 
 
 def test_roles_are_those_of_a_trial(tmp_path: Path) -> None:
