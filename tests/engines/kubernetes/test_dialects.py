@@ -19,10 +19,14 @@ from dispatcher.findings import Severity
 from dispatcher.platforms.kubeflow import KUBEFLOW
 from dispatcher.platforms.kubernetes.rights import role_of
 from tests.support.digits import digits
+from tests.support.kubernetes.adaptdl import adaptdl_controllers
+from tests.support.kubernetes.framework_controller import framework_controllers
 from tests.support.kubernetes.real import RealCluster, real_cluster, why_not
 from tests.support.kubernetes.real_operators import path_of, played
 from tests.support.kubernetes.training_operator import training_operators
 from tests.support.processes import wait_until
+from tests.unit.platforms.adaptdl import test_bodies as adaptdl
+from tests.unit.platforms.frameworkcontroller import test_bodies as frameworks
 from tests.unit.platforms.kubeflow import test_bodies as kubeflow
 
 pytestmark = [
@@ -38,7 +42,7 @@ def there() -> Iterator[RealCluster]:
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
         real_cluster(Path(folder, "cluster"), nodes=("n1", "n2"), cpus=4) as made,
-        played(made, training_operators()),
+        played(made, [*training_operators(), *framework_controllers(), *adaptdl_controllers()]),
     ):
         yield made
 
@@ -64,6 +68,37 @@ def test_the_server_takes_what_is_sent(keys: Any, nodes: int, there: RealCluster
     job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = "soon"
     with pytest.raises(urllib.error.HTTPError, match="422"):
         there.admin("POST", f"{path_of(crd)}?dryRun=All", job)
+
+
+@pytest.mark.parametrize("nodes", [1, 5])
+@pytest.mark.parametrize("keys", [{}, frameworks.ROLES], ids=["one", "roles"])
+def test_the_server_takes_frameworks(keys: Any, nodes: int, there: RealCluster) -> None:
+    """By the definition that was derived for them."""
+    framework = frameworks.framework_of(nodes, **keys)
+    path = f"{path_of(frameworks.CRD)}?dryRun=All"
+    made = there.admin("POST", path, framework)
+    assert _without(made["spec"], framework["spec"]) == []
+    role = framework["spec"]["taskRoles"][0]
+    role["taskNumbr"] = role.pop("taskNumber")
+    made = there.admin("POST", path, framework)
+    assert _without(made["spec"], framework["spec"]) == ["taskRoles[0].taskNumbr"]
+    framework["metadata"]["name"] = "with-dashes"
+    with pytest.raises(urllib.error.HTTPError, match="422"):
+        there.admin("POST", path, framework)
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_the_server_takes_adaptdl_jobs(nodes: int, there: RealCluster) -> None:
+    job = adaptdl.job_of(nodes, minReplicas=1)
+    path = f"{path_of(adaptdl.CRD)}?dryRun=All"
+    made = there.admin("POST", path, job)
+    assert _without(made["spec"], job["spec"]) == []
+    job["spec"]["minReplica"] = job["spec"].pop("minReplicas")
+    made = there.admin("POST", path, job)
+    assert _without(made["spec"], job["spec"]) == ["minReplica"]
+    job["spec"]["maxReplicas"] = 0
+    with pytest.raises(urllib.error.HTTPError, match="422"):
+        there.admin("POST", path, job)
 
 
 def _without(made: Any, wanted: Any, at: str = "") -> list[str]:
@@ -141,8 +176,12 @@ SUITE = Path(__file__).parents[2] / "support/kubernetes/conformance_real.py"
 
 @pytest.mark.parametrize(
     "service, operators",
-    [({"platform": "kubeflow", "kind": "TFJob"}, "training_operator:training_operators")],
-    ids=["kubeflow"],
+    [
+        ({"platform": "kubeflow", "kind": "TFJob"}, "training_operator:training_operators"),
+        ({"platform": "frameworkcontroller"}, "framework_controller:framework_controllers"),
+        ({"platform": "adaptdl"}, "adaptdl:adaptdl_controllers"),
+    ],
+    ids=["kubeflow", "frameworkcontroller", "adaptdl"],
 )
 def test_the_conformance_suite(service: dict[str, str], operators: str, tmp_path: Path) -> None:
     plugin = ["-p", "dispatcher.conformance.plugin", "-p", "no:cacheprovider"]

@@ -205,8 +205,7 @@ def test_one_that_is_deleted_is_gone_before_its_pods(
     assert there.objects.all("secrets") == []
     (pod,) = there.objects.all("pods")
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
-    last = until(allocator, "running")
-    assert not last.renewed, "nobody starts it again"
+    wait_until(lambda: not until(allocator, "running").renewed, "nobody starts it again")
     there.objects.remove("pods", "trials", "p0")
     assert until(allocator, "ended").gone is Gone.CANCELLED
 
