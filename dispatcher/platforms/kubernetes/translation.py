@@ -8,19 +8,16 @@ from msgspec.structs import replace
 
 from dispatcher.platforms.agents.carried_secrets import environment_there, variables_of_agent
 from dispatcher.platforms.allocations.allocation import AllocationOrder
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import KubernetesService
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.agent.link.path_mapping import on_another_host
-
-#: Gives each pod of an indexed Job its rank. Servers before 1.21 know no such Jobs.
-RANK_VARIABLE = "JOB_COMPLETION_INDEX"
 
 #: A folder of this machine, which no pod has.
 _OF_HERE = "PYTHONPATH"
 
 
 def order_there(
-    order: AllocationOrder, section: KubernetesSection, *, token: str
+    order: AllocationOrder, section: KubernetesService, *, token: str
 ) -> AllocationOrder:
     """An order with the paths and variables of a pod.
 
@@ -41,7 +38,7 @@ def order_there(
     return replaced(order, config=config, environment=environment, log="")
 
 
-def config_there(config: AgentConfig, section: KubernetesSection, *, token: str) -> AgentConfig:
+def config_there(config: AgentConfig, section: KubernetesService, *, token: str) -> AgentConfig:
     """The configuration of an agent with the paths of a pod.
 
     Args:
@@ -55,6 +52,7 @@ def config_there(config: AgentConfig, section: KubernetesSection, *, token: str)
     if config.remote is not None or config.no_weights:
         # What lies there is the pod's own: of views of a store an agent removes all that it finds.
         root = f"{root}/{own_part}" if root else f"{folder}/weights"
+    kind = section.allocation_kind
     moved = dict(zip(config.read_roots, section.weights_read_roots, strict=False))
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)
     trial = replace(
@@ -62,11 +60,14 @@ def config_there(config: AgentConfig, section: KubernetesSection, *, token: str)
         code_directory=section.code_folder or config.trial.code_directory,
         environment=environment_there(config.trial.environment, section.environment),
         own_folders=True,
+        checkpoint_variable=kind.checkpoint_variable,
     )
     return replace(
         there,
         experiment_folder=folder,
         run_folder="",  # known there
-        rank_variable=RANK_VARIABLE,
+        rank_variable=kind.rank_variable,
+        launched=kind.launches,
+        renewal=kind.renewal,
         trial=trial,
     )

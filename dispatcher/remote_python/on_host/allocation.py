@@ -62,8 +62,10 @@ def main() -> int:
 def rank_of(config: dict[str, Any]) -> int:
     """The rank of this node in its allocation."""
     name = config.get("rank_variable") or "BEQUEATH_RANK"
-    rank = os.environ.get(name, "") if config.get("nodes", 1) > 1 else ""
-    return int(rank) if rank.isdigit() else 0
+    if config.get("nodes", 1) == 1:
+        return 0
+    given = (os.environ.get(name, ""), os.environ.get("BEQUEATH_RANK_OFFSET", "0"))
+    return sum(map(int, given)) if all(each.isdigit() for each in given) else 0
 
 
 def wait_for_others(config: dict[str, Any]) -> None:
