@@ -54,7 +54,11 @@ IMPORTERS = {
 
 #: Platforms whose allocations are other kinds of objects on the API of another platform: they are
 #: made of its parts, and say so here.
-DIALECTS = {"kubeflow": "kubernetes"}
+DIALECTS = {"kubeflow": "kubernetes", "trainer": "kubernetes"}
+
+#: Folders that say the word of another platform as a part of a name of somebody else's: the group
+#: of Kubeflow Trainer's objects.
+SAYING = {"kubeflow": ("dispatcher/platforms/trainer/",)}
 
 
 def product(*folders: str) -> Iterator[tuple[str, str]]:
@@ -112,6 +116,7 @@ def test_nobody_else_knows_a_platform(folder: str) -> None:
         (
             *ALLOWED,
             *COMMANDS.get(folder, ()),
+            *SAYING.get(folder, ()),
             f"dispatcher/platforms/{folder}/",
             *(f"dispatcher/platforms/{x}/" for x, base in DIALECTS.items() if base == folder),
         ),

@@ -59,11 +59,14 @@ def config_there(config: AgentConfig, section: KubernetesService, *, token: str)
         environment=environment_there(config.trial.environment, section.environment),
         own_folders=True,
     )
+    kind = section.allocation_kind
+    if there.probe is not None and kind.answer_file:
+        there = replace(there, probe=replace(there.probe, answer=kind.answer_file))
     return replace(
         there,
         experiment_folder=folder,
         run_folder="",  # known there
-        rank_variable=section.allocation_kind.rank_variable,
-        launched=section.allocation_kind.launches,
+        rank_variable=kind.rank_variable,
+        launched=kind.launches,
         trial=trial,
     )
