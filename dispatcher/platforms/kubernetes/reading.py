@@ -6,6 +6,7 @@ nobody knows is ``UNKNOWN``, and never a failure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from dispatcher.platforms.kubernetes.api.documents import (
     uid_of,
 )
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.platforms.kubernetes.api.server_clock import ServerClock, moment_of
 from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
@@ -60,6 +61,9 @@ _ENDS = {
     "DeadlineExceeded": Gone.WALL_TIME,
 }
 
+#: Exit codes of an agent that was asked to leave.
+_ASKED = (0, 143)
+
 _CONTAINERS = "containerStatuses"
 
 SECOND = "its pod was taken away, and Kubernetes has started another one"
@@ -97,12 +101,12 @@ def allocation_of(
     standing = Standing() if document is None else kind.standing(document)
     deleted = "deletionTimestamp" in about
     if standing.state is AllocationState.ENDED:
-        gone, reason = _end(kind, standing, [*pods, *left], times, deleted=deleted)
+        gone, reason = _end(kind, standing, [*pods, *left], deleted=deleted)
         return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     if deleted:
         return _leaving(kind, name, pods, times, waited_s, ran=bool(first))
     if standing.state is AllocationState.WAITING:
-        reason = _end(kind, standing, pods, times)[1]
+        reason = _end(kind, standing, pods)[1]
         return Allocation(name, AllocationState.WAITING, reason, waited_s)
     if standing.state is AllocationState.RUNNING:
         return _running(name, pods, times, standing)
@@ -115,6 +119,8 @@ def allocation_of(
         return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     others = [each for each in pods if first and uid_of(each) not in first]
     missing = first and not pods and document is not None
+    if missing and kind.removes_pods and _left_first(left):
+        return Allocation(name, AllocationState.UNKNOWN)  # its controller says next how it ended
     if (others or missing) and not kind.renews_pods:
         return Allocation(name, AllocationState.WAITING, SECOND, waited_s)
     if not pods:
@@ -203,7 +209,6 @@ def _end(
     kind: AllocationKind,
     standing: Standing,
     pods: Sequence[Document],
-    times: ServerClock,
     *,
     deleted: bool = False,
 ) -> tuple[Gone, str]:
@@ -222,7 +227,7 @@ def _end(
                 return cause, sentence_of(given)
     taken = not deleted and any("deletionTimestamp" in mapping_in(pod, "metadata") for pod in pods)
     taken = taken and gone is not Gone.WALL_TIME  # at which pods are deleted
-    if taken and not (kind.removes_pods and any(_left_by_itself(pod, times) for pod in pods)):
+    if taken and not (kind.removes_pods and _left_first(pods)):
         return Gone.EVICTED, DELETED
     if gone is Gone.FINISHED:
         return gone, ""
@@ -254,15 +259,33 @@ def _ended_before(kind: AllocationKind, pods: Sequence[Document]) -> list[Mappin
     return [each for each in ends if each]
 
 
-def _left_by_itself(pod: Document, times: ServerClock) -> bool:
-    """Whether the container of a pod had ended before anybody wanted that."""
-    about = mapping_in(pod, "metadata")
-    gone_s, grace_s = times.since(about.get("deletionTimestamp")), 0.0
+def _left_first(pods: Sequence[Document]) -> bool:
+    """Whether the container of a pod had ended before anybody wanted that of any of them. Time
+    stamps are seconds: within one of them exit codes tell, as agents that were asked leave well, or
+    by the signal."""
+    asked, left = [], []
+    for pod in pods:
+        asked_at = _deleted_at(mapping_in(pod, "metadata"))
+        for each in _terminated(mapping_in(pod, "status")):
+            ended_at = moment_of(each.get("finishedAt"))
+            if ended_at is None:
+                continue
+            by_itself = ended_at == asked_at and each.get("exitCode") not in _ASKED
+            if asked_at is None or ended_at < asked_at or by_itself:
+                left.append(ended_at)
+                break
+        else:
+            asked += [] if asked_at is None else [asked_at]
+    return bool(left) and min(left) <= min(asked, default=math.inf)
+
+
+def _deleted_at(about: Mapping[str, Any]) -> float | None:
+    """When somebody wanted an object to go; its time stamp says when its grace is over."""
+    over_at, grace_s = moment_of(about.get("deletionTimestamp")), 0.0
     given = about.get("deletionGracePeriodSeconds")
     if isinstance(given, int):
-        grace_s = given  # the time stamp says when it would be over
-    ends = [times.since(each.get("finishedAt")) for each in _terminated(mapping_in(pod, "status"))]
-    return any(gone_s is None or end >= gone_s + grace_s for end in ends if end is not None)
+        grace_s = given
+    return None if over_at is None else over_at - grace_s
 
 
 def last_words(pods: Sequence[Document]) -> list[str]:
