@@ -3,7 +3,7 @@ is made, of that Jobs, and of those pods. Here is one step of all three, and no 
 
 As the real ones do: what has failed is started again as the *runtime* says; the pods of a JobSet
 that fails are ended; at the limit of a TrainJob its JobSet is removed, with all pods; and one that
-has failed **begins anew when its JobSet is removed** (kubeflow/trainer#3737), without its condition.
+has failed **begins anew when its JobSet is removed** (kubeflow/trainer#3737), and is no failed one.
 """
 
 from __future__ import annotations
