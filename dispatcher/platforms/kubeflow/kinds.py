@@ -135,7 +135,7 @@ class PyTorchJobKind(TrainingJobKind):
 
 
 class TFJobKind(TrainingJobKind):
-    """A TFJob: workers, of which the first speaks unless there is a chief, and parameter servers."""
+    """A TFJob: workers, of which the first speaks unless there is a chief, and others."""
 
     resource = ObjectKind(f"apis/{API_VERSION}", "tfjobs")
     word = "TFJob"
@@ -149,7 +149,5 @@ class TFJobKind(TrainingJobKind):
     }
 
 
-KINDS: Mapping[str, TrainingJobKind] = {
-    kind.word: kind for kind in (PyTorchJobKind(), TFJobKind())
-}
+KINDS: Mapping[str, TrainingJobKind] = {kind.word: kind for kind in (PyTorchJobKind(), TFJobKind())}
 """The kinds of the platform ``kubeflow``, by their words."""

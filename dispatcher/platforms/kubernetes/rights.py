@@ -47,14 +47,17 @@ _USUAL = (
 
 def rights_of(*kinds: AllocationKind) -> list[Right]:
     """The rights that a head needs whose allocations are objects of these kinds."""
-    rights: dict[Right, None] = {}
+    own: list[Right] = []
     for kind in kinds:
         verbs = ["create", "get", "list", "watch", "delete"]
         verbs += ["patch"] if kind.stopping is not None else []
-        rights |= {Right(verb, kind.resource): None for verb in verbs}
-    for kind in kinds:
-        rights |= dict.fromkeys(kind.more_rights)
-    return [*rights, *(each for each in _USUAL if each not in rights)]
+        own += [Right(verb, kind.resource) for verb in verbs]
+    more = [each for kind in kinds for each in kind.more_rights]
+    rights: dict[tuple[str, ObjectKind], Right] = {}
+    for each in (*own, *_USUAL, *more):
+        before = rights.get((each.verb, each.kind), each)
+        rights[each.verb, each.kind] = each._replace(needed=each.needed or before.needed)
+    return list(rights.values())
 
 
 def missing_rights(server: ApiServer, kind: AllocationKind) -> list[Right]:

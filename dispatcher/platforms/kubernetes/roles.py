@@ -93,9 +93,7 @@ def shared_out(
     return list(_ranked(counts, wanted))
 
 
-def _ranked(
-    counts: Mapping[str, int], wanted: Mapping[str, RoleConfig | None]
-) -> Iterator[Role]:
+def _ranked(counts: Mapping[str, int], wanted: Mapping[str, RoleConfig | None]) -> Iterator[Role]:
     rank = 0
     for name, many in counts.items():
         if many:

@@ -92,9 +92,9 @@ class Objects:
         """The newest version."""
         return self._version
 
-    def timestamp(self) -> str:
-        """Now, as the server writes it."""
-        moment = datetime.datetime.fromtimestamp(self.now(), datetime.UTC)
+    def timestamp(self, later_s: float = 0.0) -> str:
+        """Now, or some seconds later, as the server writes it."""
+        moment = datetime.datetime.fromtimestamp(self.now() + later_s, datetime.UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def forget(self) -> None:
@@ -211,7 +211,7 @@ class Objects:
             if (plural == "jobs" or plural in self.crds) and foreground:
                 return self.change(plural, namespace, name, self._condemn(0))
             grace = options.get("gracePeriodSeconds", 30)
-            if plural == "pods" and grace and there["spec"].get("nodeName"):
+            if plural == "pods" and grace and self._lingers(there):
                 return self.change(plural, namespace, name, self._condemn(grace))
             self.remove(plural, namespace, name)
             return there
@@ -232,12 +232,24 @@ class Objects:
                     else:
                         self.remove(kind, space, owned)
 
+    def _lingers(self, pod: Object) -> bool:
+        """Whether a pod stays until its node, or its Job, has seen that it is to go. One that has
+        ended, and belongs to nobody who counts it, goes at once."""
+        if not pod["spec"].get("nodeName"):
+            return False
+        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        owners = pod["metadata"].get("ownerReferences", [])
+        return not ended or any(each["kind"] == "Job" for each in owners)
+
     def _condemn(self, grace: int) -> Callable[[Object], None]:
+        """Mark an object: its time stamp says when its grace is over."""
+
         def mark(made: Object) -> None:
             about = made["metadata"]
-            about.setdefault("deletionTimestamp", self.timestamp())
-            before = about.get("deletionGracePeriodSeconds", grace)
-            about["deletionGracePeriodSeconds"] = min(grace, before)
+            before = about.get("deletionGracePeriodSeconds")
+            if before is None or grace < before:
+                about["deletionTimestamp"] = self.timestamp(grace)
+                about["deletionGracePeriodSeconds"] = grace
 
         return mark
 

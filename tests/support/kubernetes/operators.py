@@ -1,5 +1,5 @@
-"""Controllers of others that are played here: each makes pods of the objects of one kind, and writes
-their status. They act by :class:`Hands`, so that the same one plays over a server of our own
+"""Controllers of others that are played here: each makes pods of the objects of one kind, and
+writes their status. They act by :class:`Hands`, so that the same one plays over a server of our own
 (``cluster.py``) and over a real one (``real_operators.py``).
 """
 

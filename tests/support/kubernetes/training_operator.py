@@ -1,9 +1,9 @@
-"""Plays the Kubeflow Training Operator v1.9: PyTorchJobs and TFJobs become pods, roles of which know
+"""Plays the Kubeflow Training Operator v1.9: PyTorchJobs and TFJobs become pods, whose roles know
 one another by its variables.
 
-As the real one does, it makes a missing pod anew, and at the first pod that fails it removes all of
-them *before* it says so, whatever ``cleanPodPolicy`` says. The real one also makes a Service for each
-pod, of which nothing here depends.
+As the real one does, it makes a missing pod anew, and at the first pod that fails it removes all
+*before* it says so, whatever ``cleanPodPolicy`` says. The real one also makes a Service for each
+pod, on which nothing here depends.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class TrainingOperator(Operator):
         else:
             self._say(hands, document, status, "Created")
 
-    def _fail(
-        self, hands: Hands, document: Object, status: Object, pods: Sequence[Object]
-    ) -> None:
+    def _fail(self, hands: Hands, document: Object, status: Object, pods: Sequence[Object]) -> None:
         """Remove all pods, and say next time that it has failed."""
         uid = document["metadata"]["uid"]
         if document["spec"].get("runPolicy", {}).get("backoffLimit") is None:

@@ -1,5 +1,5 @@
-"""The conformance suite over the platform ``kubeflow``, on a server of our own with an operator that
-is played; judged by the published definitions."""
+"""The conformance suite over the platform ``kubeflow``, on a server of our own with an operator
+that is played; judged by the published definitions."""
 
 from __future__ import annotations
 

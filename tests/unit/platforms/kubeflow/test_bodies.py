@@ -175,24 +175,25 @@ def roles(job: dict[str, Any]) -> list[tuple[str, int, dict[str, str]]]:
     ]
 
 
-def as_role(role: str, first: int) -> dict[str, str]:
-    return {"BEQUEATH_ROLE": role, "BEQUEATH_RANK_OFFSET": str(first)}
+def as_role(name: str, replicas: int, first: int, word: str = "") -> tuple[Any, ...]:
+    variables = {"BEQUEATH_ROLE": name, "BEQUEATH_RANK_OFFSET": str(first)}
+    return word or name.capitalize(), replicas, variables
 
 
 def test_pods_of_one_trial_are_shared_out_in_the_order_of_ranks() -> None:
     """Whoever decides how the job ends, for the operator, is rank 0. Mutation: a parameter server
     comes before the workers."""
-    assert roles(job_of(4)) == [("Master", 1, as_role("master", 0)), ("Worker", 3, as_role("worker", 1))]
-    assert roles(job_of(4, kind="TFJob")) == [("Worker", 4, as_role("worker", 0))]
-    assert roles(job_of(4, **OF_TF)) == [
-        ("Chief", 1, as_role("chief", 0)), ("Worker", 2, as_role("worker", 1)), ("PS", 1, as_role("ps", 3)),
-    ]  # fmt: skip
+    assert roles(job_of(4)) == [as_role("master", 1, 0), as_role("worker", 3, 1)]
+    assert roles(job_of(4, kind="TFJob")) == [as_role("worker", 4, 0)]
+    chief, server = as_role("chief", 1, 0), as_role("ps", 1, 3, "PS")
+    assert roles(job_of(4, **OF_TF)) == [chief, as_role("worker", 2, 1), server]
     given = {"ps": {"replicas": 2}, "evaluator": {}, "worker": {"replicas": 1}}
     assert roles(job_of(4, kind="TFJob", roles=given)) == [
-        ("Worker", 1, as_role("worker", 0)), ("PS", 2, as_role("ps", 1)),
-        ("Evaluator", 1, as_role("evaluator", 3)),
-    ]  # fmt: skip
-    assert roles(job_of(2, **OF_TF)) == [("Chief", 1, as_role("chief", 0)), ("PS", 1, as_role("ps", 1))]
+        as_role("worker", 1, 0),
+        as_role("ps", 2, 1, "PS"),
+        as_role("evaluator", 1, 3),
+    ]
+    assert roles(job_of(2, **OF_TF)) == [chief, as_role("ps", 1, 1, "PS")]
     assert KINDS["TFJob"].first_pods(job_of(4, **OF_TF)) == 4
     assert roles(job_of(1, **OF_TF)) == [("Chief", 1, {})], "as a probe is ordered"
 

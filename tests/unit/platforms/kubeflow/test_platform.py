@@ -145,7 +145,9 @@ def test_rights_that_are_missing(there: Served, tmp_path: Path) -> None:
 
 def test_the_role_is_for_both_kinds() -> None:
     (role, _) = role_of("trials", "alice", list(KINDS.values()))
-    given = {(verb, x) for rule in role["rules"] for x in rule["resources"] for verb in rule["verbs"]}
+    given = {
+        (verb, x) for rule in role["rules"] for x in rule["resources"] for verb in rule["verbs"]
+    }
     assert given == {(x.verb, x.kind.plural) for x in rights_of(*KINDS.values())}
     assert {("create", "pytorchjobs"), ("create", "tfjobs"), ("patch", "secrets")} <= given
     assert ("create", "jobs") not in given
