@@ -85,7 +85,9 @@ class TrainJobKind(AllocationKind):
     rank_variable = "JOB_COMPLETION_INDEX"  # the Jobs of JobSets are indexed
     launches = True
     removes_pods = True
-    more_rights = (Right("get", RUNTIMES["TrainingRuntime"], needed=False),)
+    more_rights: ClassVar[tuple[Right, ...]] = (
+        Right("get", RUNTIMES["TrainingRuntime"], needed=False),
+    )
     answer_file = "/dev/termination-log"
     key_words: ClassVar[tuple[tuple[str, str], ...]] = (
         ("runtimeref", "runtimeRef"),

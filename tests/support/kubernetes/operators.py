@@ -40,7 +40,7 @@ class Operator(ABC):
 
     Attributes:
         crd: the kind.
-        name_label: the label of pods with the name of their object.
+        name_label: the label of pods with the name of their object; empty: it makes none.
         given: objects of the kind that are there from the beginning.
     """
 

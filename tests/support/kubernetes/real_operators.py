@@ -55,7 +55,8 @@ class _RealHands:
 
 def path_of(crd: Crd) -> str:
     """The path of all objects of a kind."""
-    return f"/apis/{crd.api_version}/namespaces/{SPACE}/{crd.plural}"
+    space = f"/namespaces/{SPACE}" if crd.in_namespaces else ""
+    return f"/apis/{crd.api_version}{space}/{crd.plural}"
 
 
 @contextlib.contextmanager
@@ -68,13 +69,16 @@ def played(there: RealCluster, operators: Sequence[Operator]) -> Iterator[None]:
     """
     for each in operators:
         _define(there, each.crd)
+        for body in each.given:
+            _post(there, path_of(each.crd), body)
     ended = threading.Event()
     errors: list[BaseException] = []
     thread = threading.Thread(target=_work, args=(there, operators, ended, errors), daemon=True)
     thread.start()
     try:
         for each in operators:
-            _await_collector(there, each.crd)
+            if each.name_label:  # others own nothing
+                _await_collector(there, each.crd)
         yield
     finally:
         for each in operators:

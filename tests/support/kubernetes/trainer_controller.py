@@ -34,6 +34,9 @@ _RESERVED = (
 
 _KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
 
+#: Pods whose processes have the numbers that their nodes know them by.
+ON_HOSTS = runtime("on-hosts", pod={"restartPolicy": "Never", "hostPID": True})
+
 
 class Keeper(Operator):
     """Keeps the runtimes that are there: nothing is made of them alone."""
@@ -308,8 +311,7 @@ def trainer(*given: Object, crd: Crd | None = None) -> tuple[TrainController, Ke
         given: runtimes that are there; those of agents, and the usual one, if none is given.
         crd: of TrainJobs; those of 2.3 if not given.
     """
-    of_namespace = runtime(kind="TrainingRuntime")
-    there = given or (runtime(), USUAL, of_namespace)
+    there = given or (runtime(), USUAL, runtime(kind="TrainingRuntime"), ON_HOSTS)
     kinds = {word: [x for x in there if x["kind"] == word] for word in _KINDS}
     keepers = [Keeper(runtimes(word), kinds[word]) for word in _KINDS]
     return (TrainController(crd or train_jobs(), there), keepers[0], keepers[1])
