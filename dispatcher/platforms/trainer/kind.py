@@ -7,11 +7,12 @@ anew when its JobSet is removed: these are second starts, and no place of ours.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.documents import (
     condition_of,
@@ -106,8 +107,7 @@ class TrainJobKind(AllocationKind):
         assert isinstance(section, TrainerSection)
         schema = server.schemas(self.resource.api).get(self.word)
         if schema is None:
-            text = f"it has no TrainJobs of {API_VERSION}"
-            raise PermanentBackendError(text, hint=INSTALL, where=server.where)
+            raise _not_there(server, self.resource)
         fields = fields_in(schema)
         if fields is None:
             text = f"its TrainJobs have neither {PATCHES!r} nor {OVERRIDES!r}, by which pods get "
@@ -211,6 +211,17 @@ def _known(
         hint = "have it in the training runtime, or a later Kubeflow Trainer installed"
         raise PermanentBackendError(text, hint=hint)
     return {name: value for name, value in given.items() if name in known}
+
+
+def _not_there(server: ApiServer, kind: ObjectKind) -> BackendError:
+    """The error of a server without the fields of a kind: it has none of these objects, or only
+    since a moment."""
+    with contextlib.suppress(NotThere):
+        if kind.plural in server.plurals(kind.api):
+            text = f"it does not publish the fields of {kind.plural} yet"
+            return PassingBackendError(text, where=server.where)
+    text = f"it has no TrainJobs of {API_VERSION}"
+    return PermanentBackendError(text, hint=INSTALL, where=server.where)
 
 
 def _runtime(server: ApiServer, section: TrainerSection) -> Document | None:

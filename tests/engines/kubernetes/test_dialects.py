@@ -79,6 +79,7 @@ def test_the_server_takes_what_is_sent(keys: Any, nodes: int, there: RealCluster
 def test_the_server_takes_train_jobs(keys: Any, nodes: int, there: RealCluster) -> None:
     """By its schema our fields are those that it has: none is dropped."""
     client = ApiServer(find_access(Path(there.kubeconfig()), ""))
+    wait_until(lambda: "TrainJob" in client.schemas(TRAIN_JOB.resource.api), "it is published")
     section = trainer.section(**keys, wallTime="1h")
     kind = TRAIN_JOB.served_by(client, section)
     job = object_of(kind, order(nodes=nodes), section, "abc123-0a0b0c")

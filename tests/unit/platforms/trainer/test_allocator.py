@@ -93,6 +93,18 @@ def test_a_server_that_cannot_be_asked_gets_no_order(
     assert len(there.objects.all("trainjobs")) == 1
 
 
+def test_a_server_that_has_just_got_train_jobs_is_asked_again_soon(
+    allocator: KubernetesAllocator, there: Served
+) -> None:
+    """It takes them before it publishes their fields. Mutation: somebody has to install them."""
+    there.publishes = False
+    with pytest.raises(PassingBackendError, match="does not publish the fields of trainjobs yet"):
+        allocator.submit(order())
+    there.publishes = True
+    allocator.submit(order())
+    assert len(there.objects.all("trainjobs")) == 1
+
+
 def test_a_runtime_that_is_not_there_is_said_and_comes_later(
     client: ApiServer, there: Served
 ) -> None:
