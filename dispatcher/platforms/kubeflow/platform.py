@@ -29,14 +29,15 @@ class KubeflowPlatform(PodPlatform[KubeflowSection]):
 
 
 def _check_roles(section: KubeflowSection, at: JsonPath, nodes: int) -> Iterator[KeyProblem]:
-    others = [name for name in section.roles.given if name != section.first_role]
+    names = [role.name for role in section.roles]
+    others = [name for name in names if name != section.first_role]
     if nodes == 1 and others:
         text = f"names {others[0]!r}, and a trial has one pod"
         hint = "write 'trialNodes': how many pods of all roles a trial has"
-        yield KeyProblem((*at, "roles", others[0]), text, hint)
+        yield KeyProblem((*at, "roles"), text, hint)
         return
     try:
         section.roles_of(nodes)
     except RolesDoNotFit as error:
         hint = "let 'trialNodes' be the sum, or leave 'replicas' of 'worker' out"
-        yield KeyProblem((*at, "roles", error.role), str(error), hint)
+        yield KeyProblem((*at, "roles", names.index(error.role)), str(error), hint)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dispatcher.experiment.fields import Section, choice_reader
+from dispatcher.experiment.fields import choice_reader
 from dispatcher.experiment.problems import Misfit
 from dispatcher.platforms.kubernetes.roles import Role, RoleConfig, shared_out
 from dispatcher.platforms.kubernetes.section import Fields, KubernetesService, fit_quantities
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dispatcher.platforms.kubernetes.kind import AllocationKind
 
 #: The version that is spoken, and how it may be written.
-API_VERSION = "kubeflow.org/v1"
+API_VERSION: Final = "kubeflow.org/v1"
 _API_VERSIONS = (API_VERSION, "v1")
 
 #: Roles of each kind, in the order of their ranks.
@@ -49,30 +49,8 @@ def _read_version(value: object) -> object:
     )
 
 
-class Roles(Section):
-    """The pods of a trial by their roles; those of `worker` are what the others leave."""
-
-    master: Annotated[
-        RoleConfig | None, Field(description="Of a `PyTorchJob`: the pod of rank 0.")
-    ] = None
-    chief: Annotated[
-        RoleConfig | None,
-        Field(description="Of a `TFJob`: the pod that speaks, in place of the first worker."),
-    ] = None
-    worker: Annotated[RoleConfig | None, Field(description="The pods of no other role.")] = None
-    ps: Annotated[RoleConfig | None, Field(description="Of a `TFJob`: parameter servers.")] = None
-    evaluator: Annotated[RoleConfig | None, Field(description="Of a `TFJob`.")] = None
-
-    @property
-    def given(self) -> dict[str, RoleConfig]:
-        """The roles that the file names."""
-        every = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: role for name, role in every.items() if role is not None}
-
-
 class KubeflowSection(KubernetesService):
-    """Run trials in PyTorchJobs or TFJobs of the Kubeflow Training Operator v1, each with an agent
-    that takes many trials."""
+    """Run trials in PyTorchJobs or TFJobs of the Kubeflow Training Operator, each with an agent."""
 
     platform: Annotated[
         Annotated[Literal["kubeflow"], BeforeValidator(choice_reader("kubeflow"))],
@@ -87,12 +65,13 @@ class KubeflowSection(KubernetesService):
         Field(description="Version of these objects; there is one."),
     ] = API_VERSION
     roles: Annotated[
-        Roles,
+        tuple[RoleConfig, ...],
         Field(
-            description="Roles of the pods of one trial, where it has several (`trialNodes`): what "
-            "is particular to each, and how many there are."
+            description="Roles of the pods of one trial, where it has several (`trialNodes`): "
+            "`master` and `worker`, or `chief`, `worker`, `ps` and `evaluator`. Those of `worker` "
+            "are what the others leave."
         ),
-    ] = Roles()
+    ] = ()
     run_policy: Annotated[
         Fields,
         Field(description="Further fields of `runPolicy`, such as `schedulingPolicy`."),
@@ -116,7 +95,12 @@ class KubeflowSection(KubernetesService):
     def first_role(self) -> str:
         """The role that speaks."""
         first = ROLES[self.kind][0]
-        return first if self.kind == "PyTorchJob" or first in self.roles.given else "worker"
+        return first if self.kind == "PyTorchJob" or first in self.roles_given else "worker"
+
+    @property
+    def roles_given(self) -> dict[str, RoleConfig]:
+        """The roles that the file names, by their names."""
+        return {role.name: role for role in self.roles}
 
     def roles_of(self, nodes: int) -> list[Role]:
         """The roles of a trial, in the order of ranks. Raises ``RolesDoNotFit``.
@@ -125,21 +109,24 @@ class KubeflowSection(KubernetesService):
             nodes: how many pods it has.
         """
         order = ROLES[self.kind]
-        return shared_out(nodes, self.roles.given, order, first=self.first_role, rest="worker")
+        return shared_out(nodes, self.roles_given, order, first=self.first_role, rest="worker")
 
     @model_validator(mode="after")
     def _fit_roles(self) -> Self:
-        for name, role in self.roles.given.items():
+        for index, role in enumerate(self.roles):
+            name, at = role.name, ("roles", index)
             if name not in ROLES[self.kind]:
                 roles = ", ".join(ROLES[self.kind])
-                text = f"names {name!r} below 'roles', and a {self.kind} has {roles}"
-                raise Misfit(text, at=("roles", name))
+                text = f"names {name!r} among 'roles', and a {self.kind} has {roles}"
+                raise Misfit(text, at=(*at, "name"))
+            if role is not self.roles_given[name]:
+                raise Misfit(f"names {name!r} twice among 'roles'", at=(*at, "name"))
             if name in _ALONE and role.replicas not in (None, 1):
                 text = f"wants {role.replicas} of {name!r}, of which a trial has one"
-                raise Misfit(text, at=("roles", name, "replicas"))
+                raise Misfit(text, at=(*at, "replicas"))
             requests = self.requests if role.requests is None else role.requests
             limits = self.limits if role.limits is None else role.limits
-            fit_quantities(requests, limits, ("roles", name))
+            fit_quantities(requests, limits, at)
         for field in self.run_policy:
             if field in OURS_IN_RUN_POLICIES:
                 raise Misfit(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from dispatcher.experiment.fields import Count, Section
+from dispatcher.experiment.fields import Count, Section, Text
 from dispatcher.platforms.kubernetes.section import Image, KubernetesService, Quantities
 from trial_runtime.agent.nodes.meeting import OFFSET_VARIABLE
 
@@ -23,6 +23,7 @@ ROLE_VARIABLE = "BEQUEATH_ROLE"
 class RoleConfig(Section):
     """The pods of one role, as far as they differ from the others."""
 
+    name: Annotated[Text, Field(description="Name of the role.")]
     replicas: Annotated[
         Count | None,
         Field(description="How many pods have this role; what the other roles leave if not given."),
@@ -69,7 +70,7 @@ def shared_out(
 
     Args:
         nodes: how many pods there are. One alone has the first role, whatever is given.
-        given: roles of the file.
+        given: roles of the file, by their names.
         order: all names of roles.
         first: the role that speaks: it has one pod, unless it is ``rest``.
         rest: the role of all pods that no other one has.
@@ -78,7 +79,7 @@ def shared_out(
         RolesDoNotFit: they name another number of pods.
     """
     if nodes == 1:
-        return [Role(first, 1, 0, given.get(first, RoleConfig()))]
+        return [Role(first, 1, 0, given.get(first, RoleConfig(name=first)))]
     wanted = {name: given.get(name) for name in order if name in given or name in (first, rest)}
     counts = {name: 1 if role is None else role.replicas or 1 for name, role in wanted.items()}
     left = nodes - sum(many for name, many in counts.items() if name != rest)
@@ -97,7 +98,7 @@ def _ranked(counts: Mapping[str, int], wanted: Mapping[str, RoleConfig | None]) 
     rank = 0
     for name, many in counts.items():
         if many:
-            yield Role(name, many, rank, wanted[name] or RoleConfig())
+            yield Role(name, many, rank, wanted[name] or RoleConfig(name=name))
         rank += many
 
 

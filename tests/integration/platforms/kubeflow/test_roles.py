@@ -109,7 +109,7 @@ def test_a_chief_speaks_and_parameter_servers_are_stopped(tmp_path: Path) -> Non
     operator is lost on the way to the trial."""
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster", operators=training_operators()) as there:
-        keys = {"kind": "TFJob", "roles": {"chief": {}, "ps": {"replicas": 1}}}
+        keys = {"kind": "TFJob", "roles": [{"name": "chief"}, {"name": "ps"}]}
         space = {"dies": "nobody", "waits": "worker"}
         made = run_on(there, tmp_path, space, **keys)
         assert end_of(made).reason == EndReason.FINISHED

@@ -21,7 +21,7 @@ CRDS = {
     "PyTorchJob": published("kubeflow-v1", "pytorchjobs"),
     "TFJob": published("kubeflow-v1", "tfjobs"),
 }
-OF_TF = {"kind": "TFJob", "roles": {"chief": {}, "ps": {"replicas": 1}}}
+OF_TF = {"kind": "TFJob", "roles": [{"name": "chief"}, {"name": "ps", "replicas": 1}]}
 
 
 def section(**keys: Any) -> KubeflowSection:
@@ -163,6 +163,10 @@ def test_a_queue_admits_it() -> None:
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
 
 
+def listed(given: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": name, **keys} for name, keys in given.items()]
+
+
 def roles(job: dict[str, Any]) -> list[tuple[str, int, dict[str, str]]]:
     """Name, replicas, and what pods of that role are told of it."""
     return [
@@ -188,7 +192,7 @@ def test_pods_of_one_trial_are_shared_out_in_the_order_of_ranks() -> None:
     chief, server = as_role("chief", 1, 0), as_role("ps", 1, 3, "PS")
     assert roles(job_of(4, **OF_TF)) == [chief, as_role("worker", 2, 1), server]
     given = {"ps": {"replicas": 2}, "evaluator": {}, "worker": {"replicas": 1}}
-    assert roles(job_of(4, kind="TFJob", roles=given)) == [
+    assert roles(job_of(4, kind="TFJob", roles=listed(given))) == [
         as_role("worker", 1, 0),
         as_role("ps", 2, 1, "PS"),
         as_role("evaluator", 1, 3),
@@ -214,7 +218,7 @@ def test_a_role_may_have_its_own_image_and_resources() -> None:
     given = {
         "limits": {"nvidia.com/gpu": 1},
         "requests": {"cpu": 8},
-        "roles": {"ps": {"replicas": 1, "image": "ps:1", "limits": {}, "requests": {"cpu": 1}}},
+        "roles": listed({"ps": {"image": "ps:1", "limits": {}, "requests": {"cpu": 1}}}),
     }
     specs = specs_of(job_of(3, kind="TFJob", **given))
     worker, server = (container_of(specs[name]) for name in ("Worker", "PS"))
@@ -236,26 +240,32 @@ def test_roles_that_are_not_those_of_a_trial(
     nodes: int, given: Any, role: str, sentence: str
 ) -> None:
     with pytest.raises(RolesDoNotFit, match=sentence) as caught:
-        section(kind="TFJob", roles=given).roles_of(nodes)
+        section(kind="TFJob", roles=listed(given)).roles_of(nodes)
     assert caught.value.role == role
 
 
 BAD = {
     "an operator of before": (
-        {"apiVersion": "kubeflow.org/v1beta2"}, "'kubeflow.org/v1beta2', which no operator serves",
+        {"apiVersion": "kubeflow.org/v1beta2"},
+        "'kubeflow.org/v1beta2', which no operator serves",
     ),
     "an alpha": ({"apiVersion": "v1alpha2"}, "only kubeflow.org/v1 is spoken; leave it out"),
     "another kind": ({"kind": "MPIJob"}, "PyTorchJob"),
-    "a role of the other kind": ({"roles": {"ps": {}}}, "a PyTorchJob has master, worker"),
-    "no role": ({"roles": {"boss": {}}}, "boss"),
-    "two masters": ({"roles": {"master": {"replicas": 2}}}, "wants 2 of 'master'"),
+    "a role of the other kind": ({"roles": [{"name": "ps"}]}, "a PyTorchJob has master, worker"),
+    "a role twice": ({"roles": [{"name": "worker"}, {"name": "worker"}]}, "'worker' twice"),
+    "no role": ({"roles": [{"name": "boss"}]}, "boss"),
+    "two masters": ({"roles": [{"name": "master", "replicas": 2}]}, "wants 2 of 'master'"),
     "promised too much": (
-        {"limits": {"cpu": 1}, "roles": {"worker": {"requests": {"cpu": 2}}}}, "has 2 of 'cpu'",
+        {"limits": {"cpu": 1}, "roles": [{"name": "worker", "requests": {"cpu": 2}}]},
+        "has 2 of 'cpu'",
     ),
-    "half a GPU": ({"roles": {"worker": {"limits": {"nvidia.com/gpu": 0.5}}}}, "whole ones"),
+    "half a GPU": (
+        {"roles": [{"name": "worker", "limits": {"nvidia.com/gpu": 0.5}}]},
+        "whole ones",
+    ),
     "retries": ({"runPolicy": {"backoffLimit": 3}}, "has 'runPolicy.backoffLimit', which bequeath"),
-    "no image": ({"roles": {"worker": {"image": "a b"}}}, "must be an image"),
-}  # fmt: skip
+    "no image": ({"roles": [{"name": "worker", "image": "a b"}]}, "must be an image"),
+}
 
 
 @pytest.mark.parametrize("keys, sentence", BAD.values(), ids=BAD.keys())

@@ -63,15 +63,15 @@ def wrong(folder: Path, nodes: int, **keys: Any) -> dict[str, str]:
 @pytest.mark.parametrize("nodes", [1, 4])
 def test_one_that_is_in_order(nodes: int, tmp_path: Path) -> None:
     assert wrong(tmp_path, nodes) == {}
-    assert wrong(tmp_path, nodes, roles={"master": {"requests": {"cpu": 1}}}) == {}
+    assert wrong(tmp_path, nodes, roles=[{"name": "master", "requests": {"cpu": 1}}]) == {}
 
 
 def test_roles_are_those_of_a_trial(tmp_path: Path) -> None:
-    one = wrong(tmp_path, 1, roles={"worker": {}})
-    assert "names 'worker', and a trial has one pod" in one.pop("worker")
+    one = wrong(tmp_path, 1, roles=[{"name": "worker"}])
+    assert "names 'worker', and a trial has one pod" in one.pop("roles")
     assert one == {}
-    several = wrong(tmp_path, 3, roles={"worker": {"replicas": 5}})
-    assert "name 6 pods, and a trial has 3 ('trialNodes')" in several.pop("worker")
+    several = wrong(tmp_path, 3, roles=[{"name": "worker", "replicas": 5}])
+    assert "name 6 pods, and a trial has 3 ('trialNodes')" in several.pop("roles[0]")
     assert several == {}
 
 
