@@ -58,7 +58,12 @@ DIALECTS = {
     "adaptdl": "kubernetes",
     "frameworkcontroller": "kubernetes",
     "kubeflow": "kubernetes",
+    "trainer": "kubernetes",
 }
+
+#: Folders that say the word of another platform as a part of a name of somebody else's: the group
+#: of Kubeflow Trainer's objects.
+SAYING = {"kubeflow": ("dispatcher/platforms/trainer/",)}
 
 
 def product(*folders: str) -> Iterator[tuple[str, str]]:
@@ -116,6 +121,7 @@ def test_nobody_else_knows_a_platform(folder: str) -> None:
         (
             *ALLOWED,
             *COMMANDS.get(folder, ()),
+            *SAYING.get(folder, ()),
             f"dispatcher/platforms/{folder}/",
             *(f"dispatcher/platforms/{x}/" for x, base in DIALECTS.items() if base == folder),
         ),

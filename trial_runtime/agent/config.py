@@ -131,9 +131,10 @@ class ProbeQuestions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The questions to a place that is looked over before an agent begins there.
 
     ``answer``: the name of the file in the experiment's folder for the answer; one that the head
-    has made is overwritten. ``marker``: the name of a file that the head has made in the weights
-    root; empty for none. ``modules`` and ``packages``: names of those that trials need. ``code``:
-    whether the trials' code must be there, and is not brought.
+    has made is overwritten; a whole path names one that each node has for itself. ``marker``: the
+    name of a file that the head has made in the weights root; empty for none. ``modules`` and
+    ``packages``: names of those that trials need. ``code``: whether the trials' code must be there,
+    and is not brought.
     """
 
     answer: str

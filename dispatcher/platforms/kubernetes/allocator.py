@@ -67,6 +67,7 @@ LATE_S = 5.0
 MOST_LEFT = 32
 
 #: An ended object is removed after this time (seconds): the head has seen it, so may have people.
+#: One whose pods go on all the same is removed at once.
 ENDED_S, MOST_REMOVED = 60.0, 5
 
 #: One that was asked to end, by a word to its controller, is deleted after this time (seconds):
@@ -108,6 +109,7 @@ class KubernetesAllocator(Allocator):
         self._server = server
         self._section = section
         self._kind = section.allocation_kind
+        self._is_served = False  # whether the server was asked for the fields of that
         self._label = label
         self._token = token
         self._clock = clock
@@ -140,6 +142,9 @@ class KubernetesAllocator(Allocator):
         sources: Sequence[Document] = ()
         if self._brought is not None and order.config.probe is None:
             there, sources = self._brought.bring(there)
+        if not self._is_served:
+            self._kind = self._kind.served_by(self._server, self._section)
+            self._is_served = True
         try:
             body = object_of(self._kind, there, self._section, self._label, sources)
             made = self._server.create(self._kind.resource, body).document
@@ -286,7 +291,7 @@ class KubernetesAllocator(Allocator):
         seen += [each for name, (each, _) in self._gone.items() if name not in names]
         self._first = {name: first for name, first in self._first.items() if name in objects}
         self._late = {name: since for name, since in self._late.items() if name in objects}
-        self._remove_ended(seen, objects, now)
+        self._remove_ended(seen, objects, pods, now)
         self._ask_why(seen, pods, now)
         return seen
 
@@ -332,11 +337,16 @@ class KubernetesAllocator(Allocator):
         self._stopped.pop(name, None)
 
     def _remove_ended(
-        self, seen: Sequence[Allocation], objects: Mapping[str, Document], now: float
+        self,
+        seen: Sequence[Allocation],
+        objects: Mapping[str, Document],
+        pods: Mapping[str, Sequence[Document]],
+        now: float,
     ) -> None:
         for each in seen:
             if each.state is AllocationState.ENDED and each.name in objects:
-                self._ended.setdefault(each.name, now)
+                goes_on = any(map(_goes_on, pods.get(each.name, ())))
+                self._ended.setdefault(each.name, now - ENDED_S if goes_on else now)
         due = [name for name, since in self._ended.items() if now - since >= ENDED_S]
         for name in due[:MOST_REMOVED]:
             try:
@@ -374,3 +384,8 @@ class KubernetesAllocator(Allocator):
 
 def _is_active(pod: Document) -> bool:
     return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def _goes_on(pod: Document) -> bool:
+    """Whether nobody ends a pod: whose object has ended it only holds a place."""
+    return _is_active(pod) and "deletionTimestamp" not in pod["metadata"]

@@ -121,14 +121,15 @@ def _rights(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
 def _takes(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
     """Have an object of this section checked by all that would have a say, and kept by nobody."""
     kind = section.allocation_kind
+    words = (*kind.key_words, *_KEYS)
     try:
-        body = object_of(kind, _order(), section, TRIED)
+        body = object_of(kind.served_by(server, section), _order(), section, TRIED)
         answer = server.create(kind.resource, body, dry_run=True)
     except PassingBackendError as error:  # a quota without room: it would wait
-        keys = keys_in(error.message, _KEYS)
+        keys = keys_in(error.message, words)
         yield Finding("job", Severity.NOTE, error.message, error.hint, keys)
     except BackendError as error:
-        keys = keys_in(error.message, _KEYS)
+        keys = keys_in(error.message, words)
         yield Finding("job", Severity.PROBLEM, error.message, error.hint, keys)
     else:
         for warning in answer.warnings:

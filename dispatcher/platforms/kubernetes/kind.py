@@ -16,6 +16,7 @@ from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
+    from dispatcher.platforms.kubernetes.api.server import ApiServer
     from dispatcher.platforms.kubernetes.section import KubernetesService
     from trial_runtime.agent.config import Renewal
 
@@ -47,19 +48,23 @@ class Standing(NamedTuple):
             or ``NEVER``; what its agent has made of that does not, where its place was taken.
         reason: of that; with no state, why it has no pod yet.
         began: whether it has had pods before: how long it waits for the next ones is not known.
+        limit_s: how long it may last, where the object has a limit that its pods do not show.
+        since: the time stamp from which that counts.
     """
 
     state: AllocationState | None = None
     gone: Gone | None = None
     reason: str = ""
     began: bool = False
+    limit_s: float | None = None
+    since: str = ""
 
 
 class AllocationKind(ABC):
     """A kind of object, one of which is an allocation: how it is written, read and stopped.
 
-    It has no state. Its controller must make pods of the template that it is given, with all labels
-    of that.
+    It has no state but what a server was found to have. Its controller must make pods of the
+    template that it is given, with all labels of that.
 
     Attributes:
         resource: where servers have such objects.
@@ -81,6 +86,10 @@ class AllocationKind(ABC):
         deletion: what is deleted first: the pods (``Foreground``), or the object, where its
             controller would make others of one that is still there (``Background``).
         more_rights: those that a head needs beside the usual ones.
+        answer_file: the file of a pod for the answer of a probe, whose end its server keeps; empty:
+            it keeps the end of what a container prints, too.
+        key_words: words, in lower case, of refusals of such objects, and the keys that they are
+            about.
     """
 
     resource: ClassVar[ObjectKind]
@@ -98,6 +107,21 @@ class AllocationKind(ABC):
     stopping: ClassVar[Document | None] = None
     deletion: ClassVar[Literal["Foreground", "Background"]] = "Foreground"
     more_rights: ClassVar[tuple[Right, ...]] = ()
+    answer_file: ClassVar[str] = ""
+    key_words: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def served_by(self, server: ApiServer, section: KubernetesService) -> AllocationKind:
+        """Return this kind as a server has it, before its first object is ordered: where the fields
+        differ between versions, or are made of other objects, the server is asked.
+
+        Args:
+            server: the namespace.
+            section: the service's part of the file.
+
+        Raises:
+            BackendError: it has none that would do, or cannot be asked.
+        """
+        return self
 
     @abstractmethod
     def spec_of(

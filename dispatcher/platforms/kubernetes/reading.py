@@ -71,7 +71,10 @@ _TAKEN = (Gone.PREEMPTED, Gone.EVICTED, Gone.NODE_LOST)
 #: that; some never do.
 OVER_S = 60.0
 
+_CONTAINERS = "containerStatuses"
+
 SECOND = "its pod was taken away, and Kubernetes has started another one"
+AGAIN = "its node starts it again, and that is none of ours"
 DELETED = "its pod was deleted"
 
 
@@ -113,9 +116,14 @@ def allocation_of(
         reason = _end(kind, standing, pods)[1]
         return Allocation(name, AllocationState.WAITING, reason, waited_s)
     if standing.state is AllocationState.RUNNING:
-        return _running(name, pods, times)
+        return _running(name, pods, times, standing)
     if standing.state is not None:
         return Allocation(name, AllocationState.UNKNOWN, standing.reason, place=_place(pods))
+    before = _ended_before(kind, pods)
+    if before and not kind.renews_pods:
+        gone, reason = _failure(before) or (Gone.FAILED, "it has ended")
+        reason = f"{reason}; {AGAIN}"
+        return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     others = [each for each in pods if first and uid_of(each) not in first]
     missing = first and not pods and document is not None
     if missing and kind.removes_pods and _left_first(left):
@@ -125,7 +133,7 @@ def allocation_of(
     if not pods:
         event = (events or {}).get(text_of(about.get("name")), "")
         return Allocation(name, AllocationState.WAITING, event or standing.reason, waited_s)
-    return _of_pods(kind, name, pods, times, waited_s, events or {})
+    return _of_pods(kind, name, pods, times, waited_s, events or {}, standing)
 
 
 def _leaving(
@@ -139,7 +147,7 @@ def _leaving(
 ) -> Allocation:
     """One whose object is being deleted. It goes with its pods, and no others are started."""
     if pods:
-        return _of_pods(kind, name, pods, times, waited_s, {})
+        return _of_pods(kind, name, pods, times, waited_s, {}, Standing())
     state = AllocationState.RUNNING if ran else AllocationState.WAITING
     return Allocation(name, state, f"its {kind.word} is being deleted", waited_s)
 
@@ -151,6 +159,7 @@ def _of_pods(
     times: ServerClock,
     waited_s: float,
     events: Mapping[str, str],
+    standing: Standing,
 ) -> Allocation:
     place = _place(pods)
     if kind.renews_pods and any(_is_over(each, times) for each in pods):
@@ -166,11 +175,16 @@ def _of_pods(
                 return Allocation(name, state, reason, waited_s, gone=gone, place=place)
     if any(state is AllocationState.UNKNOWN for state, _ in states):
         return Allocation(name, AllocationState.UNKNOWN, states[0][1], place=place)
-    return _running(name, pods, times)
+    return _running(name, pods, times, standing)
 
 
-def _running(name: str, pods: Sequence[Document], times: ServerClock) -> Allocation:
+def _running(
+    name: str, pods: Sequence[Document], times: ServerClock, standing: Standing
+) -> Allocation:
     ends = [end for each in pods if (end := _ends_in_s(each, times)) is not None]
+    age = times.since(standing.since)
+    if standing.limit_s is not None and age is not None:
+        ends.append(standing.limit_s - age)
     ends_in_s = min(ends, default=None)
     return Allocation(name, AllocationState.RUNNING, ends_in_s=ends_in_s, place=_place(pods))
 
@@ -255,22 +269,37 @@ def _end(
             if cause is not None:
                 return cause, sentence_of(given)
     taken = not deleted and any("deletionTimestamp" in mapping_in(pod, "metadata") for pod in pods)
+    taken = taken and gone is not Gone.WALL_TIME  # at which pods are deleted
     if taken and not (kind.removes_pods and _left_first(pods)):
         return Gone.EVICTED, DELETED
     if gone is Gone.FINISHED or gone in _TAKEN:
         return gone, "" if gone is Gone.FINISHED else standing.reason
-    exits = [each for pod in pods for each in _terminated(mapping_in(pod, "status"))]
+    failure = _failure([x for pod in pods for x in _terminated(mapping_in(pod, "status"))])
+    if failure is None or (gone is Gone.WALL_TIME and failure[0] is not Gone.OUT_OF_MEMORY):
+        return gone, standing.reason
+    return failure
+
+
+def _failure(exits: Sequence[Mapping[str, Any]]) -> tuple[Gone, str] | None:
+    """What the ends of some containers come to; None: none of them has failed."""
     for each in exits:
         if each.get("reason") == "OOMKilled":
             return Gone.OUT_OF_MEMORY, "OOMKilled: it used more memory than its limit"
-    if gone is Gone.WALL_TIME:
-        return gone, standing.reason
     for each in exits:
         if each.get("exitCode"):
             last = text_of(each.get("message")).strip().splitlines()
             text = f"exit code {each.get('exitCode')}"
             return Gone.FAILED, f"{text}: {last[-1]}" if last else text
-    return gone, standing.reason
+    return None
+
+
+def _ended_before(kind: AllocationKind, pods: Sequence[Document]) -> list[Mapping[str, Any]]:
+    """The ends of our containers that their nodes have started again, or are about to: as some
+    kinds of objects let them do, whatever they are asked for."""
+    statuses = (x for pod in pods for x in mappings_in(mapping_in(pod, "status"), _CONTAINERS))
+    ours = (each for each in statuses if each.get("name") == kind.container)
+    ends = (mapping_in(mapping_in(each, "lastState"), "terminated") for each in ours)
+    return [each for each in ends if each]
 
 
 def _left_first(pods: Sequence[Document]) -> bool:
@@ -337,7 +366,7 @@ def _place(pods: Sequence[Document]) -> str:
 
 
 def _states(status: Mapping[str, Any], word: str) -> Iterator[Mapping[str, Any]]:
-    for key in ("initContainerStatuses", "containerStatuses"):
+    for key in ("initContainerStatuses", _CONTAINERS):
         for each in mappings_in(status, key):
             state = mapping_in(each, "state").get(word)
             if isinstance(state, Mapping):

@@ -62,6 +62,8 @@ def config_there(config: AgentConfig, section: KubernetesService, *, token: str)
         own_folders=True,
         checkpoint_variable=kind.checkpoint_variable,
     )
+    if there.probe is not None and kind.answer_file:
+        there = replace(there, probe=replace(there.probe, answer=kind.answer_file))
     return replace(
         there,
         experiment_folder=folder,

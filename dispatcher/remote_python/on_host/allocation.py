@@ -46,7 +46,8 @@ def main() -> int:
         config = json.loads(file.read().decode())
     line = short(look(config, config["probe"]))
     path = os.path.join(config["experiment_folder"], config["probe"]["answer"])
-    rank = rank_of(config)
+    own = os.path.isabs(config["probe"]["answer"])  # each node has such a file for itself
+    rank = 0 if own else rank_of(config)
     try:
         path += f".{rank}" if rank else ""
         with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC), "w") as out:

@@ -17,17 +17,25 @@ import pytest
 
 from dispatcher.findings import Severity
 from dispatcher.platforms.kubeflow import KUBEFLOW
+from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
+from dispatcher.platforms.kubernetes.api.server import ApiServer
+from dispatcher.platforms.kubernetes.bodies import object_of
 from dispatcher.platforms.kubernetes.rights import role_of
+from dispatcher.platforms.trainer import TRAINER
+from dispatcher.platforms.trainer.kind import TRAIN_JOB
 from tests.support.digits import digits
 from tests.support.kubernetes.adaptdl import adaptdl_controllers
 from tests.support.kubernetes.framework_controller import framework_controllers
 from tests.support.kubernetes.real import RealCluster, real_cluster, why_not
 from tests.support.kubernetes.real_operators import path_of, played
+from tests.support.kubernetes.trainer_controller import trainer_operators
 from tests.support.kubernetes.training_operator import training_operators
 from tests.support.processes import wait_until
 from tests.unit.platforms.adaptdl import test_bodies as adaptdl
 from tests.unit.platforms.frameworkcontroller import test_bodies as frameworks
 from tests.unit.platforms.kubeflow import test_bodies as kubeflow
+from tests.unit.platforms.kubernetes.test_bodies import order
+from tests.unit.platforms.trainer import test_bodies as trainer
 
 pytestmark = [
     pytest.mark.needs("kubernetes"),
@@ -42,7 +50,15 @@ def there() -> Iterator[RealCluster]:
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
         real_cluster(Path(folder, "cluster"), nodes=("n1", "n2"), cpus=4) as made,
-        played(made, [*training_operators(), *framework_controllers(), *adaptdl_controllers()]),
+        played(
+            made,
+            [
+                *training_operators(),
+                *trainer_operators(),
+                *framework_controllers(),
+                *adaptdl_controllers(),
+            ],
+        ),
     ):
         yield made
 
@@ -99,6 +115,31 @@ def test_the_server_takes_adaptdl_jobs(nodes: int, there: RealCluster) -> None:
     job["spec"]["maxReplicas"] = 0
     with pytest.raises(urllib.error.HTTPError, match="422"):
         there.admin("POST", path, job)
+@pytest.mark.parametrize("nodes", [1, 4])
+@pytest.mark.parametrize("keys", [{}, trainer.MUCH], ids=["least", "much"])
+def test_the_server_takes_train_jobs(keys: Any, nodes: int, there: RealCluster) -> None:
+    """By its schema our fields are those that it has: none is dropped."""
+    client = ApiServer(find_access(Path(there.kubeconfig()), ""))
+    wait_until(lambda: "TrainJob" in client.schemas(TRAIN_JOB.resource.api), "it is published")
+    section = trainer.section(**keys, wallTime="1h")
+    kind = TRAIN_JOB.served_by(client, section)
+    job = object_of(kind, order(nodes=nodes), section, "abc123-0a0b0c")
+    made = client.create(kind.resource, job, dry_run=True).document
+    assert _without(made["spec"], job["spec"]) == []
+    job["spec"]["runtimePatch"] = job["spec"].pop("runtimePatches")
+    made = client.create(kind.resource, job, dry_run=True).document
+    assert _without(made["spec"], job["spec"]) == ["runtimePatch"]
+    client.close()
+
+
+def test_a_training_runtime_is_looked_for(there: RealCluster) -> None:
+    keys = {"kubeconfig": there.kubeconfig(), "namespace": "default", "serviceAccount": "default"}
+    seen = list(TRAINER.inspect(trainer.section(**keys)))
+    assert {each.severity for each in seen} == {Severity.OK}, seen
+    assert "there is the ClusterTrainingRuntime 'of-agents'" in [each.text for each in seen]
+    seen = list(TRAINER.inspect(trainer.section(**keys, runtimeRef="lost")))
+    (problem,) = (each for each in seen if each.severity is Severity.PROBLEM)
+    assert problem.text == "there is no ClusterTrainingRuntime 'lost'"
 
 
 def _without(made: Any, wanted: Any, at: str = "") -> list[str]:
@@ -180,10 +221,14 @@ SUITE = Path(__file__).parents[2] / "support/kubernetes/conformance_real.py"
         ({"platform": "kubeflow", "kind": "TFJob"}, "training_operator:training_operators"),
         ({"platform": "frameworkcontroller"}, "framework_controller:framework_controllers"),
         ({"platform": "adaptdl"}, "adaptdl:adaptdl_controllers"),
+        (
+            {"platform": "trainer", "runtimeRef": "on-hosts", "pod": {}},
+            "trainer_controller:trainer_operators",
+        ),
     ],
-    ids=["kubeflow", "frameworkcontroller", "adaptdl"],
+    ids=["kubeflow", "frameworkcontroller", "adaptdl", "trainer"],
 )
-def test_the_conformance_suite(service: dict[str, str], operators: str, tmp_path: Path) -> None:
+def test_the_conformance_suite(service: dict[str, Any], operators: str, tmp_path: Path) -> None:
     plugin = ["-p", "dispatcher.conformance.plugin", "-p", "no:cacheprovider"]
     words = ["-q", "-x", "-rs", *plugin, f"--rootdir={tmp_path}", "-c", os.devnull, str(SUITE)]
     ran = subprocess.run(

@@ -26,7 +26,11 @@ _PATH = re.compile(
     r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>log))?"
 )
 _GROUP = re.compile(r"/apis/(?P<group>[^/]+)(?:/(?P<version>[^/]+))?")
+_OF_CLUSTER = re.compile(r"/apis/(?P<api>[^/]+/[^/]+)/(?P<plural>[a-z]+)/(?P<name>[^/]+)")
 TOKEN = "t0ken"
+
+#: Where objects are kept that are in no namespace.
+OF_CLUSTER = "default"
 
 
 class ApiServer:
@@ -43,6 +47,7 @@ class ApiServer:
         skew_s: how much its clock is ahead.
         logs: what pods have printed, by name.
         nodes: those that there are; None: nobody may list them.
+        publishes: whether the fields of other kinds are published; real servers are late with it.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class ApiServer:
         self.skew_s = 0.0
         self.logs: dict[str, str] = {}
         self.nodes: list[dict[str, Any]] | None = None
+        self.publishes = True
         self.cuts: list[bytes] = []  # each ends the watches asked before; what they send last
         server = _Server(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
@@ -114,6 +120,8 @@ class ApiServer:
 
     def judge(self, document: Any) -> list[str]:
         """What the contract has against an answer."""
+        if "info" in document:  # of the fields of objects: there is no contract of this
+            return []
         word = "Info" if "gitVersion" in document else document["kind"]
         if word == "NodeList":  # we have no contract of nodes
             return []
@@ -143,6 +151,38 @@ class ApiServer:
         ]
         about = {"groupVersion": f"{group}/{version}", "resources": resources}
         return {"kind": "APIResourceList", "apiVersion": "v1", **about}
+
+    def keep(self, crd: Crd, *bodies: dict[str, Any]) -> None:
+        """Have objects of a kind from the beginning."""
+        for body in bodies:
+            space = "trials" if crd.in_namespaces else OF_CLUSTER
+            self.objects.create(crd.plural, space, body)
+
+    def published(self, path: str) -> Any:
+        """The fields of objects: of a group and version, or of all of them."""
+        about = {"info": {"title": "Kubernetes", "version": self.version}, "paths": {}}
+        crds = self.objects.crds.values() if self.publishes else ()
+        if path == "/openapi/v2":
+            definitions = {k: v for each in crds for k, v in each.published.items()}
+            return {"swagger": "2.0", **about, "definitions": definitions}
+        here = [x for x in crds if path == f"/openapi/v3/apis/{x.api_version}"]
+        if self.objects.old or not here:
+            raise Refusal(404, "NotFound", "the server could not find the requested resource")
+        schemas = {k: v for each in here for k, v in each.published.items()}
+        return {"openapi": "3.0.0", **about, "components": {"schemas": schemas}}
+
+    def of_cluster(self, path: str) -> Any:
+        """An object that is in no namespace; None: the path is of no such one."""
+        match = _OF_CLUSTER.fullmatch(path)
+        crd = self.objects.crds.get(match["plural"]) if match else None
+        if match is None or crd is None or crd.in_namespaces or match["api"] != crd.api_version:
+            return None
+        if ("get", crd.plural) in self.denied:
+            text = f'{crd.plural} is forbidden: User "alice" cannot get resource "{crd.plural}"'
+            raise Refusal(403, "Forbidden", f"{text} at the cluster scope")
+        found = self.objects.get(crd.plural, OF_CLUSTER, match["name"])
+        del found["metadata"]["namespace"]
+        return found
 
     def count(self, what: str) -> int:
         """How many requests began so."""
@@ -259,6 +299,10 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             document = self.read(verb, body)
             if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
                 return 201, self.review(document)
+            if path.startswith("/openapi/"):
+                return 200, api.published(path)
+            if verb == "GET" and (found := api.of_cluster(path)) is not None:
+                return 200, found
             if group := _GROUP.fullmatch(path):
                 return 200, api.discovered(group["group"], group["version"])
             match = self.matched(path)

@@ -105,6 +105,8 @@ class Cluster:
         self._over_since: dict[str, float] = {}  # that the pods of a Job have, by its uid
         self._folder = folder
         self._objects = api.objects
+        for each in operators:
+            api.keep(each.crd, *each.given)
         self._hands = _Hands(api.objects)
         self._containers: dict[str, _Container] = {}  # by the uid of their pod
         self._ended = threading.Event()
@@ -325,7 +327,7 @@ class Cluster:
             "finishedAt": now,
         }
         output = self._output(about["uid"]).read_text(errors="replace")
-        if code:
+        if code and given.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             terminated["message"] = output[-2048:]
         self.api.logs[about["name"]] = output
         status = _container_status(given, {"terminated": terminated}, ready=False)

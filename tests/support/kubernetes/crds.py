@@ -39,6 +39,8 @@ class Crd:
         plural: its name in paths.
         word: the kind, as objects name it.
         has_status: whether the status is a resource of its own, which only its controller writes.
+        in_namespaces: whether each object is in one.
+        rules: see above; a controller may add what it refuses itself.
     """
 
     def __init__(
@@ -58,13 +60,21 @@ class Crd:
         self.word: str = spec["names"]["kind"]
         self.list_word: str = spec["names"].get("listKind", f"{self.word}List")
         self.has_status = "status" in chosen.get("subresources", {})
+        self.in_namespaces = spec["scope"] == "Namespaced"
+        self.rules = list(rules)
         self._schema = chosen["schema"]["openAPIV3Schema"]
-        self._rules = rules
 
     @property
     def api_version(self) -> str:
         """The group and the version, as objects have it."""
         return f"{self.group}/{self.version}"
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """The schema as a server publishes it: by the name that it has there."""
+        name = ".".join([*reversed(self.group.split(".")), self.version, self.word])
+        about = {"group": self.group, "kind": self.word, "version": self.version}
+        return {name: {**self._schema, "x-kubernetes-group-version-kind": [about]}}
 
     def complaints(self, document: Any, before: Any = None) -> list[str]:
         """What the definition has against an object.
@@ -80,7 +90,7 @@ class Crd:
         if isinstance(document, dict):
             about = complaints("ObjectMeta", document.get("metadata", {}))
             found += [f"metadata.{each}" for each in about]
-        return found + [each for rule in self._rules for each in rule(before, document)]
+        return found + [each for rule in self.rules for each in rule(before, document)]
 
     def pruned(self, document: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """An object with what the definition adds by itself, without the fields that it does not

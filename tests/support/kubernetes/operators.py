@@ -40,10 +40,12 @@ class Operator(ABC):
 
     Attributes:
         crd: the kind.
-        name_label: the label of pods with the name of their object.
+        name_label: the label of pods with the name of their object; empty: it makes none.
+        given: objects of the kind that are there from the beginning.
     """
 
     name_label: ClassVar[str]
+    given: Sequence[Object] = ()
 
     def __init__(self, crd: Crd) -> None:
         self.crd = crd

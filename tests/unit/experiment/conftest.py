@@ -9,7 +9,7 @@ import pytest
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
 
 #: The platforms of ours, in the order in which people read them.
-OURS = "local, adaptdl, frameworkcontroller, kubeflow, kubernetes, ray, slurm, ssh"
+OURS = "local, adaptdl, frameworkcontroller, kubeflow, kubernetes, ray, slurm, ssh, trainer"
 
 GOOD = """\
 searchSpace:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.errors import Busy, Unreachable, error_of
+from dispatcher.platforms.kubernetes.api.errors import Busy, NotThere, Unreachable, error_of
 from dispatcher.platforms.kubernetes.api.transport import ServerAnswer, Stream, Transport
 
 Document = Mapping[str, Any]
@@ -140,6 +140,24 @@ class ApiServer:
         group; or another ``BackendError``."""
         answer = self._transport.ask("GET", f"/apis/{group}", asked=f"ask for {group}")
         return _texts(_mapping(answer).get("versions"), "groupVersion")
+
+    def schemas(self, api: str) -> dict[str, Document]:
+        """The schemas of the objects of a group and version, by their kind: the fields that this
+        server takes. All who are logged in may ask. Raises ``BackendError``."""
+        asked = f"ask for the fields of {api}"
+        try:
+            document = _mapping(self._transport.ask("GET", f"/openapi/v3/{api}", asked=asked))
+            found = _below(document, "components", "schemas")
+        except NotThere:  # before 1.24 there is one document of all groups
+            document = _mapping(self._transport.ask("GET", "/openapi/v2", asked=asked))
+            found = _below(document, "definitions")
+        group, _, version = api.removeprefix("apis/").rpartition("/")
+        return {
+            str(each.get("kind")): schema
+            for schema in found.values()
+            for each in _mappings(_below(schema), "x-kubernetes-group-version-kind")
+            if (each.get("group"), each.get("version")) == (group, version)
+        }
 
     def get(self, kind: ObjectKind, name: str) -> Document:
         """Read one object. Raises ``NotThere``, or another ``BackendError``."""
@@ -369,6 +387,18 @@ class Watched:
 
 def _mapping(answer: ServerAnswer) -> dict[str, Any]:
     return answer.document if isinstance(answer.document, dict) else {}
+
+
+def _below(value: object, *keys: str) -> Document:
+    """The mapping below some keys; empty if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: Document, key: str) -> list[Document]:
+    there = value.get(key)
+    return [x for x in there if isinstance(x, Mapping)] if isinstance(there, list) else []
 
 
 def _texts(items: object, key: str) -> list[str]:
