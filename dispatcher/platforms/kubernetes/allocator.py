@@ -34,7 +34,7 @@ from dispatcher.platforms.kubernetes.api.server import (
     ApiServer,
     Document,
 )
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.bodies import (
     CONFIG,
     JOB_OF_POD,

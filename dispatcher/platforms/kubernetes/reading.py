@@ -11,7 +11,7 @@ from typing import Any
 
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.http_services.server_clock import ServerClock
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
 #: are away for minutes at times.

@@ -28,7 +28,7 @@ from dispatcher.platforms.kubernetes.api.access import (
     in_cluster,
     is_in_cluster,
 )
-from dispatcher.platforms.kubernetes.api.credentials import (
+from dispatcher.http_services.credentials import (
     Certificate,
     Credentials,
     FetchedProof,

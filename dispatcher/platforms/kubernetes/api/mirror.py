@@ -23,7 +23,7 @@ from dispatcher.platforms.kubernetes.api.server import (
     ObjectList,
     Watched,
 )
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.http_services.server_clock import ServerClock
 from trial_runtime.retry import growing_pause
 
 #: Pauses after a failure (seconds); longer ones where somebody has to change something first.

@@ -13,7 +13,7 @@ import pytest
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.platforms.kubernetes.api.access import in_cluster
-from dispatcher.platforms.kubernetes.api.credentials import FetchedProof
+from dispatcher.http_services.credentials import FetchedProof
 from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access, read_access
 

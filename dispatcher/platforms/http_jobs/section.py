@@ -1,0 +1,96 @@
+"""The keys that sections of services over HTTP have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from dispatcher.experiment.fields import ResolvedPath
+from dispatcher.platforms.allocations.section import Line, WallTime
+from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere
+from dispatcher.platforms.clusters.section import ClusterService
+
+
+class HttpJobsService(ClusterService):
+    """Run trials in jobs of a service, each with an agent that takes many trials."""
+
+    other_names: ClassVar[Mapping[str, str]] = {
+        **ClusterService.other_names,
+        "dockerImage": "image",
+    }
+
+    image: Annotated[
+        ImageName,
+        Field(description="Image of the jobs, with a shell, a Python and what trials import."),
+    ]
+    python: Annotated[
+        Line, Field(description="Python of the image, with trial_runtime and what trials import.")
+    ] = "python3"
+    mounts: Annotated[
+        dict[PathHere, PathThere],
+        Field(
+            description="Folders of this machine that jobs have as well, and the paths at which "
+            "they have them, as `{/nfs/home/me: /mnt/home}`; jobs see no others."
+        ),
+    ] = Field(default_factory=dict)
+    code_folder: Annotated[
+        PathThere | None,
+        Field(description="Path at which the image has the code, if that is not mounted there."),
+    ] = None
+    work_folder: Annotated[
+        PathThere,
+        Field(
+            description="Folder there for logs, working directories and unsent results, where "
+            "there is no `sharedFolder`."
+        ),
+    ] = "/tmp/bequeath"  # noqa: S108 - a container's own
+    wall_time: Annotated[
+        WallTime | None,
+        Field(
+            description="How long a job may run from its start; for as long as its service lets "
+            "it if not given."
+        ),
+    ] = None
+    ca_file: Annotated[
+        ResolvedPath | None,
+        Field(
+            description="File with the certificates of the authority of the service, PEM; those of "
+            "this machine if not given."
+        ),
+    ] = None
+
+    @property
+    def python_there(self) -> str:
+        """See :attr:`ClusterService.python_there`."""
+        return self.python
+
+    @property
+    def wall_s(self) -> float | None:
+        """See :attr:`ServiceConfig.wall_s`: that of the jobs."""
+        return self.wall_time
+
+    @property
+    def mounted(self) -> Mapping[str, str]:
+        """Folders of this machine, and the paths at which jobs have them. A section whose keys name
+        storages adds those."""
+        return self.mounts
+
+    def seen(self, path: str | os.PathLike[str]) -> str | None:
+        """Return the path at which jobs have a file or a folder of this machine; None: they do not.
+
+        The innermost mount counts.
+        """
+        plain = os.path.normpath(path)
+        holding = [here for here in self.mounted if f"{plain}/".startswith(f"{here.rstrip('/')}/")]
+        if not holding:
+            return None
+        here = max(holding, key=len)
+        return os.path.normpath(f"{self.mounted[here]}/{plain[len(here.rstrip('/')) :]}")
+
+    def authorities(self) -> str:
+        """The certificates that its service's own must be signed by, PEM; empty: the system's.
+        Reads a file; raises ``OSError``."""
+        return "" if self.ca_file is None else self.ca_file.read_text("ascii", "replace")
