@@ -236,7 +236,8 @@ class HttpClient:
                     self._sleep(max(seconds_in(pause), rule.get_backoff_time()))
                     continue
             error_ = self._error(response, came, asked, pause)
-            raise _without(error_, [*secrets, *_words_of(signed)])
+            own = [word for word in _words_of(signed) if word not in request.url]
+            raise _without(error_, [*secrets, *own])
 
     def _demand_turn(self, asked: str) -> None:
         """Wait until a request may be sent. Raises ``Busy``: the service wants none for a while."""
@@ -299,7 +300,8 @@ class HttpClient:
 
 
 def _words_of(signed: Mapping[str, str]) -> list[str]:
-    """The words of a signature, which a service may repeat in its answer."""
+    """The words of a signature, which a service may repeat in its answer. Those of an address are
+    no secrets: the project that pays, perhaps."""
     return [word for value in signed.values() for word in value.split()]
 
 

@@ -346,7 +346,7 @@ def test_rooms_of_places_do_not_grow_unseen() -> None:
     engines = {
         path.rpartition("/")[0]
         for path, text in product("dispatcher/platforms")
-        if re.search(r"^class \w+\((Allocation|Cluster|SharedFolder)Platform", text, re.MULTILINE)
+        if re.search(r"^class \w+\((Allocation|Cluster|SharedFolder|HttpJobs|Google)Platform", text, re.MULTILINE)
     }
     lines = Counter[str]()
     for path, text in product(*ROOMS_OF_PLACES):

@@ -230,7 +230,7 @@ class HttpJobsAllocator(Allocator):
         if self._has_ended(job) and (end := self._end_of(job, now)) is None:
             return Allocation(name, AllocationState.UNKNOWN)
         seen = allocation_of(
-            job, self._jobs.states, self._jobs.times, wall_s=self._section.wall_time, end=end
+            job, self._jobs.states, self._jobs.times, wall_s=self._section.wall_s, end=end
         )
         if seen.state is not AllocationState.ENDED:
             return self._forward(seen, now)

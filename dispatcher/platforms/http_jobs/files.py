@@ -102,7 +102,7 @@ class JobFiles:
         )
 
     def _wall_s(self, order: AllocationOrder) -> float | None:
-        wall_s = self._section.wall_time
+        wall_s = self._section.wall_s
         if order.config.probe is None:
             return wall_s
         return PROBE_S if wall_s is None else min(wall_s, PROBE_S)
