@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, ValidationInfo
 
 from dispatcher.experiment.fields import Text, resolve_path
 from dispatcher.experiment.references import ENV, FILE
+
+_URL = re.compile(r"https?://[^/\s?#@]+(/[^\s?#]*)?")
+
+
+def _check_url(text: str) -> str:
+    whole = text if "://" in text else f"https://{text}"
+    if not _URL.fullmatch(whole):
+        raise ValueError(f"must be the address of a service, as https://HOST, not {text!r}")
+    return whole.rstrip("/")
 
 
 def _check_path(text: str) -> str:
@@ -47,6 +57,9 @@ PathHere = Annotated[Text, AfterValidator(_resolve)]
 
 ImageName = Annotated[Text, AfterValidator(_check_image)]
 """An image of containers."""
+
+ServiceUrl = Annotated[Text, AfterValidator(_check_url)]
+"""The address of a service: ``https://`` is added where there is no scheme, and no slash ends it."""
 
 SecretReference = Annotated[Text, AfterValidator(_check_reference)]
 """``env:NAME`` or ``file:PATH``: what a secret is looked up by, each time that it is needed."""

@@ -61,6 +61,9 @@ GONE_S = 600.0
 #: An ended job is removed after this time (seconds): the head has seen it, so may have people.
 ENDED_S = 60.0
 
+#: Characters of what a job has printed that are read.
+MOST_OUTPUT = 64 << 10
+
 C = TypeVar("C", bound=HttpJobsService)
 
 _log = logging.getLogger("bequeath.backends.http_jobs")
@@ -137,7 +140,7 @@ class HttpJobsAllocator(Allocator):
 
     def _demand_ours(self, order: JobOrder, there: ServiceJob | None) -> None:
         """See that the job of that name is the one that was ordered, by a head before perhaps."""
-        if there is not None and there.mark not in ("", order.mark):
+        if there is not None and self._jobs.mark(there) not in ("", order.mark):
             raise PermanentBackendError(
                 f"there is a job {order.name!r} that this experiment has not ordered",
                 hint="remove it, if nobody needs it",
@@ -357,7 +360,7 @@ class HttpJobsAllocator(Allocator):
         if text or not self._jobs.has_output:
             return text
         try:
-            return self._jobs.output(order.name)
+            return self._jobs.output(order.name)[-MOST_OUTPUT:]
         except NotThere:
             return ""
 

@@ -4,19 +4,25 @@ agents to reach the head, and a place for keys. No service is asked."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dispatcher.experiment.fields import Section
+from dispatcher.experiment.keys import file_key
 from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.experiment.references import resolve_reference
+from dispatcher.experiment.references import ENV, FILE, resolve_reference
 from dispatcher.platforms.clusters.checks import check_environment, check_way
 from dispatcher.platforms.http_jobs.section import HttpJobsService
+from trial_runtime.agent.runners.environment import is_reference
 from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
     from dispatcher.experiment.all_keys import AllKeys
+
+_SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_service(
@@ -40,7 +46,9 @@ def check_service(
         if not _is_installed(module):
             hint = f"pip install 'bequeath[{extra}]'"
             yield KeyProblem((*at, "platform"), f"needs the package {module}", hint)
+    yield from _check_references(section, at)
     yield from check_environment(section, at)
+    yield from _check_names(section, at, experiment)
     yield from check_way(section, at, experiment, by_folder=section.shared_folder is not None)
     if section.ca_file is not None and not os.access(section.ca_file, os.R_OK):
         yield KeyProblem((*at, "caFile"), f"cannot be read: {section.ca_file}")
@@ -55,17 +63,30 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def check_reference(reference: str, at: JsonPath) -> Iterator[KeyProblem]:
-    """Yield that a reference to a secret leads nowhere.
+def _check_names(
+    section: HttpJobsService, at: JsonPath, experiment: AllKeys
+) -> Iterator[KeyProblem]:
+    """Yield variables whose names no shell can give to the agent."""
+    text = "has a name that no shell gives a variable: letters, digits and '_'"
+    for name in section.environment:
+        if not _SHELL_NAME.fullmatch(name):
+            yield KeyProblem((*at, "environment", name), text)
+    for name, value in experiment.trial_environment.items():
+        if is_reference(value) and not _SHELL_NAME.fullmatch(name):
+            yield KeyProblem(("trialEnvironment", name), text)
 
-    Args:
-        reference: as the file has it.
-        at: the path of its key.
-    """
-    try:
-        resolve_reference(reference)
-    except ValueError as error:
-        yield KeyProblem(at, str(error))
+
+def _check_references(section: Section, at: JsonPath) -> Iterator[KeyProblem]:
+    """Yield references to secrets that lead nowhere, wherever they stand in a section."""
+    for name in type(section).model_fields:
+        value, path = getattr(section, name), (*at, file_key(type(section), name))
+        if isinstance(value, Section):
+            yield from _check_references(value, path)
+        elif isinstance(value, str) and value.startswith((ENV, FILE)):
+            try:
+                resolve_reference(value)
+            except ValueError as error:
+                yield KeyProblem(path, str(error))
 
 
 def _check_shared(
@@ -100,8 +121,8 @@ def _check_seen(
 ) -> Iterator[KeyProblem]:
     """Yield folders of the experiment that no job sees."""
     if experiment.keeps_weights:
-        root = experiment.weights_root
-        if root is None:
+        root, usual = experiment.weights_root, experiment.experiment_working_directory
+        if root is None and (usual is None or section.seen(usual) is None):
             yield KeyProblem(
                 ("weightsRoot",),
                 "is missing: jobs do not see the experiment's folder, where weights would lie",

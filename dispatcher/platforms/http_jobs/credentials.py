@@ -1,12 +1,35 @@
-"""Secrets by reference: looked up each time that they are needed, since files rotate."""
+"""Secrets by reference: looked up each time that they are needed, since files rotate; and the
+address of a service, with the authority that a section names for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.references import FILE, resolve_reference
+from dispatcher.http_services.client import HttpAddress
 from dispatcher.http_services.credentials import Proof, bearer
 from dispatcher.http_services.errors import NotLoggedIn
+from dispatcher.platforms.http_jobs.section import HttpJobsService
+
+
+def address_of(section: HttpJobsService, server: str, extra: str = "http") -> HttpAddress:
+    """The address of a section's service. Reads a file.
+
+    Args:
+        section: of the service.
+        server: ``https://HOST`` and perhaps a path.
+        extra: the one of ours that has what it needs, for people.
+
+    Raises:
+        PermanentBackendError: the file with its authority cannot be read.
+    """
+    try:
+        authorities = section.authorities()
+    except OSError as error:
+        text = f"'caFile' cannot be read: {error.strerror}"
+        raise PermanentBackendError(text, where=str(section.ca_file)) from error
+    return HttpAddress(server, authorities, origin="'caFile'", extra=extra)
 
 
 def secret_of(reference: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from dispatcher.http_services.client import HttpAnswer, HttpClient
+from dispatcher.http_services.errors import Unreachable
 from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
 
@@ -17,6 +20,9 @@ is not there keeps the last known state."""
 #: A job whose end is not explained by its service has reached its wall time if it ran for so much
 #: less than that (seconds).
 NEARLY_S = 5.0
+
+#: Longest reason of a service that is passed on (characters).
+LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +94,62 @@ class JobOrder:
     probes: bool = False
 
 
+#: Words about the end of a job that services have in common, and what they mean.
+_ENDS = (
+    (re.compile(r"pre-?empt|spot .*(reclaim|interrupt)", re.IGNORECASE), Gone.PREEMPTED),
+    (re.compile(r"evict", re.IGNORECASE), Gone.EVICTED),
+    (re.compile(r"node ?(is |was )?(lost|deleted|not ?ready|down)", re.IGNORECASE), Gone.NODE_LOST),
+    (re.compile(r"\boom|out ?of ?memory", re.IGNORECASE), Gone.OUT_OF_MEMORY),
+)
+
+
+def end_in_words(*texts: object, code: object = None) -> JobEnd:
+    """How a job ended, by what its service says of it: its words, where they have a meaning for us.
+
+    Args:
+        texts: its sentences and codes, the best for people first; None and empty ones are passed
+            over.
+        code: the exit code; None: it is not known.
+    """
+    sentences = [" ".join(str(each).split()) for each in texts if each]
+    everything = " ".join(sentences)
+    gone = next((gone for shape, gone in _ENDS if shape.search(everything)), None)
+    exits = [] if code is None else [f"exit code {code}"]
+    return JobEnd(gone, ": ".join([*exits, *dict.fromkeys(sentences[:2])])[:LONGEST_REASON])
+
+
+def epoch_s(milliseconds: object) -> float | None:
+    """A moment in milliseconds since the epoch, as one in seconds; None: it is none."""
+    is_one = isinstance(milliseconds, int) and milliseconds > 0
+    return milliseconds / 1000.0 if is_one else None
+
+
+def rows_in(answer: HttpAnswer, key: str = "", *, asked: str) -> Sequence[Mapping[str, Any]]:
+    """The rows of a list. What is no list lists nobody, and so is no answer.
+
+    Args:
+        answer: of the service.
+        key: of the field that has them; empty: the answer itself is the list.
+        asked: what was asked, for people.
+
+    Raises:
+        Unreachable: there is no list, or no rows are in it.
+    """
+    rows = answer.fields.get(key, []) if key and answer.fields else answer.document
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise Unreachable(f"cannot {asked}: the answer is no list")
+    return rows
+
+
 class JobService(ABC):
     """One service for one service of an experiment. Thread: one at a time.
 
     Methods block, and raise ``BackendError``: the errors of
     :mod:`dispatcher.http_services.errors`, which say whether asking again helps. A platform writes
     the first four, and the others as far as its service says more.
+
+    Args:
+        client: asks the service.
 
     Attributes:
         states: what its words stand for.
@@ -113,17 +169,18 @@ class JobService(ABC):
     ends_at_wall: ClassVar[bool] = True
     has_output: ClassVar[bool] = False
 
-    @property
-    @abstractmethod
-    def where(self) -> str:
-        """The service, for people."""
-        ...
+    def __init__(self, client: HttpClient) -> None:
+        self.client = client
 
     @property
-    @abstractmethod
+    def where(self) -> str:
+        """The service, for people."""
+        return self.client.where
+
+    @property
     def times(self) -> ServerClock:
         """The time as the service has it."""
-        ...
+        return self.client.times
 
     @abstractmethod
     def create(self, order: JobOrder) -> None:
@@ -140,7 +197,7 @@ class JobService(ABC):
     @abstractmethod
     def find(self, name: str) -> ServiceJob | None:
         """Return the job of that name; None if there is none. Unlike a list it lags behind
-        nothing, where the service has such a question; it fills in :attr:`ServiceJob.mark`."""
+        nothing, where the service has such a question."""
         ...
 
     @abstractmethod
@@ -148,6 +205,11 @@ class JobService(ABC):
         """Have a job end, within a grace where the service knows one. One that has ended, or is not
         there, is no error."""
         ...
+
+    def mark(self, job: ServiceJob) -> str:
+        """Return the mark of a job (:attr:`JobOrder.mark`), where that is a question of its own;
+        empty if nobody knows it."""
+        return job.mark
 
     def why(self, job: ServiceJob) -> str:
         """Return why a job waits, where that is a question of its own; empty if nobody says it."""
@@ -164,8 +226,9 @@ class JobService(ABC):
     def remove(self, job: ServiceJob) -> None:  # noqa: B027 - not all can
         """Remove the record of a job that has ended. Does nothing unless overridden."""
 
-    def close(self) -> None:  # noqa: B027 - not all hold something
-        """Close what is open. Does nothing unless overridden."""
+    def close(self) -> None:
+        """Close what is open."""
+        self.client.close()
 
 
 def allocation_of(

@@ -15,6 +15,14 @@ from collections.abc import Mapping, Sequence
 #: How long a command may take to end after it was asked to, where it ends itself (seconds).
 LEAVE_S = 30.0
 
+#: Sends what follows into a log. A shell that cannot would end without a word.
+_INTO_LOG = """\
+log={}
+if (: >>"$log") 2>/dev/null
+then echo "bequeath: what follows is in $log"; exec >>"$log" 2>&1
+else echo "bequeath: user $(id -u) cannot write to $log" >&2
+fi"""
+
 #: The name of the script below a folder of its own.
 START = "start"
 
@@ -45,10 +53,10 @@ def start_script(
         grace_s: how long its trials may take to end (seconds).
         title: what people are to know of it.
     """
-    lines = ["#!/bin/sh", f"# {title}", "umask 077", *([] if stays else ['rm -f "$0"'])]
+    about = " ".join(title.split())
+    lines = ["#!/bin/sh", f"# {about}", "umask 077", *([] if stays else ['rm -f "$0"'])]
     if log:
-        lines += [f"echo {shlex.quote(f'bequeath: what follows is in {log}')}"]
-        lines += [f"exec >>{shlex.quote(log)} 2>&1"]
+        lines.append(_INTO_LOG.format(shlex.quote(log)))
     path = shlex.quote(config_path)
     if not config_path:
         path = '"${0%/*}/config"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dispatcher.experiment.fields import Section
@@ -25,8 +25,8 @@ C = TypeVar("C", bound=HttpJobsService)
 
 
 class HttpJobsPlatform(ClusterPlatform[C]):
-    """A platform of jobs of a service. One of ours writes :meth:`jobs`, and what it finds of its
-    service before anything is ordered (:meth:`own_problems`, :meth:`inspect`).
+    """A platform of jobs of a service. One of ours writes :meth:`jobs`, and
+    :meth:`findings`.
 
     Attributes:
         has_secrets: whether its service has secrets for what an agent must know; else the section
@@ -51,17 +51,16 @@ class HttpJobsPlatform(ClusterPlatform[C]):
         """
         ...
 
-    def own_problems(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterator[KeyProblem]:
-        """Yield what else its section names that this machine lacks: references, and keys that do
-        not fit. See :meth:`Platform.check`."""
-        yield from ()
+    def findings(self, section: C) -> Iterable[Finding]:
+        """What its service says before anything is ordered: whether it knows us, and has what the
+        section names. Asks it; may raise ``BackendError``."""
+        return ()
 
     def check(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterable[KeyProblem]:
         """See :meth:`Platform.check`: references, folders that jobs see, and a way to the head."""
         from dispatcher.platforms.http_jobs.checks import check_service
 
-        yield from self.own_problems(section, at, experiment)
-        yield from check_service(
+        return check_service(
             section, at, experiment, has_secrets=self.has_secrets, packages=self.packages
         )
 
@@ -99,8 +98,8 @@ class HttpJobsPlatform(ClusterPlatform[C]):
         return HttpJobsAllocator(service, self.jobs(service.section, service.label))
 
     def inspect(self, section: C) -> Iterable[Finding]:
-        """See :meth:`Platform.inspect`: the ways to the head. What a service says of itself is its
-        platform's to add."""
+        """See :meth:`Platform.inspect`: what its service says, and the ways to the head."""
         from dispatcher.platforms.clusters.inspection import inspect_ways
 
-        return inspect_ways(section, ())
+        yield from self.findings(section)
+        yield from inspect_ways(section, ())

@@ -8,10 +8,34 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dispatcher.experiment.fields import ResolvedPath
+from dispatcher.experiment.fields import ResolvedPath, Section, Text
 from dispatcher.platforms.allocations.section import Line, WallTime
-from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere
+from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere, SecretReference
 from dispatcher.platforms.clusters.section import ClusterService
+
+
+class StorageThere(Section):
+    """The base of sections about a storage of a service that its jobs have. Those of one service
+    add by what it is known."""
+
+    at: Annotated[
+        PathThere | None,
+        Field(description="Path at which jobs have it; as is usual there if not given."),
+    ] = None
+    here: Annotated[
+        ResolvedPath | None,
+        Field(description="Folder at which this machine has what jobs see of it."),
+    ] = None
+
+
+class RegistryConfig(Section):
+    """The login to a registry of images."""
+
+    address: Annotated[Text, Field(description="Address of the registry, as `registry.lab:5000`.")]
+    user: Annotated[Text, Field(description="User of the registry.")]
+    password: Annotated[
+        SecretReference, Field(description="Password, as `env:NAME` or `file:PATH`.")
+    ]
 
 
 class HttpJobsService(ClusterService):

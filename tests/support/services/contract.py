@@ -32,8 +32,8 @@ class Judge:
     Args:
         documents: those of the contract, by the address by which others refer to them; the one that
             is asked about is ``""``.
-        open_at: pointers of objects that may have any field, whatever they name: where the text of
-            the contract says so.
+        open_at: pointers, within their document, of objects that may have any field, whatever they
+            name: where the text of the contract says so.
     """
 
     def __init__(self, documents: Mapping[str, Document], open_at: Collection[str] = ()) -> None:
@@ -121,8 +121,7 @@ class OpenApi:
     Args:
         file: the main document, YAML or JSON.
         others: further files, by the addresses by which it refers to them.
-        open_at: see :class:`Judge`; pointers begin with the address of their document if it is not
-            the main one.
+        open_at: see :class:`Judge`.
         gateway: answers that it does not list and that may come all the same.
     """
 

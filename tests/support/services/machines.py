@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,7 @@ class PlayedJob:
     name: str
     argvs: Sequence[Sequence[str]]
     variables: Sequence[Mapping[str, str]]
-    document: Any
+    document: Any = None
     wall_s: float | None = None
     created: float = 0.0
     started: float | None = None
@@ -92,6 +93,7 @@ class Machines:
         self._folder = folder
         self._now = now
         self._lock = lock
+        self._temporary = tempfile.TemporaryDirectory(prefix="job-", dir="/tmp")  # sockets are there
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="machines", daemon=True)
         self._thread.start()
@@ -136,8 +138,15 @@ class Machines:
             for job in self.jobs.values():
                 for process in job.processes:
                     _kill(process)
+        self._temporary.cleanup()
         if self.error is not None:
             raise self.error
+
+    def remove(self, id_: str) -> None:
+        """End a job at once, and forget it."""
+        with self._lock:
+            for process in self.jobs.pop(id_).processes:
+                _kill(process)
 
     def _work(self) -> None:
         try:
@@ -179,7 +188,12 @@ class Machines:
             with job.output.open("ab") as output:
                 process = subprocess.Popen(
                     list(argv),
-                    env={"PATH": os.environ["PATH"], "HOME": str(home), **variables},
+                    env={
+                        "PATH": os.environ["PATH"],
+                        "HOME": str(home),
+                        "TMPDIR": self._temporary.name,
+                        **variables,
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,

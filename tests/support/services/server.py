@@ -231,13 +231,7 @@ class PlayedService(ABC):
     def delete(self, name: str) -> None:
         """Have an administrator delete a job, record and all."""
         for id_ in self.ids(name):
-            self.machines.stop(id_, grace_s=0.0)
-            with self.lock:
-                job = self.machines.jobs.pop(id_)
-                job.end("", 0.0)
-                for process in job.processes:
-                    process.kill()
-                    process.wait()
+            self.machines.remove(id_)
 
     def count(self, what: str) -> int:
         """How many requests began so."""
