@@ -10,7 +10,13 @@ from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.errors import NotThere
 from dispatcher.platforms.ai_platform.section import AiTrainingSection
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
-from dispatcher.platforms.google_cloud.jobs import SECRET_PLACE, GoogleJobs, job_of, labels_of
+from dispatcher.platforms.google_cloud.jobs import (
+    SECRET_PLACE,
+    GoogleJobs,
+    job_of,
+    labels_of,
+    page_of,
+)
 from dispatcher.platforms.http_jobs.jobs import JobOrder, ServiceJob, States
 
 #: Jobs on one page of the list: its most.
@@ -44,10 +50,9 @@ class AiTrainingJobs(GoogleJobs):
         """See :class:`GoogleJobs`."""
         query: dict[str, str | int] = {"filter": f"jobId:{id_of(self.label)}_*", "pageSize": PAGE}
         query |= {"pageToken": token} if token else {}
-        path = f"{self._project}/jobs"
-        answer = self.client.ask("GET", path, asked="list jobs", query=query).fields
-        jobs = [_read(each) for each in answer.get("jobs") or ()]
-        return jobs, str(answer.get("nextPageToken") or "")
+        answer = self.client.ask("GET", f"{self._project}/jobs", asked="list jobs", query=query)
+        rows, following = page_of(answer, "jobs")
+        return [_read(row) for row in rows], following
 
     def find(self, name: str) -> ServiceJob | None:
         """See :class:`JobService`."""

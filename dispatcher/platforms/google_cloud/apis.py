@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.findings import Finding, Severity
-from dispatcher.http_services.client import HttpAddress, HttpClient
+from dispatcher.http_services.client import HttpClient
 from dispatcher.http_services.errors import AlreadyThere, NotAllowed, NotThere
 from dispatcher.http_services.google import EXTRA, DefaultCredentials, error_of_google
 from dispatcher.http_services.signing import Signer, TokenSigner
 from dispatcher.http_services.token_bucket import TokenBucket
 from dispatcher.platforms.google_cloud.section import GoogleService
-from dispatcher.platforms.http_jobs.credentials import ReferredToken
+from dispatcher.platforms.http_jobs.credentials import ReferredToken, address_of
 
 #: Requests that a service takes at once, and in a second; Cloud Logging takes 60 in a minute.
 _BURST, _PER_S = 10.0, {"logging": 1.0}
@@ -32,18 +32,10 @@ class GoogleApis:
 
     Args:
         section: says where they are, and who asks.
-
-    Raises:
-        PermanentBackendError: the certificates of the file cannot be read.
     """
 
     def __init__(self, section: GoogleService) -> None:
         self._section = section
-        try:
-            self._authorities = section.authorities()
-        except OSError as error:
-            text = f"'caFile' cannot be read: {error.strerror or error}"
-            raise PermanentBackendError(text, where=str(section.ca_file)) from error
         self._signer: Signer = DefaultCredentials()
         if section.token is not None:
             self._signer = TokenSigner(ReferredToken(section.token))
@@ -56,10 +48,13 @@ class GoogleApis:
         Args:
             name: as in ``endpoints`` of the file.
             host: the first part of its address, where that is not the name.
+
+        Raises:
+            PermanentBackendError: the certificates that the file names cannot be read.
         """
         if name not in self._clients:
             self._clients[name] = HttpClient(
-                HttpAddress(self._address(name, host), self._authorities, extra=EXTRA),
+                address_of(self._section, self._address(name, host), EXTRA),
                 self._signer,
                 bucket=TokenBucket(_BURST, _PER_S.get(name, 5.0)),
                 error_of=error_of_google,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.findings import Finding
-from dispatcher.http_services.errors import AlreadyThere, Invalid
-from dispatcher.http_services.server_clock import ServerClock
+from dispatcher.http_services.client import HttpAnswer
+from dispatcher.http_services.errors import AlreadyThere, Invalid, Unreachable
 from dispatcher.platforms.allocations.allocation import Gone
 from dispatcher.platforms.google_cloud import in_job
 from dispatcher.platforms.google_cloud.apis import GoogleApis
@@ -56,7 +56,7 @@ class GoogleJobs(JobService):
 
     def __init__(self, section: GoogleService, label: str, api: str, host: str = "") -> None:
         self.apis = GoogleApis(section)
-        self.client = self.apis.of(api, host)
+        super().__init__(self.apis.of(api, host))
         self.label = label
         self.pages = Pages(self.page)
         self._python, self._wall_s = section.python, section.wall_s
@@ -89,16 +89,6 @@ class GoogleJobs(JobService):
         yield from ()
 
     # -- for all ---------------------------------------------------------------------------------
-
-    @property
-    def where(self) -> str:
-        """See :class:`JobService`."""
-        return self.client.where
-
-    @property
-    def times(self) -> ServerClock:
-        """See :class:`JobService`."""
-        return self.client.times
 
     def create(self, order: JobOrder) -> None:
         """See :class:`JobService`."""
@@ -179,6 +169,21 @@ class GoogleJobs(JobService):
     def _forget(self, name: str) -> None:
         if self.secret_place:
             self.apis.forget_secret(name)
+
+
+def page_of(answer: HttpAnswer, key: str) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """The rows of a page, which has no field for none, and the token of the next one.
+
+    Args:
+        answer: of the service.
+        key: of the field that has them.
+
+    Raises:
+        Unreachable: there is no page, such as of a proxy: who is not listed there is not gone.
+    """
+    if not isinstance(answer.document, Mapping):
+        raise Unreachable("cannot list jobs: the answer is no list")
+    return answer.fields.get(key) or (), str(answer.fields.get("nextPageToken") or "")
 
 
 def labels_of(order: JobOrder) -> dict[str, str]:

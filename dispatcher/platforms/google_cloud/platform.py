@@ -39,28 +39,25 @@ class GooglePlatform(HttpJobsPlatform[C]):
         """See :meth:`HttpJobsPlatform.jobs`."""
         ...
 
-    def own_problems(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterator[KeyProblem]:
-        """See :meth:`HttpJobsPlatform.own_problems`: the one who asks, and folders in buckets."""
-        from dispatcher.platforms.http_jobs.checks import check_reference
-
-        if section.token is not None:
-            yield from check_reference(section.token, (*at, "token"))
-        elif find_spec("google") is None or find_spec("google.auth") is None:
+    def check(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterator[KeyProblem]:
+        """See :meth:`Platform.check`: the one who asks, and folders in buckets, as well."""
+        yield from super().check(section, at, experiment)
+        if section.token is None and not _has_library():
             yield KeyProblem((*at, "platform"), "needs the package google-auth", MISSING)
         root = experiment.weights_root if experiment.keeps_weights else None
+        text = "is in a bucket ({}), where gcsfuse cannot rename a file at once: others would see "
+        text += "halves of what is written"
         if isinstance(root, Path) and (there := _in_bucket(section, root)):
-            text = f"is in a bucket ({there}), which gcsfuse renames nothing in at once: children "
-            text += "could read weights that are half written"
-            yield KeyProblem(("weightsRoot",), text, f"write 'weightsRoot: {_url(there)}'")
+            hint = f"write 'weightsRoot: gs://{there.removeprefix(_BUCKETS)}'"
+            yield KeyProblem(("weightsRoot",), text.format(there), hint)
         shared = section.shared_folder
         if shared is not None and (there := _in_bucket(section, shared)):
-            text = f"is in a bucket ({there}), which gcsfuse renames nothing in at once"
             hint = "name a folder of a share, or leave it out: keys come by Secret Manager then"
-            yield KeyProblem((*at, "sharedFolder"), text, hint)
+            yield KeyProblem((*at, "sharedFolder"), text.format(there), hint)
 
-    def inspect(self, section: C) -> Iterable[Finding]:
-        """See :meth:`Platform.inspect`: whether the service knows us and the project, and what
-        its jobs find of it."""
+    def findings(self, section: C) -> Iterable[Finding]:
+        """See :meth:`HttpJobsPlatform.findings`: whether the service knows us and the project, and
+        what its jobs find of it."""
         jobs = self.jobs(section, "bequeath-inspects")
         try:
             jobs.page("")
@@ -73,7 +70,10 @@ class GooglePlatform(HttpJobsPlatform[C]):
             yield _problem(error, "project", "region", "endpoints")
         finally:
             jobs.close()
-        yield from super().inspect(section)
+
+
+def _has_library() -> bool:
+    return find_spec("google") is not None and find_spec("google.auth") is not None
 
 
 def _problem(error: BackendError, *keys: str) -> Finding:
@@ -85,7 +85,3 @@ def _in_bucket(section: GoogleService, path: Path) -> str:
     """The path that a folder has below that of all buckets; empty: it is in none."""
     there = section.seen(path) or str(path)
     return there if there.startswith(_BUCKETS) else ""
-
-
-def _url(there: str) -> str:
-    return f"gs://{there.removeprefix(_BUCKETS)}"

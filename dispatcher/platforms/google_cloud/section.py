@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from dispatcher.experiment.fields import Count, Text, fold_word
 from dispatcher.experiment.problems import Misfit
-from dispatcher.platforms.clusters.fields import SecretReference
+from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 
 #: How long a job may run where nobody says it (seconds): the services' own rule.
@@ -37,7 +37,6 @@ def shaped(pattern: str, what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Address = Annotated[Text, shaped(r"https?://[^/\s]+", "an address, as https://HOST")]
 BucketPath = Annotated[
     Text, shaped(r"gs://[a-z0-9][a-z0-9._-]+(/\S*)?", "a folder of a bucket, as gs://BUCKET/FOLDER")
 ]
@@ -114,7 +113,7 @@ class GoogleService(HttpJobsService):
         ),
     ] = None
     endpoints: Annotated[
-        dict[Text, Address],
+        dict[Text, ServiceUrl],
         Field(
             description="Addresses of Google's services that differ from `https://NAME."
             "googleapis.com`, by their names, as of Private Service Connect."

@@ -16,6 +16,7 @@ from dispatcher.platforms.google_cloud.jobs import (
     GoogleJobs,
     job_of,
     labels_of,
+    page_of,
 )
 from dispatcher.platforms.http_jobs.jobs import JobOrder, ServiceJob, States
 from dispatcher.platforms.vertex.section import VertexSection
@@ -104,9 +105,9 @@ class VertexJobs(GoogleJobs):
     def _listed(self, chosen: str, asked: str, token: str = "") -> tuple[list[ServiceJob], str]:
         query: dict[str, str | int] = {"filter": chosen, "pageSize": PAGE, "readMask": _FIELDS}
         query |= {"pageToken": token} if token else {}
-        answer = self.client.ask("GET", self._jobs, asked=asked, query=query).fields
-        jobs = [_read(each) for each in answer.get("customJobs") or ()]
-        return jobs, str(answer.get("nextPageToken") or "")
+        answer = self.client.ask("GET", self._jobs, asked=asked, query=query)
+        rows, following = page_of(answer, "customJobs")
+        return [_read(row) for row in rows], following
 
 
 class VertexJobsWithSecrets(VertexJobs):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dispatcher.platforms.vertex.section import VertexSection
 from dispatcher.platforms.google_cloud.platform import GooglePlatform
+from dispatcher.platforms.vertex.section import VertexSection
 
 if TYPE_CHECKING:
     from dispatcher.platforms.google_cloud.jobs import GoogleJobs
