@@ -45,15 +45,15 @@ class GooglePlatform(HttpJobsPlatform[C]):
         if section.token is None and not _has_library():
             yield KeyProblem((*at, "platform"), "needs the package google-auth", MISSING)
         root = experiment.weights_root if experiment.keeps_weights else None
-        text = "is in a bucket ({}), where gcsfuse cannot rename a file at once: others would see "
+        text = "{} in a bucket ({}), where gcsfuse cannot rename a file at once: others would see "
         text += "halves of what is written"
         if isinstance(root, Path) and (there := _in_bucket(section, root)):
             hint = f"write 'weightsRoot: gs://{there.removeprefix(_BUCKETS)}'"
-            yield KeyProblem(("weightsRoot",), text.format(there), hint)
+            yield KeyProblem((*at, "mounts"), text.format("has 'weightsRoot'", there), hint)
         shared = section.shared_folder
         if shared is not None and (there := _in_bucket(section, shared)):
             hint = "name a folder of a share, or leave it out: keys come by Secret Manager then"
-            yield KeyProblem((*at, "sharedFolder"), text.format(there), hint)
+            yield KeyProblem((*at, "sharedFolder"), text.format("is", there), hint)
 
     def findings(self, section: C) -> Iterable[Finding]:
         """See :meth:`HttpJobsPlatform.findings`: whether the service knows us and the project, and

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from dispatcher.platforms.http_jobs.jobs import ServiceJob
 
-#: Pages at one look, and at the first one.
-MOST_PAGES, FIRST_PAGES = 3, 1000
+#: Pages at one look, which has other questions as well, and at the first one.
+MOST_PAGES, FIRST_PAGES = 1, 1000
 
 
 class Pages:

@@ -51,6 +51,7 @@ class VertexJobs(GoogleJobs):
         super().__init__(section, label, API, f"{section.region}-{API}")
         self._section = section
         self._path = f"/v1/projects/{section.project}/locations/{section.region}"
+        self._oldest: dict[str, ServiceJob] = {}  # of each name that was listed
 
     def ask_for(self, order: JobOrder, command: Sequence[str]) -> None:
         """See :class:`GoogleJobs`."""
@@ -59,17 +60,23 @@ class VertexJobs(GoogleJobs):
 
     def page(self, token: str) -> tuple[Sequence[ServiceJob], str]:
         """See :class:`GoogleJobs`."""
-        return self._listed(f'labels.{SERVICE}="{self.label}"', "list jobs", token)
+        jobs, following = self._listed(f'labels.{SERVICE}="{self.label}"', "list jobs", token)
+        for job in jobs:
+            known = self._oldest.get(job.name, job)
+            self._oldest[job.name] = min(known, job, key=_age)
+        return jobs, following
 
     def find(self, name: str) -> ServiceJob | None:
-        """See :class:`JobService`: by its id, once that is known."""
-        asked, listed = f"look for the job {name!r}", self.pages.of(name)
-        if listed is None:
+        """See :class:`JobService`: by its id, once that is known, which no list has to have."""
+        asked = f"look for the job {name!r}"
+        if name not in self._oldest:
             found, _ = self._listed(f'labels.{ATTEMPT}="{name}"', asked)
-            return min(found, key=lambda job: (job.created_at or 0.0, job.id), default=None)
+            return min(found, key=_age, default=None)
         try:
-            return _read(self.client.ask("GET", self.path(listed.id), asked=asked).fields)
+            path = self.path(self._oldest[name].id)
+            return _read(self.client.ask("GET", path, asked=asked).fields)
         except NotThere:
+            del self._oldest[name]
             return None
 
     def path(self, id_: str) -> str:
@@ -153,6 +160,10 @@ def body_of(order: JobOrder, command: Sequence[str], section: VertexSection) -> 
     spec |= {key: value for key, value in named.items() if value is not None}
     labels = {**section.labels, **labels_of(order)}
     return {"displayName": order.name, "labels": labels, "jobSpec": spec}
+
+
+def _age(job: ServiceJob) -> tuple[float, str]:
+    return (job.created_at or 0.0, job.id)
 
 
 def _read(document: Mapping[str, Any]) -> ServiceJob:
