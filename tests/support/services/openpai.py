@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,13 @@ _TAGS = re.compile(r"<%(.*?)(%>|\Z)", re.DOTALL)
 _SECRET = re.compile(r"\s*\$secrets\.(\w+)\s*")
 
 
+@functools.cache
+def contract() -> OpenApi:
+    """The contract, which takes a second to read."""
+    protocol = {PROTOCOL: CONTRACTS / "protocol-v2.schema.yaml"}
+    return OpenApi(CONTRACTS / "rest-server.openapi.yaml", protocol, open_at=(EXTRAS,))
+
+
 class OpenPai(PlayedService):
     """The cluster.
 
@@ -53,11 +61,7 @@ class OpenPai(PlayedService):
     below = "/rest-server"
 
     def __init__(self, folder: Path, places: int = 4) -> None:
-        self.contract = OpenApi(
-            CONTRACTS / "rest-server.openapi.yaml",
-            {PROTOCOL: CONTRACTS / "protocol-v2.schema.yaml"},
-            open_at=(EXTRAS,),
-        )
+        self.contract = contract()
         self.folder = folder
         self.virtual_clusters = {"default": 8, "research": 2}
         self.storages = {"home": True, "scratch": False}
@@ -97,9 +101,7 @@ class OpenPai(PlayedService):
             document = document[:20]
         if reply.kind == "text/yaml":
             document = YAML(typ="safe", pure=True).load(document)
-        return self.contract.answer(
-            asked.method, asked.path, reply.status, reply.kind, document
-        )
+        return self.contract.answer(asked.method, asked.path, reply.status, reply.kind, document)
 
     def refusal(self, refusal: Refusal) -> Reply:
         """See :class:`PlayedService`."""
@@ -139,8 +141,9 @@ class OpenPai(PlayedService):
         if name not in self.storages:
             raise Refusal(404, "NoStorageError", f"Storage {name} is not found.")
         data = {"type": "nfs", "data": {"server": "10.0.0.1", "path": "/data"}}
-        summary = _storage(name, self.storages)
-        return {**summary, **data, "readOnly": name in self.read_only}
+        about = _storage(name, self.storages)
+        del about["default"]  # its example has it, and its schema has not
+        return {**about, **data, "readOnly": name in self.read_only}
 
     def _create(self, asked: Asked) -> Reply:
         document = asked.document
