@@ -33,6 +33,9 @@ EXTRAS = "#/components/schemas/JobProtocol/allOf/1/properties/extras"
 
 USER = "alice"
 
+#: The warning about a job that finds no place.
+NO_ROOM = "FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu."
+
 _JOB = re.compile(r"/api/v2/jobs/(?P<user>[^/~]+)~(?P<name>[^/]+)(?P<rest>/.*)?")
 _TAGS = re.compile(r"<%(.*?)(%>|\Z)", re.DOTALL)
 _SECRET = re.compile(r"\s*\$secrets\.(\w+)\s*")
@@ -197,7 +200,9 @@ class OpenPai(PlayedService):
             shown = {**job.document, "secrets": dict.fromkeys(job.document["secrets"], "******")}
             return Reply(200, _yaml(shown), "text/yaml")
         if rest == "/events":
-            events = [_event(job, self.warnings[name])] if name in self.warnings else []
+            usual = NO_ROOM if job.waits else ""
+            text = self.warnings.get(name, usual)
+            events = [_event(job, text)] if text else []
             return Reply(200, {"totalCount": len(events), "data": events})
         if rest == "/executionType":
             self.machines.stop(f"{user}~{name}", grace_s=5.0)
