@@ -40,6 +40,9 @@ MOST_BYTES = 32 << 20
 #: What changes nothing, or comes to the same if it is carried out twice.
 REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
+#: A longer pause that the service asks for (seconds) is not slept through: who asks is told.
+LONGEST_SLEPT_S = 5.0
+
 JSON = "application/json"
 
 #: Shorter words are no secrets: hiding them would spoil texts.
@@ -205,7 +208,7 @@ class HttpClient:
         pool = self._connected()
         from urllib3.exceptions import HTTPError
 
-        from dispatcher.http_services.patience import LONGEST_SLEPT_S, patience
+        from dispatcher.http_services.patience import patience
 
         rule, is_renewed = patience(is_repeatable=repeatable), False
         while True:
@@ -242,7 +245,9 @@ class HttpClient:
     def _demand_turn(self, asked: str) -> None:
         """Wait until a request may be sent. Raises ``Busy``: the service wants none for a while."""
         left_s = self._not_before - self._clock()
-        if left_s > 0:
+        if 0 < left_s <= LONGEST_SLEPT_S:
+            self._sleep(left_s)
+        elif left_s > 0:
             text = f"cannot {asked}: it has asked for a pause, {left_s:.0f} s of which are left"
             raise Busy(text, where=self.where)
         self._bucket.take()

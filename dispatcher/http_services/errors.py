@@ -105,7 +105,9 @@ def error_of_answer(
             return Invalid(message, where=where)
         case _ if 300 <= status < 400:
             hint = "name the address itself: what is sent there holds secrets"
-            return Invalid(f"cannot {asked}: it sends us to another address", hint=hint, where=where)
+            return Invalid(
+                f"cannot {asked}: it sends us to another address", hint=hint, where=where
+            )
         case _:
             return Unreachable(message, where=where)
 

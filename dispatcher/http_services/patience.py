@@ -18,9 +18,6 @@ TIMES = 2
 #: differ, so that not all come back at once.
 FIRST_S, LONGEST_S, JITTER_S = 0.5, 4.0, 0.5
 
-#: A longer pause that the service asks for (seconds) is not slept through: who asks is told.
-LONGEST_SLEPT_S = 5.0
-
 #: Answers after which a request may be asked again, and those after which any may be.
 PASSING, TOO_MANY = frozenset({429, 500, 502, 503, 504}), frozenset({429})
 

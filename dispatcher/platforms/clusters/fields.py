@@ -59,7 +59,7 @@ ImageName = Annotated[Text, AfterValidator(_check_image)]
 """An image of containers."""
 
 ServiceUrl = Annotated[Text, AfterValidator(_check_url)]
-"""The address of a service: ``https://`` is added where there is no scheme, and no slash ends it."""
+"""The address of a service; ``https://`` is added where there is no scheme, no slash ends it."""
 
 SecretReference = Annotated[Text, AfterValidator(_check_reference)]
 """``env:NAME`` or ``file:PATH``: what a secret is looked up by, each time that it is needed."""

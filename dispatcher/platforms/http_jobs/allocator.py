@@ -245,10 +245,11 @@ class HttpJobsAllocator(Allocator):
         if seen.state is AllocationState.RUNNING:
             self._ran.add(seen.name)
             self._back.pop(seen.name, None)
-        elif seen.name in self._ran and seen.state is not AllocationState.UNKNOWN:
-            if now - self._back.setdefault(seen.name, now) < BACK_S:
-                return Allocation(seen.name, AllocationState.UNKNOWN)
-        return seen
+            return seen
+        if seen.name not in self._ran or seen.state is AllocationState.UNKNOWN:
+            return seen
+        is_new = now - self._back.setdefault(seen.name, now) < BACK_S
+        return Allocation(seen.name, AllocationState.UNKNOWN) if is_new else seen
 
     def _note_end(self, seen: Allocation, now: float) -> Allocation:
         text = self._files.why_unfit(seen.name) if seen.gone is Gone.FAILED else ""

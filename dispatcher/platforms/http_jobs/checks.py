@@ -67,13 +67,13 @@ def _check_names(
     section: HttpJobsService, at: JsonPath, experiment: AllKeys
 ) -> Iterator[KeyProblem]:
     """Yield variables whose names no shell can give to the agent."""
-    text = "has a name that no shell gives a variable: letters, digits and '_'"
+    text = "no shell gives a variable that name: letters, digits and '_'"
     for name in section.environment:
         if not _SHELL_NAME.fullmatch(name):
-            yield KeyProblem((*at, "environment", name), text)
+            yield KeyProblem((*at, "environment"), f"has {name!r}: {text}")
     for name, value in experiment.trial_environment.items():
         if is_reference(value) and not _SHELL_NAME.fullmatch(name):
-            yield KeyProblem(("trialEnvironment", name), text)
+            yield KeyProblem(at, f"needs {name!r} of 'trialEnvironment': {text}")
 
 
 def _check_references(section: Section, at: JsonPath) -> Iterator[KeyProblem]:
@@ -124,9 +124,9 @@ def _check_seen(
         root, usual = experiment.weights_root, experiment.experiment_working_directory
         if root is None and (usual is None or section.seen(usual) is None):
             yield KeyProblem(
-                ("weightsRoot",),
-                "is missing: jobs do not see the experiment's folder, where weights would lie",
-                "name a folder below one of 'mounts'",
+                (*at, "mounts"),
+                "has no folder that holds the experiment's own, where weights would lie",
+                "name a 'weightsRoot' below one of them",
             )
         elif isinstance(root, Path) and section.seen(root) is None:
             yield _unseen(at, root, "'weightsRoot'")
@@ -147,4 +147,3 @@ def _check_seen(
 def _unseen(at: JsonPath, path: Path, key: str) -> KeyProblem:
     text = f"has no folder that holds {path} ({key})"
     return KeyProblem((*at, "mounts"), text, f"write 'mounts: {{{path}: PATH THERE}}'")
-

@@ -99,7 +99,7 @@ _ENDS = (
     (re.compile(r"pre-?empt|spot .*(reclaim|interrupt)", re.IGNORECASE), Gone.PREEMPTED),
     (re.compile(r"evict", re.IGNORECASE), Gone.EVICTED),
     (re.compile(r"node ?(is |was )?(lost|deleted|not ?ready|down)", re.IGNORECASE), Gone.NODE_LOST),
-    (re.compile(r"\boom|out ?of ?memory", re.IGNORECASE), Gone.OUT_OF_MEMORY),
+    (re.compile(r"\boom\b|oom.?kill|out ?of ?memory", re.IGNORECASE), Gone.OUT_OF_MEMORY),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from dispatcher.experiment.fields import ResolvedPath, Section, Text
-from dispatcher.platforms.allocations.section import Line, WallTime
+from dispatcher.platforms.allocations.section import Line, SharedPath, WallTime
 from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere, SecretReference
 from dispatcher.platforms.clusters.section import ClusterService
 
@@ -60,6 +60,14 @@ class HttpJobsService(ClusterService):
             "they have them, as `{/nfs/home/me: /mnt/home}`; jobs see no others."
         ),
     ] = Field(default_factory=dict)
+    shared_folder: Annotated[
+        SharedPath | None,
+        Field(
+            description="A folder below one of `mounts`: logs and working directories lie below "
+            "it, the channel `folder`, code that is brought, and, where the service has no "
+            "secrets, keys of agents. The jobs' own `workFolder` if not given."
+        ),
+    ] = None
     code_folder: Annotated[
         PathThere | None,
         Field(description="Path at which the image has the code, if that is not mounted there."),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import (
     Allocation,
     AllocationOrder,
@@ -34,7 +35,6 @@ from dispatcher.platforms.kubernetes.api.server import (
     ApiServer,
     Document,
 )
-from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.bodies import (
     CONFIG,
     JOB_OF_POD,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.http_services.server_clock import ServerClock
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
 #: are away for minutes at times.

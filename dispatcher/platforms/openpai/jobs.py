@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from dispatcher.http_services.client import HttpClient
 from dispatcher.http_services.errors import NotThere
@@ -17,6 +17,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     JobOrder,
     JobService,
     ServiceJob,
+    States,
     end_in_words,
     epoch_s,
     rows_in,
@@ -24,7 +25,7 @@ from dispatcher.platforms.http_jobs.jobs import (
 from dispatcher.platforms.openpai.section import OpenPaiSection
 
 #: The task role of the agent, its image, and the names of secrets.
-ROLE, IMAGE, SECRET, PASSWORD = "agent", "image", "bequeath", "registry_password"  # noqa: S105
+ROLE, IMAGE, SECRET, PASSWORD = "agent", "image", "bequeath", "registry_password"
 
 #: Jobs in one answer, and answers for one list.
 PAGE, MOST_PAGES = 5_000, 10
@@ -37,7 +38,7 @@ Document = Mapping[str, Any]
 class OpenPaiJobs(JobService):
     """See :class:`~dispatcher.platforms.http_jobs.jobs.JobService`."""
 
-    states = {
+    states: ClassVar[States] = {
         "WAITING": AllocationState.WAITING,
         "RUNNING": AllocationState.RUNNING,
         "STOPPING": AllocationState.RUNNING,
@@ -56,7 +57,7 @@ class OpenPaiJobs(JobService):
         self._label = label
 
     def create(self, order: JobOrder) -> None:
-        """See :meth:`JobService.create`. A name is taken once, so that it may be asked for twice."""
+        """See :meth:`JobService.create`. A name is taken once, so it may be asked for twice."""
         registry = self._section.registry
         password = "" if registry is None else secret_of(registry.password)
         self.client.ask(

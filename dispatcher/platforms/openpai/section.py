@@ -64,9 +64,9 @@ class OpenPaiSection(HttpJobsService):
         SecretReference,
         Field(description="Application token of that user, as `env:NAME` or `file:PATH`."),
     ]
-    virtual_cluster: Annotated[
-        Name, Field(description="Virtual cluster that jobs wait in.")
-    ] = "default"
+    virtual_cluster: Annotated[Name, Field(description="Virtual cluster that jobs wait in.")] = (
+        "default"
+    )
     cpus: Annotated[Count, Field(description="CPUs of a job's node.")]
     memory: Annotated[PlaceMemory, Field(description="Memory of a job's node.")]
     gpus: Annotated[CountOrZero, Field(description="GPUs of a job's node.")] = 0

@@ -18,7 +18,7 @@ from tests.support.services.played import platform_named, whole_section
 from tests.support.services.server import PlayedService
 
 # A look costs this machine nothing.
-allocator.QUICK_LOOK_S, allocator.SLOW_LOOK_S = 0.3, 1.0
+allocator.QUICK_LOOK_S, allocator.SLOW_LOOK_S, allocator.WHY_EVERY_S = 0.3, 1.0, 0.5
 
 PLAYED = platform_named(os.environ["PLAYED_PLATFORM"])
 

@@ -75,9 +75,7 @@ class Judge:
         if name not in self._defs:
             self._defs[name] = True  # it may refer to itself
             schema = self.part(document, f"#{pointer}")
-            self._defs[name] = self._converted(
-                schema, document, f"#{pointer}", is_closed=is_closed
-            )
+            self._defs[name] = self._converted(schema, document, f"#{pointer}", is_closed=is_closed)
         return {"$ref": f"#/$defs/{name}"}
 
     def _converted(

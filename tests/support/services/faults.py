@@ -369,4 +369,3 @@ def test_nothing_secret_is_shown(
     for path in orders.folder.glob("shared/**/*"):
         if path.is_file():
             assert path.stat().st_mode & 0o077 == 0, path
-

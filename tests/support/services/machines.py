@@ -93,7 +93,9 @@ class Machines:
         self._folder = folder
         self._now = now
         self._lock = lock
-        self._temporary = tempfile.TemporaryDirectory(prefix="job-", dir="/tmp")  # sockets are there
+        self._temporary = tempfile.TemporaryDirectory(
+            prefix="job-", dir="/tmp"
+        )  # sockets are there
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="machines", daemon=True)
         self._thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
 from collections.abc import Iterator, Mapping
@@ -32,9 +33,19 @@ EXTRAS = "#/components/schemas/JobProtocol/allOf/1/properties/extras"
 
 USER = "alice"
 
+#: The warning about a job that finds no place.
+NO_ROOM = "FailedScheduling: 0/1 nodes are available: 1 Insufficient cpu."
+
 _JOB = re.compile(r"/api/v2/jobs/(?P<user>[^/~]+)~(?P<name>[^/]+)(?P<rest>/.*)?")
 _TAGS = re.compile(r"<%(.*?)(%>|\Z)", re.DOTALL)
 _SECRET = re.compile(r"\s*\$secrets\.(\w+)\s*")
+
+
+@functools.cache
+def contract() -> OpenApi:
+    """The contract, which takes a second to read."""
+    protocol = {PROTOCOL: CONTRACTS / "protocol-v2.schema.yaml"}
+    return OpenApi(CONTRACTS / "rest-server.openapi.yaml", protocol, open_at=(EXTRAS,))
 
 
 class OpenPai(PlayedService):
@@ -53,11 +64,7 @@ class OpenPai(PlayedService):
     below = "/rest-server"
 
     def __init__(self, folder: Path, places: int = 4) -> None:
-        self.contract = OpenApi(
-            CONTRACTS / "rest-server.openapi.yaml",
-            {PROTOCOL: CONTRACTS / "protocol-v2.schema.yaml"},
-            open_at=(EXTRAS,),
-        )
+        self.contract = contract()
         self.folder = folder
         self.virtual_clusters = {"default": 8, "research": 2}
         self.storages = {"home": True, "scratch": False}
@@ -97,9 +104,7 @@ class OpenPai(PlayedService):
             document = document[:20]
         if reply.kind == "text/yaml":
             document = YAML(typ="safe", pure=True).load(document)
-        return self.contract.answer(
-            asked.method, asked.path, reply.status, reply.kind, document
-        )
+        return self.contract.answer(asked.method, asked.path, reply.status, reply.kind, document)
 
     def refusal(self, refusal: Refusal) -> Reply:
         """See :class:`PlayedService`."""
@@ -139,8 +144,9 @@ class OpenPai(PlayedService):
         if name not in self.storages:
             raise Refusal(404, "NoStorageError", f"Storage {name} is not found.")
         data = {"type": "nfs", "data": {"server": "10.0.0.1", "path": "/data"}}
-        summary = _storage(name, self.storages)
-        return {**summary, **data, "readOnly": name in self.read_only}
+        about = _storage(name, self.storages)
+        del about["default"]  # its example has it, and its schema has not
+        return {**about, **data, "readOnly": name in self.read_only}
 
     def _create(self, asked: Asked) -> Reply:
         document = asked.document
@@ -194,7 +200,9 @@ class OpenPai(PlayedService):
             shown = {**job.document, "secrets": dict.fromkeys(job.document["secrets"], "******")}
             return Reply(200, _yaml(shown), "text/yaml")
         if rest == "/events":
-            events = [_event(job, self.warnings[name])] if name in self.warnings else []
+            usual = NO_ROOM if job.waits else ""
+            text = self.warnings.get(name, usual)
+            events = [_event(job, text)] if text else []
             return Reply(200, {"totalCount": len(events), "data": events})
         if rest == "/executionType":
             self.machines.stop(f"{user}~{name}", grace_s=5.0)

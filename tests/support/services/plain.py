@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import ClassVar
 
 from dispatcher.http_services.client import HttpAddress, HttpClient
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
-from dispatcher.platforms.http_jobs.jobs import JobEnd, JobOrder, JobService, ServiceJob
+from dispatcher.platforms.http_jobs.jobs import (
+    JobEnd,
+    JobOrder,
+    JobService,
+    ServiceJob,
+    States,
+)
 from tests.support.services.machines import Machines, PlayedJob
 
 
@@ -22,7 +29,7 @@ class PlainJobs(JobService):
         removed: names of jobs whose records were removed.
     """
 
-    states = {
+    states: ClassVar[States] = {
         "waits": AllocationState.WAITING,
         "runs": AllocationState.RUNNING,
         "done": Gone.FINISHED,

@@ -58,6 +58,7 @@ class Service:
     def __init__(self, authority: Authority | None = None) -> None:
         self.given: list[Given] = [Given()]
         self.got: list[Got] = []
+        self.date = "no date"
         served = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -80,7 +81,17 @@ class Service:
                 self.end_headers()
                 self.wfile.write(given.content.encode())
 
-            do_GET = do_POST = do_PUT = do_DELETE = serve
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return served.date
+
+            def do_GET(self) -> None:
+                self.serve()
+
+            def do_POST(self) -> None:
+                self.serve()
+
+            def do_PUT(self) -> None:
+                self.serve()
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -339,7 +350,7 @@ def test_a_further_page_is_at_the_same_service(client: HttpClient, there: Servic
 
 
 def test_time_is_that_of_the_service(client: HttpClient, there: Service, clock: Clock) -> None:
-    there.given = [Given(headers={"Date": "Thu, 01 Jan 1970 03:00:00 GMT"})]
+    there.date = "Thu, 01 Jan 1970 03:00:00 GMT"
     client.ask("GET", "/", asked="look")
     clock.now += 5.0
     assert client.times.now() == pytest.approx(3 * 3600 + 5.0, abs=1.0)
@@ -349,9 +360,7 @@ def test_nobody_is_there(clock: Clock) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        client = HttpClient(
-            HttpAddress(address), environment={}, clock=clock, sleep=clock.sleep
-        )
+        client = HttpClient(HttpAddress(address), environment={}, clock=clock, sleep=clock.sleep)
         with pytest.raises(Unreachable, match="no answer: Connection refused"):
             client.ask("GET", "/", asked="look")
 

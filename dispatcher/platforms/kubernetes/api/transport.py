@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.platforms.kubernetes.api.access import Access
 from dispatcher.http_services.connections import connections
 from dispatcher.http_services.credentials import Certificate, Proof
 from dispatcher.http_services.errors import error_of_exception
+from dispatcher.platforms.kubernetes.api.access import Access
 from dispatcher.platforms.kubernetes.api.errors import Unreachable, error_of
 
 if TYPE_CHECKING:
@@ -239,9 +239,7 @@ class Transport:
             if self._pool is None or certificate != self._certificate:
                 if self._pool is not None:
                     self._pool.clear()
-                self._pool = connections(
-                    self._access, certificate, self._environment, "kubernetes"
-                )
+                self._pool = connections(self._access, certificate, self._environment, "kubernetes")
                 self._certificate = certificate
             return self._pool
 

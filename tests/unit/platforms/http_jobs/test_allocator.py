@@ -226,7 +226,8 @@ def test_a_job_ends_itself_where_its_service_does_not(
     jobs: PlainJobs, tmp_path: Path, clock: Clock
 ) -> None:
     """Mutations: it runs for ever; its end is a failure of the worker."""
-    orders = Orders(section(tmp_path, wallTime="1s"), tmp_path)
+    orders = Orders(section(tmp_path), tmp_path)
+    orders.service = orders.service.model_copy(update={"wall_time": 1.0})
     allocator = HttpJobsAllocator(orders.given, jobs, clock)
     order = orders.order()
     allocator.submit(order)
@@ -313,7 +314,6 @@ def test_looks_become_fewer_when_nothing_changes(
     comes_to(allocator, order.name, AllocationState.RUNNING)
     clock.now += module.QUICK_FOR_S
     assert allocator.look_every_s == module.SLOW_LOOK_S
-
 
 
 def test_nodes_of_one_job_read_one_script(

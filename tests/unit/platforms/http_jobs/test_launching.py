@@ -15,9 +15,7 @@ from dispatcher.platforms.http_jobs.launching import line_of_file, line_of_secre
 NASTY = "a'b\"c $(touch hacked) `x` \\ é\nline two"
 
 #: Tells what it was given.
-SHOW = (
-    "import os, sys; sys.stdout.write(os.environ['A'] + '|' + open(sys.argv[1]).read() + '|')"
-)
+SHOW = "import os, sys; sys.stdout.write(os.environ['A'] + '|' + open(sys.argv[1]).read() + '|')"
 COMMAND = [sys.executable, "-c", SHOW]
 
 
@@ -86,5 +84,5 @@ def test_a_wall_time_ends_it(obeys: bool, tmp_path: Path) -> None:
     began = time.monotonic()
     ran = run(line_of_file(str(script)), tmp_path)
     assert ran.stdout == "ready\n"
-    assert ran.returncode == (124 if obeys else 137)
-    assert 0.9 <= time.monotonic() - began
+    assert ran.returncode == (124 if obeys else -9)
+    assert time.monotonic() - began >= 0.9

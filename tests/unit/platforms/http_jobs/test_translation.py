@@ -51,7 +51,7 @@ def test_an_order_has_the_paths_and_variables_of_a_job(
 ) -> None:
     """Mutations: a secret of the file's environment comes as it is written; a variable of this
     machine goes along; the folder of the channel keeps its path."""
-    monkeypatch.setenv("HIDDEN", "s3cret")
+    monkeypatch.setenv("HIDDEN", "h1dden")
     own = {"PLAIN": "literal:x", "OWN": "env:HIDDEN"}
     orders = Orders(section(tmp_path, environment=own), tmp_path)
     shared = tmp_path / "shared"
@@ -76,10 +76,10 @@ def test_an_order_has_the_paths_and_variables_of_a_job(
     assert there.config.trial.code_directory == "/code"
     assert there.config.trial.own_folders
     assert there.environment["PLAIN"] == "x"
-    assert there.environment["OWN"] == "s3cret"
-    assert there.environment["BEQUEATH_SECRET_T"] == "s3cret"
+    assert there.environment["OWN"] == "h1dden"
+    assert there.environment["BEQUEATH_SECRET_T"] == "h1dden"
     assert "PYTHONPATH" not in there.environment
-    assert "s3cret" not in str(there.config)
+    assert "h1dden" not in str(there.config)
 
 
 def test_a_reference_that_leads_nowhere_is_said(tmp_path: Path) -> None:

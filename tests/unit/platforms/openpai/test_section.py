@@ -68,10 +68,10 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "memory without a unit": ({"memory": 16}, "memory", "16GB"),
     "a wall time without a unit": ({"wallTime": 90}, "wallTime", "must have a unit"),
     "a misspelt key": ({"virtualClustr": "x"}, "virtualClustr", "virtualCluster"),
-    "a missing key": ({"cpus": ...}, "trainingService", "cpus"),
+    "a missing key": ({"cpus": ...}, "cpus", "needs the key"),
     "a share that is not there": ({"sharedFolder": "/nowhere"}, "sharedFolder", "no folder"),
     "an authority that is not there": ({"caFile": "/nowhere"}, "caFile", "cannot be read"),
-    "a variable of no shell": ({"environment": {"a.b": "1"}}, "a.b", "no shell"),
+    "a variable of no shell": ({"environment": {"a.b": "1"}}, "environment", "no shell"),
     "a registry's password": (
         {"registry": {"address": "r", "user": "u", "password": "hunter2"}}, "password",
         "never the secret itself",
@@ -107,13 +107,23 @@ def test_folders_that_no_job_sees(tmp_path: Path) -> None:
     assert "'weightsRoot'" in outside["mounts"]
     assert f"write 'mounts: {{{tmp_path / 'outside'}: PATH THERE}}'" in outside["mounts"]
     nowhere = problems(tmp_path, {}, weightsRoot=...)
-    assert "is missing: jobs do not see" in nowhere["weightsRoot"]
+    assert "where weights would lie" in nowhere["mounts"]
     reads = problems(tmp_path, {}, weightsReadRoots=[str(tmp_path)])
     assert "'weightsReadRoots'" in reads["mounts"]
     code = problems(tmp_path, {"codeFolder": ...})
     assert "'trialCodeDirectory'" in code["mounts"]
     shared = problems(tmp_path, {"mounts": {}})
     assert "'sharedFolder'" in shared["mounts"] or "'weightsRoot'" in shared["mounts"]
+
+
+def test_variables_of_trials_come_by_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are secrets. Mutation: a script that no shell reads, in a job that just fails."""
+    monkeypatch.setenv("A", "1")
+    found = problems(tmp_path, {}, trialEnvironment={"a.b": "env:A", "c.d": "plain"})
+    assert [text for text in found.values() if "'a.b'" in text]
+    assert "c.d" not in str(found)
 
 
 def test_several_nodes_need_a_folder_in_common(tmp_path: Path) -> None:
