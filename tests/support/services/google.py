@@ -243,7 +243,8 @@ class PlayedGoogle(PlayedService):
             raise Refusal(400, "", f"Unparseable filter: {body['filter']}")
         id_, of_service = wanted["id"], wanted["sign"] == "="
         job = self.machines.jobs.get(id_)
-        lines = self.service_lines.get(id_, []) if of_service else []
+        usual = ["Waiting for job to be provisioned."] if job is not None and job.waits else []
+        lines = self.service_lines.get(id_, usual) if of_service else []
         if job is not None and not of_service and job.output.exists():
             lines = job.output.read_text(errors="replace").splitlines()
         task = "service" if of_service else self.main_task
