@@ -103,6 +103,7 @@ class HttpJobsAllocator(Allocator):
         self._ran: set[str] = set()  # names of jobs that were seen to run
         self._back: dict[str, float] = {}  # those that wait again, since when
         self._questions = 0  # in this look
+        self._has_looked = False
         self._odd: set[str] = set()  # words that nobody knows
 
     @property
@@ -163,8 +164,9 @@ class HttpJobsAllocator(Allocator):
         vanished = self._vanished(chosen)
         chosen |= {job.name: job for job in vanished if job is not None}
         now = self._clock()
-        seen = [self._read(job, now) for job in chosen.values()]
-        self._listed = chosen
+        newest = sorted(chosen.values(), key=_age, reverse=True)
+        seen = [self._read(job, now) for job in newest]
+        self._listed, self._has_looked = chosen, True
         seen += [self._ended[name] for name in self._gone if name not in chosen]
         self._end_surplus([*surplus, *self._restarted(chosen.values())])
         self._ask_why(seen, now)
@@ -260,15 +262,15 @@ class HttpJobsAllocator(Allocator):
         return seen
 
     def _end_of(self, job: ServiceJob, now: float) -> JobEnd | None:
-        """How a job has ended; None: that is asked in another look. What we have had ended
-        ourselves is asked about no more."""
-        if job.name in self._stopped:
+        """How a job has ended; None: that is asked in another look. Nobody asks about what has
+        ended well, or by our own doing; nor, but for the newest, about what had ended before."""
+        if job.name in self._stopped or self._jobs.states[job.word] is Gone.FINISHED:
             return JobEnd()
         since = self._open.setdefault(job.name, now)
         if now - since >= EXPLAINED_S:
             return JobEnd()
         if not self._may_ask():
-            return None
+            return None if self._has_looked else JobEnd()
         try:
             return self._jobs.end_of(job)
         except NotThere:

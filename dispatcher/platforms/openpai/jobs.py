@@ -117,8 +117,6 @@ class OpenPaiJobs(JobService):
 
     def end_of(self, job: ServiceJob) -> JobEnd:
         """See :meth:`JobService.end_of`: by its exit code, and what the cluster makes of it."""
-        if job.word == "SUCCEEDED":
-            return JobEnd()
         status = self._status(job.name)
         spec, messages = status.get("appExitSpec") or {}, status.get("appExitMessages") or {}
         texts = (spec.get("phrase"), spec.get("reason"), status.get("appExitTriggerMessage"))

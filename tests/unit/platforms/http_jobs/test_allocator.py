@@ -239,7 +239,7 @@ def test_a_job_ends_itself_where_its_service_does_not(
 
 
 def test_few_ends_are_asked_about_at_once(
-    allocator: HttpJobsAllocator, jobs: PlainJobs, orders: Orders
+    allocator: HttpJobsAllocator, jobs: PlainJobs, orders: Orders, clock: Clock
 ) -> None:
     """All nodes are taken back at once. Mutations: a burst of questions; an end that is not
     explained yet counts as a failure."""
@@ -252,9 +252,12 @@ def test_few_ends_are_asked_about_at_once(
     wait_until(lambda: len(jobs.machines.running()) == 4, "all places are taken")
     jobs.machines.places = 5
     wait_until(lambda: len(jobs.machines.running()) == 5, "they run")
+    allocator.look()
     for id_ in jobs.machines.running():
         jobs.machines.stop(id_, "preempted", 0.0)
     wait_until(lambda: not jobs.machines.running(), "all are gone")
+    following = HttpJobsAllocator(orders.given, jobs, clock)
+    assert {str(x.state) for x in following.look()} == {"ended"}, "what is past is no news"
     looks: list[list[str]] = []
     for _ in range(3):
         before = jobs.asked.count("end")
