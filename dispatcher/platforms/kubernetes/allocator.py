@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import (
     Allocation,
     AllocationOrder,
@@ -35,7 +36,6 @@ from dispatcher.platforms.kubernetes.api.server import (
     ApiServer,
     Document,
 )
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.bodies import (
     CONFIG,
     SERVICE,

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from dispatcher.http_services.server_clock import ServerClock, moment_of
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.documents import (
     condition_of,
@@ -22,7 +23,6 @@ from dispatcher.platforms.kubernetes.api.documents import (
     uid_of,
 )
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock, moment_of
 from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries

@@ -115,6 +115,8 @@ def test_the_server_takes_adaptdl_jobs(nodes: int, there: RealCluster) -> None:
     job["spec"]["maxReplicas"] = 0
     with pytest.raises(urllib.error.HTTPError, match="422"):
         there.admin("POST", path, job)
+
+
 @pytest.mark.parametrize("nodes", [1, 4])
 @pytest.mark.parametrize("keys", [{}, trainer.MUCH], ids=["least", "much"])
 def test_the_server_takes_train_jobs(keys: Any, nodes: int, there: RealCluster) -> None:

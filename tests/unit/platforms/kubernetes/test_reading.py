@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.jobs import JOB
 from dispatcher.platforms.kubernetes.reading import PULL_LIMIT_S, SECOND, allocation_of
 from tests.support.kubernetes.contract import complaints

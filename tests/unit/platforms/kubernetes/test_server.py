@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError
+from dispatcher.http_services.credentials import Certificate, Fixed, FromFiles, Proof
 from dispatcher.platforms.kubernetes.api import server as server_module
 from dispatcher.platforms.kubernetes.api import transport as transport_module
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.credentials import Certificate, Fixed, FromFiles, Proof
 from dispatcher.platforms.kubernetes.api.errors import (
     AlreadyThere,
     Busy,
