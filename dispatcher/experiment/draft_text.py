@@ -48,7 +48,8 @@ def native_text(draft: Draft, origin: str, changed: Mapping[str, Any], framework
 
 def _comments(decisions: list[KeyDecision]) -> Iterator[str]:
     """Yield a line for each key that changed its name or has a reason; none for the others."""
-    for each in decisions:
+    same = {(each.source, each.text): each for each in decisions}  # of several keys, one line
+    for each in same.values():
         source, native = written_path(each.source), written_path(each.native)
         if not each.source:
             yield from _wrapped(each.text)

@@ -72,6 +72,10 @@ class Translation:
         else:
             self.draft.put(native, value, source, text)
 
+    def keeps(self, native: str) -> Handler:
+        """Return what puts the value of a field under a top-level key of ours as it is."""
+        return lambda value, at: self.put((native,), value, at)
+
     def add(self, native: JsonPath, value: Any, text: str) -> None:
         """Set a value that the service takes where its file says nothing.
 
@@ -96,6 +100,19 @@ class Translation:
             return
         self.draft.refuse(source, f"has no {field!r}", hint)
         self.draft.broken.add(native)
+
+    def refuse_parameter(self, name: str, at: JsonPath, text: str) -> None:
+        """Refuse a parameter; one of its name stays, so that nothing is said of what names it.
+
+        Args:
+            name: of the parameter.
+            at: the place to name.
+            text: why, as the end of a sentence about it.
+        """
+        self.draft.refuse(at, text, is_key=False)
+        if not self.is_ours("searchSpace"):
+            section = self.draft.values.setdefault("searchSpace", {})
+            section.setdefault(name, {"_type": "choice", "_value": [0]})
 
     def walk(self, section: Any, at: JsonPath, path: str = "") -> None:
         """Treat all fields of a section.

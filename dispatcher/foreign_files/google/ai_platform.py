@@ -61,6 +61,8 @@ class _TrainingJob:
             f"{_INPUT}.jobDir": self._take_job_dir,
             f"{_SEARCH}.goal": self._goal,
             f"{_SEARCH}.hyperparameterMetricTag": self._metric,
+            f"{_SEARCH}.maxTrials": self._translation.keeps("maxTrialNumber"),
+            f"{_SEARCH}.maxParallelTrials": self._translation.keeps("trialConcurrency"),
             f"{_SEARCH}.maxFailedTrials": self._failures,
             f"{_SEARCH}.enableTrialEarlyStopping": self._early_stop,
             f"{_SEARCH}.algorithm": self._algorithm,

@@ -126,7 +126,7 @@ def put_training_parameters(translation: Translation, value: Any, at: JsonPath, 
             parameter = _training_parameter(make, name, entry, here)
         except spaces.UnfitSpace as error:
             text = f"is {name!r}, which {error}"
-            translation.draft.refuse((*here, "parameterName"), text, is_key=False)
+            translation.refuse_parameter(name, (*here, "parameterName"), text)
             continue
         translation.put(("searchSpace", name), parameter, here)
 

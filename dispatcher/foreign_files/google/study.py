@@ -82,7 +82,7 @@ class StudyParameters:
 
     def _refuse_name(self, name: str, at: JsonPath, text: str) -> None:
         place = (*at, "parameterId")
-        self._translation.draft.refuse(place, f"is {name!r}, which {text}", is_key=False)
+        self._translation.refuse_parameter(name, place, f"is {name!r}, which {text}")
 
     def _kind(self, fields: _Fields) -> tuple[str, _Fields]:
         kinds = [kind for kind in _KINDS if fields.get(kind) is not None]

@@ -103,8 +103,10 @@ AI_PLATFORM: dict[str, Row] = {
     "trainingInput.hyperparameters.hyperparameterMetricTag": _special(
         "metrics.objective", "`training/hptuning/metric` if not given, as in hypertune"
     ),
-    "trainingInput.hyperparameters.maxTrials": _keep("maxTrialNumber", "1 if not given, as there"),
-    "trainingInput.hyperparameters.maxParallelTrials": _keep(
+    "trainingInput.hyperparameters.maxTrials": _special(
+        "maxTrialNumber", "1 if not given, as there"
+    ),
+    "trainingInput.hyperparameters.maxParallelTrials": _special(
         "trialConcurrency", "1 if not given, as there"
     ),
     "trainingInput.hyperparameters.maxFailedTrials": _FAILED,
@@ -144,8 +146,8 @@ VERTEX_AI: dict[str, Row] = {
         _OUTPUT,
     ),
     "encryptionSpec": _OF_GOOGLE,
-    "maxTrialCount": _keep("maxTrialNumber", "1 if not given, as with gcloud"),
-    "parallelTrialCount": _keep("trialConcurrency", "1 if not given, as with gcloud"),
+    "maxTrialCount": _special("maxTrialNumber", "1 if not given, as with gcloud"),
+    "parallelTrialCount": _special("trialConcurrency", "1 if not given, as with gcloud"),
     "maxFailedTrialCount": _FAILED,
     "studySpec": _SECTION,
     "studySpec.metrics": _special(

@@ -63,6 +63,8 @@ class _TuningJob:
             "studySpec.medianAutomatedStoppingSpec": self._early_stop(""),
             "studySpec.decayCurveStoppingSpec": self._early_stop("Google's decay curves"),
             "studySpec.convexAutomatedStoppingSpec": self._early_stop("Google's convex rule"),
+            "maxTrialCount": self._translation.keeps("maxTrialNumber"),
+            "parallelTrialCount": self._translation.keeps("trialConcurrency"),
             "maxFailedTrialCount": self._failures,
             "trialJobSpec.workerPoolSpecs": self._pools,
             "trialJobSpec.scheduling.disableRetries": self._retries,

@@ -10,6 +10,7 @@ from dispatcher.foreign_files.translation import Translation
 from tuners.plain_json import JsonPath
 
 _DISTRIBUTIONS = ("uniform", "logUniform", "normal", "logNormal")
+_TYPES = ("double", "int", "discrete", "categorical")
 _OF_NUMBERS = ("min", "max", "step")
 
 
@@ -47,7 +48,8 @@ def _put_one(translation: Translation, name: str, entry: Mapping[str, Any], at: 
     here = (*at, "feasibleSpace")
     space = entry.get("feasibleSpace")
     if not isinstance(space, Mapping):
-        translation.draft.refuse(at, "has no 'feasibleSpace'", is_key=False)
+        place = (*at, "name")
+        translation.refuse_parameter(name, place, f"is {name!r}, which has no 'feasibleSpace'")
         return
     for key in space:
         if key not in (*_OF_NUMBERS, "list", "distribution"):
@@ -58,12 +60,12 @@ def _put_one(translation: Translation, name: str, entry: Mapping[str, Any], at: 
         elif kind in ("int", "double"):
             parameter = _numbers(space, is_whole=kind == "int")
         else:
-            translation.choose(
-                kind, (*at, "parameterType"), dict.fromkeys(("double", "int", "discrete"))
-            )
+            known = ", ".join(_TYPES)
+            text = f"is {kind!r}; there are {known}"
+            translation.refuse_parameter(name, (*at, "parameterType"), text)
             return
     except spaces.UnfitSpace as error:
-        translation.draft.refuse(here, str(error), is_key=False)
+        translation.refuse_parameter(name, here, str(error))
         return
     translation.put(("searchSpace", name), parameter, here)
 

@@ -74,7 +74,7 @@ KATIB: dict[str, Row] = {
     "spec.earlyStopping.algorithmSettings": _special(
         "assessor.classArgs", "`min_trials_required` (3) and `start_step` (4)"
     ),
-    "spec.parallelTrialCount": _keep("trialConcurrency", "3 if not given, as in Katib"),
+    "spec.parallelTrialCount": _special("trialConcurrency", "3 if not given, as in Katib"),
     "spec.maxTrialCount": _keep("maxTrialNumber"),
     "spec.maxFailedTrialCount": _special(
         "maxFailedTrialsInARow", "failures in a row count here, and those in all do not"

@@ -67,6 +67,7 @@ class _Experiment:
                 "spec.algorithm.algorithmName": self._algorithm,
                 "spec.algorithm.algorithmSettings": self._ignore,
                 "spec.earlyStopping": self._early_stopping,
+                "spec.parallelTrialCount": self._translation.keeps("trialConcurrency"),
                 "spec.maxFailedTrialCount": self._failed_trials,
                 "spec.metricsCollectorSpec.collector.kind": self._collector_kind,
                 f"{source}.fileSystemPath.path": self._file_path,

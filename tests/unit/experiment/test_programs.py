@@ -31,7 +31,7 @@ def read(more: str, folder: Path) -> ExperimentConfig:
 
 
 @pytest.mark.parametrize(
-    ("more", "place", "wrong"),
+    "more, place, wrong",
     [
         ("trialFunction: a:b\nmetrics: {stdout: true, objective: x}", "7:10", "is for programs"),
         ("trialFunction: a:b\nparametersAs: file", "7:15", "is for programs, and this trial is a"),

@@ -68,7 +68,7 @@ def test_what_is_printed_is_reported_as_it_comes(outbox: Outbox, attempt: Attemp
 
 
 @pytest.mark.parametrize(
-    ("outcome", "stopped"),
+    "outcome, stopped",
     [
         (Exit(code=1), None),
         (Exit(signal=9), None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -71,7 +72,7 @@ def test_lines_are_the_same_in_whatever_pieces_they_come(
     content = b"\n".join(lines)
     places = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     splitter, taken = LineSplitter(), []
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         taken += splitter.feed(content[start:end])
     taken += splitter.rest()
     assert taken == [line for line in content.split(b"\n") if line]
@@ -161,7 +162,7 @@ def test_json_has_numbers_or_texts_of_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stamp", "moment"),
+    "stamp, moment",
     [
         ("1970-01-02T00:00:00Z", 86400.0),
         ("1970-01-01T00:00:00.250000000Z", 0.25),

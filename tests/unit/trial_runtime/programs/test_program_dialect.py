@@ -89,7 +89,7 @@ def test_a_parameter_that_is_not_there_keeps_it_from_starting(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("value", "why"), [("x" * (128 << 10), "longer than the 131,072 bytes"), ("a\0b", "NUL")]
+    "value, why", [("x" * (128 << 10), "longer than the 131,072 bytes"), ("a\0b", "NUL")]
 )
 def test_what_no_argument_can_be_is_named(tmp_path: Path, value: str, why: str) -> None:
     """Mutation: the system's own error, which names no parameter."""

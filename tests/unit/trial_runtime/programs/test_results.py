@@ -41,7 +41,7 @@ def test_others_and_the_step_stand_beside_it() -> None:
     assert final == {"default": 0.6, "loss": 1.0, "lr": 0.1, "step": 2}
 
 
-@pytest.mark.parametrize(("strategy", "counts"), [("latest", 0.4), ("max", 0.9), ("min", 0.1)])
+@pytest.mark.parametrize("strategy, counts", [("latest", 0.4), ("max", 0.9), ("min", 0.1)])
 def test_the_file_says_which_value_counts(strategy: str, counts: float) -> None:
     spec = MetricsSpec("acc", strategies={"acc": strategy})
     lines = [Measured([("acc", value)]) for value in (0.5, 0.9, 0.1, 0.4)]
