@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dispatcher.cli.reference import reference_markdown as commands
 from dispatcher.experiment.reference import reference_markdown as configuration
+from dispatcher.foreign_files.page import page as from_others
 from dispatcher.nni.page import page as from_nni
 from dispatcher.operations.reference import reference_markdown as operations
 from dispatcher.web.reference import reference_markdown as rest
@@ -19,6 +20,7 @@ def pages() -> dict[str, str]:
         "cli.md": commands(),
         "operations.md": operations(),
         "from-nni.md": from_nni(),
+        "from-others.md": from_others(),
         "rest.md": _rest(),
     }
 

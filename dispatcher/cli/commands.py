@@ -68,7 +68,7 @@ _ALL: Table = {
         "cli.experiment_file:validate", "Check an experiment file; start nothing.", _SETUP
     ),
     "convert": CommandEntry(
-        "cli.experiment_file:convert", "Print a file written for NNI under our keys.", _SETUP
+        "cli.experiment_file:convert", "Print a file of other systems under our keys.", _SETUP
     ),
     "config": CommandEntry(
         "cli.experiment_file:CONFIG", "Print the schema or reference of experiment files.", _SETUP

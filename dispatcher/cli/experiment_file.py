@@ -166,7 +166,7 @@ def _not_sent(config: ExperimentConfig) -> list[tuple[str, str]]:
 
 
 def convert(file: ExperimentFile, to: Target = "native", output: Output = None) -> None:
-    """Print an experiment file that was written for NNI under bequeath's own keys.
+    """Print an experiment file of NNI, Katib, AI Platform or Vertex AI under bequeath's own keys.
 
     A comment above each key says where it comes from and why. The original needs no
     converting: `bequeath run` takes it as it is. Exit code 3 if it has errors.

@@ -34,6 +34,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
+from dispatcher.experiment.programs import MetricsConfig, ParametersAs
 from dispatcher.experiment.sections import (
     ChannelConfig,
     FetchConfig,
@@ -126,7 +127,10 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
 
     trial_command: Annotated[
         Text | None,
-        Field(description="Command of a trial, run by `bash -c`. Excludes `trialFunction`."),
+        Field(
+            description="Command of a trial, run by `bash -c`. `${trialParameters.NAME}` in it "
+            "stands for a parameter. Excludes `trialFunction`."
+        ),
     ] = None
     trial_function: Annotated[
         FunctionName | None,
@@ -152,9 +156,25 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Field(
             description="Environment variables of trials. `env:NAME` and `file:PATH` are "
             "references, resolved when a trial starts and never stored; `literal:` in front "
-            "keeps such a text as it is."
+            "keeps such a text as it is. `${trialParameters.NAME}` stands for a parameter."
         ),
     ] = Field(default_factory=dict)
+    parameters_as: Annotated[
+        ParametersAs,
+        Field(
+            description="How a program gets all parameters without our library, one way or a list: "
+            "`arguments` (`--name=value`, behind the command), `environment` "
+            "(`BEQUEATH_PARAMETER_NAME`), `file` (JSON, which `BEQUEATH_PARAMETERS` names). See "
+            "[programs of others](programs-of-others.md)."
+        ),
+    ] = ()
+    metrics: Annotated[
+        MetricsConfig | None,
+        Field(
+            description="The results of a program that imports nothing of ours, and their place. "
+            "See [programs of others](programs-of-others.md)."
+        ),
+    ] = None
     trial_nodes: Annotated[
         Count,
         Field(

@@ -17,6 +17,7 @@ from dispatcher.experiment.all_keys import AllKeys, OptimizeMode
 from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.needs import effective_needs
 from dispatcher.experiment.problems import Misfit, Misfits
+from dispatcher.experiment.programs import check_program
 from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.services import check_workers
 from dispatcher.experiment.sink_kinds import check_titles
@@ -135,6 +136,10 @@ def _needs_are_said_once(config: AllKeys) -> None:
     effective_needs(config, config.training_service)
 
 
+def _program_gets_what_it_names(config: AllKeys) -> None:
+    check_program(config)
+
+
 def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
     problems = spaces.problems(config.search_space, strict=strict, repeats=config.for_nni)
@@ -156,6 +161,7 @@ _RULES = (
     _sinks_can_be_told_apart,
     _needs_are_said_once,
     _search_space_fits,
+    _program_gets_what_it_names,
 )
 
 

@@ -34,7 +34,7 @@ class Dialect(Protocol):
         title: the framework's own name, for sentences.
         annotation_hint: what to do if code has no annotation that could be found.
         tuner_adapter: ``module:object`` of the :class:`dispatcher.tuner_host.adapter.TunerAdapter`
-            of its tuners.
+            of its tuners; empty for a dialect of files, which has no code of its own.
     """
 
     name: str
@@ -106,6 +106,45 @@ class Dialect(Protocol):
         Raises:
             BequeathError: there is no such file, or the script itself raised something.
         """
+
+
+class FileDialect:
+    """Base of dialects of files alone: those of services, whose programs may be anything."""
+
+    title = ""
+    annotation_hint = ""
+    tuner_adapter = ""
+
+    def native_text(self, draft: Draft, file: str, changed: Mapping[str, Any]) -> str:
+        """See :meth:`Dialect.native_text`."""
+        from dispatcher.experiment.draft_text import native_text
+
+        return native_text(draft, file, changed, self.title)
+
+    def hint(self, section: str, key: str) -> str:
+        """See :meth:`Dialect.hint`: there is none."""
+        return ""
+
+    def current_space(self, space: dict[str, Any]) -> dict[str, Any]:
+        """See :meth:`Dialect.current_space`: it has our form."""
+        return space
+
+    def annotated_space(
+        self, folder: Path, excluded: tuple[Path, ...], *, flat: bool
+    ) -> dict[str, Any]:
+        """See :meth:`Dialect.annotated_space`: there are no annotations."""
+        return {}
+
+    def rewrite_annotated(self, folder: Path) -> None:
+        """See :meth:`Dialect.rewrite_annotated`: there are none."""
+
+    def is_imported_by(self, file: Path) -> bool:
+        """See :meth:`Dialect.is_imported_by`: nothing is."""
+        return False
+
+    def run_script(self, file: Path, arguments: Sequence[str]) -> None:
+        """See :meth:`Dialect.run_script`: there are no scripts."""
+        raise _missing(f"the script {file}")
 
 
 def dialects() -> tuple[Dialect, ...]:
@@ -190,10 +229,11 @@ def first_dialect(purpose: str) -> Dialect:
         purpose: what it is needed for, the beginning of the sentence if there is none.
 
     Raises:
-        UserError: no dialect is part of this installation.
+        UserError: no dialect with code of its own is part of this installation.
     """
     for each in dialects():
-        return each
+        if each.tuner_adapter:
+            return each
     raise _missing(purpose)
 
 

@@ -186,7 +186,8 @@ class _Loading:
             self._record(each.source, where, each.text, each.hint, key=each.is_key)
         self.dialect, self.draft = dialect, draft
         self._say_doubles(self.source)
-        return {**draft.values, **{top: _STAND_INS[top] for top in draft.broken}}
+        broken = [top for top in draft.broken if top in _STAND_INS]
+        return {**draft.values, **{top: _STAND_INS[top] for top in broken}}
 
     def _say_doubles(self, source: Source) -> None:
         """Remark that of several equal keys the last one counts, as in the dialect's own reader."""
@@ -288,7 +289,9 @@ class _Loading:
         ours = isinstance(tuner, Mapping) and tuner.get("name") is not None
         at = self._written(("useAnnotation",))
         try:
-            dialect = self.dialect or first_dialect("annotated code")
+            dialect = self.dialect
+            if dialect is None or not dialect.tuner_adapter:
+                dialect = first_dialect("annotated code")
             space = dialect.annotated_space(folder, () if kept is None else (kept,), flat=ours)
         except BequeathError as error:
             self._record(at, error.where or str(folder), error.message, error.hint)
@@ -349,7 +352,7 @@ class _Loading:
 
 def _loading_of(path: str | Path) -> _Loading:
     file = Path(os.path.expanduser(path))
-    source = read_source(_read_text(file, str(path)), str(path), doubles=True)
+    source = _read_file(file, str(path), lax=True)
     return _Loading(source, file.absolute().parent, file.stem, str(file.absolute()))
 
 

@@ -34,6 +34,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "trial_code_directory",
         "use_annotation",
         "trial_environment",
+        "parameters_as",
+        "metrics",
         "trial_nodes",
         "max_trial_duration",
         "trial_stop_grace",

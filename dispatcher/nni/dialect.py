@@ -33,9 +33,9 @@ class _Nni:
         return (translate_v1 if version == V1 else translate_v2)(values, origin)
 
     def native_text(self, draft: Draft, file: str, changed: Mapping[str, Any]) -> str:
-        from dispatcher.nni.files.render import native_text
+        from dispatcher.experiment.draft_text import native_text
 
-        return native_text(draft, file, changed)
+        return native_text(draft, file, changed, self.title)
 
     def hint(self, section: str, key: str) -> str:
         return nni_hint(section, key)

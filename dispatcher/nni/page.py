@@ -10,10 +10,11 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from dispatcher.cli.lazy_group import CommandEntry, load
+from dispatcher.experiment.translated_keys import Does, Row
 from dispatcher.nni.commands.verbs import NNI
 from dispatcher.nni.files import algorithms
 from dispatcher.nni.files.algorithms import Algorithm
-from dispatcher.nni.files.tables import ANNOTATIONS, PLATFORMS, SECTIONS, Does, Row
+from dispatcher.nni.files.tables import ANNOTATIONS, PLATFORMS, SECTIONS
 
 _WORDS = {
     Does.KEEP: "same",

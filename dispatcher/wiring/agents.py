@@ -14,6 +14,7 @@ from dispatcher.experiment.services import Service
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.wiring.needs import agent_resources
 from dispatcher.wiring.places import Place
+from dispatcher.wiring.programs import command_of, program_of
 from dispatcher.wiring.remote_roots import check_references, remote_root
 from dispatcher.wiring.settings import worker_count
 from dispatcher.wiring.weights import cache_of, may_copy, weights_root
@@ -94,7 +95,7 @@ def agent_config(
     remote = remote_root(config, folder.id)
     trial = TrialSpec(
         code_directory=str(config.trial_code_directory),
-        command=config.trial_command,
+        command=command_of(config),
         function=config.trial_function,
         environment=config.trial_environment,
         timeout_s=config.max_trial_duration,
@@ -108,7 +109,9 @@ def agent_config(
         max_metric_bytes=config.limits.max_metric_size,
         max_metrics=config.limits.max_metrics_per_trial,
         max_message_rate=config.limits.max_message_rate,
+        own_folders=config.metrics is not None and config.metrics.file is not None,
         nni=config.for_nni,
+        program=program_of(config),
     )
     return AgentConfig(
         worker="local",

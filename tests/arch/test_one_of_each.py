@@ -66,11 +66,12 @@ OWN_BASES = {
     "a wait that an author's except Exception must not swallow": {"WaitCancelled"},
     "a wrong value, which whoever asked for it turns into a finding with a place": {
         "BadNeeds", "BadPins", "CannotHonour", "InvalidMetric", "Misfit", "Misfits", "NotJson",
-        "SpaceError", "TunerArgumentError", "WireError",
+        "SpaceError", "TunerArgumentError", "UnfitSpace", "WireError",
     },
     "a signal between two functions, which nobody reads": {
-        "AgentEnded", "ChangesMeanwhile", "FrameTooLong", "HeadGone", "NoDevices",
-        "NoMoreSessions", "Nonsense", "OutOfTime", "Refused", "Unreadable",
+        "AgentEnded", "ChangesMeanwhile", "FilterTooSlow", "FrameTooLong", "HeadGone",
+        "NoDevices", "NoMoreSessions", "NoSuchParameter", "Nonsense", "OutOfTime", "Refused",
+        "Unreadable",
         "_Mine", "_TurnOver", "_Unacceptable",
     },
     "an error of the system, for whoever catches those": {"SilentPeer"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -83,6 +84,7 @@ class Attempt:
     busy: bool = False  # something is being done for it on the share, which may take its time
     has_room: bool = False  # its save path is free
     outputs: list[tuple[int, LogFile]] = field(default_factory=list)  # pipes still open
+    taps: dict[str, Callable[[bytes], None]] = field(default_factory=dict)  # by stream
     stderr: LogFile | None = None
     timers: list[Timer] = field(default_factory=list)
     share: Share = field(default_factory=Share)

@@ -19,6 +19,39 @@ ReuseMode = Literal["none", "forked", "inProcess"]
 ON_RECORD = "--once-on-record"
 
 
+class MetricsSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The metrics of a program that imports nothing of ours, and where they are read.
+
+    ``objective``: the metric that is the trial's result; ``also``: those that stand beside it.
+    ``strategies``: by name ``latest``, ``min`` or ``max``, the first if a name is missing.
+    ``streams``: of its output that are read. ``file``: relative to its working directory, which is
+    its own then. ``hypertune``: read the file that Google's library of that name writes.
+    """
+
+    objective: str
+    also: tuple[str, ...] = ()
+    strategies: dict[str, str] = {}
+    streams: tuple[str, ...] = ()
+    file: str = ""
+    format: Literal["text", "json"] = "text"
+    hypertune: bool = False
+    filters: tuple[str, ...] = ()
+
+
+class ProgramSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The surroundings of a program that imports nothing of ours.
+
+    ``parameters``: the ways by which it gets all of them: ``arguments``, ``environment``, ``file``.
+    ``templates``: names of those that its command names. ``optional``: names of those that not
+    every trial has, since they lie below a choice.
+    """
+
+    parameters: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    metrics: Optional[MetricsSpec] = None
+
+
 class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The way to run a trial.
 
@@ -44,6 +77,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     own_folders: bool = False  # each attempt begins in a working directory of its own
     checkpoint_variable: str = ""  # a further one with the folder of a command's checkpoints
     nni: bool = False  # written for NNI: its module and variables, metrics of any JSON value
+    program: Optional[ProgramSpec] = None  # it imports nothing of ours
 
 
 class CacheSpec(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,4 +12,8 @@ def dialect_of(config: AgentConfig) -> TrialDialect:
         from trial_runtime.agent.nni import NniDialect
 
         return NniDialect(config)
+    if config.trial.program is not None:
+        from trial_runtime.agent.programs.dialect import ProgramDialect
+
+        return ProgramDialect(config, config.trial.program)
     return TrialDialect(config)

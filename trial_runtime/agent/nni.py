@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 import msgspec
@@ -123,6 +123,10 @@ class NniMetrics:
         self._left_out = Refusals()
         self._read: dict[tuple[int, int], int] = {}  # bytes of each file
 
+    def taps(self, attempt: Attempt) -> dict[str, Callable[[bytes], None]]:
+        """Nothing that it prints is read."""
+        return {}
+
     def follow(self, attempt: Attempt) -> None:
         """Read the file now, and again and again until the attempt is over."""
         if attempt.phase is not Phase.RUNNING:
@@ -145,6 +149,10 @@ class NniMetrics:
             left -= taken
         if left <= 0:
             self._pass_over(attempt)
+        self.forget(attempt)
+
+    def forget(self, attempt: Attempt) -> None:
+        """Drop what is known of the file of an attempt that is over."""
         self._read.pop(attempt.key, None)
 
     def _pass_over(self, attempt: Attempt) -> None:

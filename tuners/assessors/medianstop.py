@@ -26,11 +26,15 @@ class MedianstopAssessor(Assessor):
     Args:
         optimize_mode: ``maximize`` or ``minimize``.
         start_step: no trial is stopped before it has reported so many values.
+        min_trials: no trial is stopped before so many others have ended well.
     """
 
-    def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
+    def __init__(
+        self, optimize_mode: str = "maximize", start_step: int = 0, min_trials: int = 0
+    ) -> None:
         self.optimize_mode = values.optimize_mode(optimize_mode)
         self.start_step = values.whole("start_step", start_step, 0)
+        self.min_trials = values.whole("min_trials", min_trials, 0)
         self._running: dict[str, list[float]] = {}
         self._averages: list[list[float]] = []  # by step: of each finished trial, sorted
 
@@ -40,6 +44,8 @@ class MedianstopAssessor(Assessor):
         scores = self._running[trial_job_id]
         step = len(scores)
         if step < self.start_step or step > len(self._averages):
+            return AssessResult.Good
+        if len(self._averages[0]) < self.min_trials:
             return AssessResult.Good
         middle = _median(self._averages[step - 1])
         return AssessResult.Good if max(scores) >= middle else AssessResult.Bad

@@ -9,9 +9,9 @@ from typing import Any
 from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.references import key_reference
+from dispatcher.experiment.translated_keys import Does, Row, carry, given
 from dispatcher.nni.files import algorithms
-from dispatcher.nni.files.tables import Does, Row
-from tuners.plain_json import JsonPath, written_path
+from tuners.plain_json import JsonPath
 
 #: NNI's own bound (bytes) of a metric; ours is smaller.
 NNI_METRIC_BYTES = 1_000_000
@@ -21,41 +21,6 @@ MOST_FILES, MOST_BYTES = 1_000_000_000, "1000tb"
 
 Find = Callable[[str], Row | None]
 """Finds the row of a key as it is spelt."""
-
-
-def carry(draft: Draft, row: Row, value: Any, source: JsonPath, base: JsonPath = ()) -> None:
-    """Treat one key as its row says; special rows are left to the caller.
-
-    Args:
-        draft: takes the translation.
-        row: the row of the key in the tables.
-        value: the key's value.
-        source: path in the user's file.
-        base: native path of the section that holds the key.
-    """
-    match row.does:
-        case Does.KEEP:
-            draft.put((*base, row.native), value, source, row.note)
-        case Does.DROP:
-            draft.drop(source, row.note)
-        case Does.FALSE_ONLY | Does.WHEN_ON if value in (False, "false", "no", "off"):
-            draft.drop(source, "it is off")
-        case Does.WHEN_ON:
-            draft.put((*base, row.native), value, source, row.note)
-        case Does.NOTHING:
-            draft.drop(source, row.note)
-            draft.remark(f"'{written_path(source)}' has no effect here: {row.note}")
-        case Does.REFUSE | Does.FALSE_ONLY:
-            draft.refuse(source, "cannot be honoured", row.note)
-        case Does.SPECIAL:
-            raise AssertionError(f"{source} needs an answer of its own")
-
-
-def given(section: object) -> list[tuple[str, Any]]:
-    """The keys of a section that are set: in NNI's files an empty value is none."""
-    if not isinstance(section, Mapping):
-        return []
-    return [(str(key), value) for key, value in section.items() if value is not None]
 
 
 def add_nni_defaults(draft: Draft) -> None:

@@ -6,29 +6,7 @@ page cannot say another thing than the code does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-
-
-class Does(Enum):
-    """The treatment of a key."""
-
-    KEEP = "same"  # goes to a native key as it is
-    DROP = "not needed"  # has no effect, and needs none
-    WHEN_ON = "same, when on"  # goes to a native key when it is on, dropped while it is off
-    FALSE_ONLY = "off only"  # dropped while it is off, refused when it is on
-    NOTHING = "no effect"  # dropped, and the user reads so
-    REFUSE = "refused"
-    SPECIAL = "same, see note"  # translated by code of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One key. ``native`` is our key; ``note`` is for readers of the page."""
-
-    does: Does
-    native: str = ""
-    note: str = ""
+from dispatcher.experiment.translated_keys import Does, Row
 
 
 def _keep(native: str, note: str = "") -> Row:

@@ -9,8 +9,8 @@ from typing import Any
 
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
+from dispatcher.experiment.translated_keys import Does, Row, carry, given
 from dispatcher.nni.files import sections
-from dispatcher.nni.files.sections import carry, given
 from dispatcher.nni.files.tables import (
     PLATFORMS,
     V1_ALGORITHM,
@@ -19,8 +19,6 @@ from dispatcher.nni.files.tables import (
     V1_REMOTE,
     V1_TOP,
     V1_TRIAL,
-    Does,
-    Row,
 )
 from tuners.plain_json import JsonPath
 

@@ -8,16 +8,14 @@ from typing import Any
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.plugged import Unusable, platform_named
+from dispatcher.experiment.translated_keys import Does, Row, carry, given
 from dispatcher.nni.files import sections
-from dispatcher.nni.files.sections import carry, given
 from dispatcher.nni.files.tables import (
     PLATFORMS,
     V2_ALGORITHM,
     V2_MACHINE,
     V2_SERVICE,
     V2_TOP,
-    Does,
-    Row,
 )
 from tuners.plain_json import JsonPath
 

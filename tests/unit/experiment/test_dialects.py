@@ -78,7 +78,8 @@ def test_ours_comes_first_and_broken_ones_are_left_out(
 ) -> None:
     """One whose package is gone was taken out on purpose. Mutation: they are in the order of names;
     a broken one ends the reading of any file."""
-    assert [each.name for each in dialects()] == ["nni", "lake"]
+    ours, (theirs,) = {each.name for each in dialects()[:-1]}, dialects()[-1:]
+    assert (ours, theirs.name) == ({"nni", "katib", "ai-platform", "vertex-ai"}, "lake")
     assert first_dialect("scripts").name == "nni"
     assert dialect_named("lake").title == "Lake"
     assert "the dialect broken of 'a-lake' cannot be loaded: AttributeError" in caplog.text
@@ -124,10 +125,9 @@ def test_our_words_are_ours_whatever_a_package_names(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-lake\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[bequeath.dialects]\na = dispatcher.nni.gone:NNI\n")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    assert [each.value for each in entries_of("bequeath.dialects")] == [
-        "dispatcher.nni.dialect:NNI",
-        "dispatcher.nni.gone:NNI",
-    ]
+    values = [each.value for each in entries_of("bequeath.dialects")]
+    assert values[-1] == "dispatcher.nni.gone:NNI"
+    assert "dispatcher.nni.dialect:NNI" in values[:-1]
 
 
 def test_a_file_in_a_dialect_that_cannot_read_it_names_the_package(

@@ -229,6 +229,8 @@ class Attempts:
             # The messages it had sent are with the kernel, however it died.
             for connection, messages in self._endpoint.last_messages(attempt):
                 self.messages.hear(connection, messages)
+        if attempt.taps:
+            self._outputs.finish(attempt)  # the rest of what it printed is read, too
         self._overheard.last(attempt)
         self._finish(attempt)
 
@@ -259,6 +261,7 @@ class Attempts:
             if attempt.session.save_path is not None:
                 failpoint("agent.room.made")
             self._allocation.allocate(attempt)
+            attempt.taps = self._overheard.taps(attempt)
             self._runner.launch(attempt)
         except (Unpreparable, CannotStart, LookupError, OSError) as error:
             self._end(attempt, Ending(EndReason.START_FAILED, str(error)))
@@ -369,6 +372,7 @@ class Attempts:
         attempt.cancel_timers()
         self._outputs.finish(attempt)
         self._runner.forget(attempt)
+        self._overheard.forget(attempt)
         self._allocation.release(attempt)
         self._live.pop(attempt.key, None)
         self._offers.forget(attempt)

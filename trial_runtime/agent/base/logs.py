@@ -10,13 +10,15 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import open_regular
 
-#: Bytes moved per stream and turn of the loop: a loud trial must not hold up the others.
+#: Bytes moved per stream and turn of the loop: a loud trial must not hold up the others. Fewer
+#: where somebody reads them: those are looked at by Python.
 PUMP_BYTES = 1 << 20
+_TAPPED_BYTES = 64 << 10
 
 _TAIL_BYTES = 8 << 10
 _F_SETPIPE_SZ = 1031  # Linux; fcntl has the name since Python 3.10
@@ -76,12 +78,21 @@ class LogFile:
         path: of the file.
         max_bytes: of each part.
         max_files: how many parts are kept, the newest included.
+        tap: takes all bytes, whether they can be kept or not.
     """
 
-    def __init__(self, path: str, *, max_bytes: int, max_files: int) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        max_bytes: int,
+        max_files: int,
+        tap: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._max_files = max_files
+        self._tap = tap
         self._descriptor = -1
         self._size = 0
         self._loud = False
@@ -89,9 +100,9 @@ class LogFile:
         self.failed: str | None = None  # why nothing more is kept, such as a full disk
         self._unkept = b""  # the end of what came afterwards: it may say why the trial failed
 
-    def pump(self, pipe: int) -> bool:
-        """Move what the pipe holds, up to :data:`PUMP_BYTES`. False at its end."""
-        left = PUMP_BYTES
+    def pump(self, pipe: int, most: int = 0) -> bool:
+        """Move what the pipe holds, up to so many bytes; 0: the usual. False at its end."""
+        left = most or (PUMP_BYTES if self._tap is None else _TAPPED_BYTES)
         while left > 0:
             try:
                 moved = self._move(pipe, left)
@@ -119,11 +130,14 @@ class LogFile:
 
     def _move(self, pipe: int, limit: int) -> int:
         room = self._max_bytes - self._size
-        if self._descriptor < 0 or room <= 0 or self.failed is not None or not _can_splice:
+        in_kernel = _can_splice and self._tap is None and self.failed is None
+        if self._descriptor < 0 or room <= 0 or not in_kernel:
             # Nothing is opened or rotated before there is something to write.
             content = os.read(pipe, min(limit, self._max_bytes, 1 << 16))
             if content:
                 self._write(content)
+                if self._tap is not None:
+                    self._tap(content)
             return len(content)
         try:
             moved = os.splice(pipe, self._descriptor, min(limit, room))

@@ -26,7 +26,7 @@ def runner_of(context: RunnerContext, config: AgentConfig) -> Runner:
         workers_log = f"{config.experiment_folder}/logs/workers.log"
         return WarmRunner(context, config.run_folder, workers_log, config.slots)
     if spec.reuse == "forked":
-        if spec.command is None or script_of(spec.command) is not None:
+        if spec.command is None or (spec.program is None and script_of(spec.command) is not None):
             return ForkedRunner(context)
-        _log.warning("reuseMode forked: this command needs a shell, so each trial gets one")
+        _log.warning("reuseMode forked: this command gets a process of its own for each trial")
     return FreshRunner(context)

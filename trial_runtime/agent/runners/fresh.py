@@ -81,7 +81,7 @@ class FreshRunner(ProcessRunner):
         try:
             self._context.dialect.furnish(attempt, environment)
             process = spawn(
-                [*_joining(attempt.share.cgroup), *self._command],
+                [*_joining(attempt.share.cgroup), *self._command, *self._arguments(attempt)],
                 folder=self._folder_of(attempt),
                 environment=environment,
                 stdout=ends[0],
@@ -98,6 +98,11 @@ class FreshRunner(ProcessRunner):
         self._context.children.add(process.pid, partial(self._ended, attempt))
         self._context.events.started(attempt)
 
+    def _arguments(self, attempt: Attempt) -> list[str]:
+        """The values of ``"$@"`` in a command, after the name that bash gives itself."""
+        arguments = self._context.dialect.arguments(attempt)
+        return ["bash", *arguments] if arguments else []
+
     def _ended(self, attempt: Attempt, outcome: Exit) -> None:
         """Note that the process is gone."""
         self._context.events.exited(attempt, outcome)
@@ -107,7 +112,7 @@ class FreshRunner(ProcessRunner):
         if not own:
             return code
         try:
-            return make_workplace(code, own)
+            return make_workplace(code, own, self._context.dialect.own_names)
         except OSError as error:
             text = f"cannot make the working directory {own}: {error.strerror}"
             raise CannotStart(text) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from trial_runtime.agent.attempt import Attempt
-from trial_runtime.agent.base.logs import LogFile, make_pipe
+from trial_runtime.agent.base.logs import PUMP_BYTES, LogFile, make_pipe
 from trial_runtime.agent.base.loop import Watch
 from trial_runtime.agent.config import TrialSpec
 
@@ -32,6 +32,7 @@ class Outputs:
             f"{attempt.session.folder}/{stream}{self._ending}",
             max_bytes=self._spec.max_log_bytes,
             max_files=self._spec.max_log_files,
+            tap=attempt.taps.get(stream),
         )
 
     def open(self, attempt: Attempt) -> tuple[int, int]:
@@ -51,7 +52,7 @@ class Outputs:
         """Read the rest of the pipes and close them, also if a process still holds them."""
         for read_end, file in list(attempt.outputs):
             # A killed writer left at most what the pipe holds: one round takes it.
-            file.pump(read_end)
+            file.pump(read_end, PUMP_BYTES)
             self._close(attempt, read_end, file)
 
     def _pump(self, attempt: Attempt, read_end: int, file: LogFile):  # type: ignore[no-untyped-def]

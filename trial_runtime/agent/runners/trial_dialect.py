@@ -6,7 +6,7 @@ A dialect of another product derives from :class:`TrialDialect`. Runners know no
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Protocol
 
 from trial_runtime.agent.attempt import Attempt
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 class Overheard(Protocol):
     """The reports of trials that come by another way than their connection to the agent."""
 
+    def taps(self, attempt: Attempt) -> dict[str, Callable[[bytes], None]]:
+        """Takers of the bytes that an attempt is going to print, by stream."""
+        ...
+
     def follow(self, attempt: Attempt) -> None:
         """Begin with an attempt, whose process has just started."""
         ...
@@ -28,14 +32,25 @@ class Overheard(Protocol):
         """Take the rest of an attempt whose process is gone."""
         ...
 
+    def forget(self, attempt: Attempt) -> None:
+        """Drop an attempt that is over, though it may never have begun."""
+        ...
+
 
 class NothingOverheard:
     """No such reports: all of them come through the agent's socket."""
+
+    def taps(self, attempt: Attempt) -> dict[str, Callable[[bytes], None]]:
+        """Nothing takes them."""
+        return {}
 
     def follow(self, attempt: Attempt) -> None:
         """Do nothing."""
 
     def last(self, attempt: Attempt) -> None:
+        """Do nothing."""
+
+    def forget(self, attempt: Attempt) -> None:
         """Do nothing."""
 
 
@@ -59,6 +74,19 @@ class TrialDialect:
     def module_folders(self) -> tuple[str, ...]:
         """Folders of modules that trials can import, after those on their own path."""
         return ()
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Names in an attempt's own working directory that lead to nothing of the code."""
+        return ()
+
+    def arguments(self, attempt: Attempt) -> list[str]:
+        """The arguments of a command, beyond those that it has.
+
+        Raises:
+            CannotStart: there can be none of these parameters.
+        """
+        return []
 
     def furnish(self, attempt: Attempt, environment: MutableMapping[str, str]) -> None:
         """Lay an attempt's files down, and set the variables of its process.

@@ -13,8 +13,9 @@ from dispatcher.experiment.builtin_names import canonical_builtin
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.keys import keys_of
 from dispatcher.experiment.loader import converted
+from dispatcher.experiment.translated_keys import Does
 from dispatcher.nni.files import algorithms
-from dispatcher.nni.files.tables import SECTIONS, V1_TOP, V1_TRIAL, V2_TOP, Does
+from dispatcher.nni.files.tables import SECTIONS, V1_TOP, V1_TRIAL, V2_TOP
 from tests.unit.nni.files.conftest import OLD_SPACE, V1, V2, Files
 
 

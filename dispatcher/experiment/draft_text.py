@@ -1,4 +1,4 @@
-"""A file of NNI's under our keys, as text with the reason for each."""
+"""A translated file under our keys, as text with the reason for each."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from tuners.plain_json import written_path
 _WIDTH = 90
 
 
-def native_text(draft: Draft, origin: str, changed: Mapping[str, Any]) -> str:
+def native_text(draft: Draft, origin: str, changed: Mapping[str, Any], framework: str) -> str:
     """Return the text of the native file.
 
     Args:
         draft: what the file was turned into.
         origin: what to call the file.
         changed: top-level values to write in place of the draft's; None leaves a key out.
+        framework: what the file was written for.
     """
     values = {key: value for key, value in {**draft.values, **changed}.items() if value is not None}
     lines = [
-        f"# Converted from {origin}, written for NNI, by 'bequeath convert'.",
+        f"# Converted from {origin}, written for {framework}, by 'bequeath convert'.",
         "# Relative paths count from the folder of this file: keep it beside that one.",
         "",
     ]
@@ -47,7 +48,8 @@ def native_text(draft: Draft, origin: str, changed: Mapping[str, Any]) -> str:
 
 def _comments(decisions: list[KeyDecision]) -> Iterator[str]:
     """Yield a line for each key that changed its name or has a reason; none for the others."""
-    for each in decisions:
+    same = {(each.source, each.text): each for each in decisions}  # of several keys, one line
+    for each in same.values():
         source, native = written_path(each.source), written_path(each.native)
         if not each.source:
             yield from _wrapped(each.text)
