@@ -60,7 +60,7 @@ class Crd:
         self.word: str = spec["names"]["kind"]
         self.list_word: str = spec["names"].get("listKind", f"{self.word}List")
         self.has_status = "status" in chosen.get("subresources", {})
-        self.in_namespaces = spec["scope"] == "Namespaced"
+        self.in_namespaces = spec.get("scope", "Namespaced") == "Namespaced"
         self.rules = list(rules)
         self._schema = chosen["schema"]["openAPIV3Schema"]
 
