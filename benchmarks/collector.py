@@ -98,6 +98,14 @@ def keep(name: str, machine: Machine, rows: Sequence[Row]) -> None:
     (RESULTS / f"{name}.json").write_text(text + "\n")
 
 
+def keep_some(name: str, machine: Machine, rows: Sequence[Row]) -> None:
+    """Replace, of what was kept of a section, the rows of the same names; others stay."""
+    before = kept([name]).get(name)
+    new = {one["what"] for one in rows}
+    old = [one for one in before["rows"] if one["what"] not in new] if before else []
+    keep(name, machine, [*old, *rows])
+
+
 def kept(names: Sequence[str]) -> dict[str, Section]:
     """What is kept of these sections, in this order; those never run are left out."""
     files = {name: RESULTS / f"{name}.json" for name in names}

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "PlotFile"]
 
 PlotKind = Literal[
-    "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto", "timeline"
-]
+    "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto", "timeline",
+    "slots",
+]  # fmt: skip
 
 
 class PlotFile:

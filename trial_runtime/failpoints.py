@@ -50,6 +50,9 @@ NAMES: Final[dict[str, str]] = {
     "launch.tuner.spawned": "the tuner host's process is there; it has sent nothing",
     "launch.agent.spawned": "the agent's process is there; the next head cannot know of it",
     "launch.agent.recorded": "the agent's process is on record; it has sent nothing",
+    "allocations.order.recorded": "an allocation is on record; its scheduler has no order",
+    "allocations.order.taken": "a scheduler has answered an order; nobody has noted it",
+    "allocations.order.noted": "that its scheduler has the order is on record; no agent was heard",
     # A head that leads.
     "engine.batch.applied": "a batch is in memory, not in the journal",
     "journal.batch.written": "a batch is written, not committed",
@@ -78,6 +81,9 @@ NAMES: Final[dict[str, str]] = {
     "keeper.versions.listed": "folders of versions are known; nobody was asked which may go",
     "keeper.versions.granted": "the journal says that versions are gone; all files are there",
     "keeper.versions.removed": "files of versions are gone; the keeper has not noted it",
+    # A sink.
+    "sink.flushed": "a tracker has what was new; the cursor does not say so",
+    "sink.cursor.written": "the cursor says what the tracker has; nothing more was given",
     # The tuner host.
     "host.restored": "the tuner is where it was; it has not reported that it is ready",
     "host.request.returned": "generate_parameters has returned; nothing was sent",

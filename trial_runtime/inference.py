@@ -147,11 +147,8 @@ def main() -> None:
     started = time.monotonic()
     stage = ["import"]
     loaded = calling.attempt_call(lambda: _loaded(order, stage))
-    if loaded.code or loaded.text:
+    if loaded.code or loaded.value is None:  # without a value: sys.exit(0)
         asked.answer(_failed(loaded, stage[0]))
-        os._exit(1)
-    if loaded.value is None:  # sys.exit(0)
-        asked.answer(ModelReply(failed="it ended by itself", stage=stage[0]))
         os._exit(1)
     infer, model = loaded.value
     asked.answer(ModelReply(took_s=time.monotonic() - started))
@@ -219,22 +216,23 @@ def _inferred(infer: Any, model: Any, wanted: Any, order: ModelOrder) -> ModelRe
     if given.code or given.text:
         return _failed(given, "request")
     started = time.monotonic()
-    result = calling.attempt_call(lambda: infer(model, given.value))
+    # In a list: one that ends by itself, with exit code 0, has returned nothing, not even None.
+    result = calling.attempt_call(lambda: [infer(model, given.value)])
     took_s = time.monotonic() - started
-    if result.code or result.text:
+    if result.code or result.value is None:
         return _failed(result, "infer")
-    answer = calling.attempt_call(lambda: plain(result.value))
-    if answer.code:
+    answer = calling.attempt_call(lambda: [plain(result.value[0])])
+    if answer.code or answer.value is None:
         return _failed(answer, "answer")
-    size = len(msgspec.json.encode(answer.value))
+    size = len(msgspec.json.encode(answer.value[0]))
     if size > order.answer_bytes:
         text = f"the answer has {size:,} bytes, and {order.answer_bytes:,} are allowed"
         return ModelReply(failed=text, stage="answer")
-    return ModelReply(answer.value, took_s)
+    return ModelReply(answer.value[0], took_s)
 
 
 def _failed(result: calling.Result, stage: str) -> ModelReply:
-    text = result.text or f"it ended with exit code {result.code}"
+    text = result.text or f"it ended by itself, with exit code {result.code}"
     text = text.removeprefix(f"{__name__}.{NoAnswer.__name__}: ")  # ours: the sentence is enough
     if result.out_of_memory:
         text = f"memory ran out\n{text}"

@@ -56,6 +56,8 @@ from trial_runtime.trial_wire import (
 __all__ = [
     "FILES",
     "MAX_FILE_NAME_BYTES",
+    "MAX_LOGS",
+    "MAX_LOG_END_BYTES",
     "MAX_PIECE_BYTES",
     "MAX_TRIAL_FRAME_BYTES",
     "UNCOUNTED",
@@ -80,6 +82,8 @@ __all__ = [
     "HeadFrame",
     "Heartbeat",
     "Leave",
+    "LogEnd",
+    "LogEnds",
     "Metric",
     "OfferAnswered",
     "OfferMessage",
@@ -134,15 +138,51 @@ MAX_FILE_NAME_BYTES = 4096
 #: Reasons for which it refused messages, of its trials and of older heads.
 MAX_REFUSED = 256
 
+#: Logs of one attempt whose ends are handed in, and bytes of the end of one.
+MAX_LOGS = 64
+MAX_LOG_END_BYTES = 64 << 10
+
+
+class LogEnd(msgspec.Struct, frozen=True, array_like=True):
+    """The end of one log of an attempt.
+
+    ``before``: bytes of the file that come before ``data``. ``older``: bytes of the older parts
+    of the log. ``version`` and ``identity`` are those of the file, as :class:`FileGiven` has them.
+    """
+
+    name: Name
+    data: Annotated[bytes, Meta(max_length=MAX_LOG_END_BYTES)]
+    before: Count = 0
+    older: Count = 0
+    version: Name = ""
+    identity: Name = ""
+
+
+class LogEnds(msgspec.Struct, frozen=True, array_like=True):
+    """The ends of all logs of an attempt that is over; none of one that has printed nothing."""
+
+    trial: Count
+    attempt: Count
+    logs: Annotated[list[LogEnd], Meta(max_length=MAX_LOGS)]
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of logs these are."""
+        return sum(len(each.data) for each in self.logs)
+
 
 class AttemptMessages(Message, frozen=True, tag="W"):
     """Numbered messages about attempts, kept until the head acknowledges them.
 
-    The first has number ``first``; the others follow without a gap.
+    The first has number ``first``; the others follow without a gap. ``logs``: the ends of the logs
+    of attempts whose end is among the messages, of an agent whose files nobody else sees.
     """
 
     first: Count
     messages: Annotated[list[msgspec.Raw], Meta(max_length=MAX_NUMBERED)]
+    logs: Annotated[list[LogEnds], Meta(max_length=MAX_NUMBERED)] = msgspec.field(
+        default_factory=list
+    )
 
 
 class AgentHello(Message, frozen=True, tag="H"):

@@ -8,14 +8,14 @@ from benchmarks.rows import Row, row
 
 #: Modules of this folder, one about a head of many workers, the others each about one scheduler;
 #: and the seconds after which one is ended. Its rows until then are kept.
-PARTS = {"scale": 1_500.0, "slurm": 600.0, "ray": 1_500.0, "kubernetes": 720.0}
+PARTS = {"scale": 2_700.0, "slurm": 600.0, "ray": 1_500.0, "kubernetes": 720.0}
 
 #: Parts in a network of their own, which is the loopback alone.
 OFF_THE_NETWORK = frozenset({"ray"})
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """All rows; blocks for three quarters of an hour. Needs root and ``make enable``."""
+    """All rows; blocks for an hour and a quarter. Needs root and ``make enable``."""
     return [line for part in PARTS for line in rows_of(part, quick=quick)]
 
 

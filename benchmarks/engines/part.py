@@ -6,10 +6,11 @@ It is run by :mod:`benchmarks.engines.spaces`, which gives it process numbers of
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 
-from benchmarks.engines.steps import Step, taken
+from benchmarks.engines.steps import ONLY, Step, taken
 from benchmarks.rows import Row
 
 
@@ -22,7 +23,8 @@ def main() -> None:
             _print(line)
         return []
 
-    for failed in taken([Step(f"engines: {part}", "", measure)]):
+    what = f"engines: {part} {os.environ.get(ONLY, '')}".rstrip()
+    for failed in taken([Step(what, "", measure)]):
         _print(failed)
 
 

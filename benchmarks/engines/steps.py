@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -13,6 +14,9 @@ from benchmarks.rows import Row, row
 WARM_TARGET = "≤ 1.1 ×"
 MANY_TARGET = "≥ 20 ×"
 REQUESTS_TARGET = "≤ 1 a second"
+
+#: The variable with a part of the names of the steps that are wanted; all of them without it.
+ONLY = "BEQUEATH_BENCH_STEPS"
 
 
 class Step(NamedTuple):
@@ -30,8 +34,12 @@ class Step(NamedTuple):
 
 
 def taken(steps: Iterable[Step]) -> Iterator[Row]:
-    """The rows of each step as soon as they are there; how long each took goes to stderr."""
+    """The rows of each step as soon as they are there; how long each took goes to stderr. Steps
+    whose names have nothing of :data:`ONLY` are left out."""
+    wanted = os.environ.get(ONLY, "")
     for step in steps:
+        if wanted not in step.what:
+            continue
         began = time.monotonic()
         try:
             rows = step.measure()

@@ -31,10 +31,7 @@ def main() -> None:
         show(rows)
         print(f"  {part}: {time.monotonic() - began:.0f} s, {here['cores']}", flush=True)
         if options.keep and not options.quick:
-            before = collector.kept(["web"]).get("web")
-            new = {one["what"]: one for one in rows}
-            old = [one for one in before["rows"] if one["what"] not in new] if before else []
-            collector.keep("web", here, [*old, *rows])
+            collector.keep_some("web", here, rows)
             collector.write(SECTIONS)
 
 

@@ -6,10 +6,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
+from dispatcher.folders.experiment_folder import ExperimentFolder
 from trial_runtime import durable_file
 
 #: Its name; no file of an attempt may be called so.
 NAME = ".fetched.json"
+
+#: The kind of files that an attempt prints.
+LOGS = "logs"
 
 _MOST_BYTES = 64 << 20
 
@@ -23,7 +28,8 @@ class Fetched:
         place: the machine and folder they were fetched from.
         kinds: all files of these kinds were fetched, after the attempt's end.
         files: path → version there.
-        left: path → why it was not fetched.
+        left: path → why it was not fetched, or not all of it.
+        begins: path → byte of that file with which the one here begins, if not with the first.
     """
 
     attempt: str
@@ -31,6 +37,7 @@ class Fetched:
     kinds: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, attempt: str) -> Fetched:
@@ -49,3 +56,14 @@ class Fetched:
         """Replace the record, all at once. Raises ``OSError``."""
         text = json.dumps(asdict(self))
         durable_file.replace(folder / NAME, text.encode(), mode=None, durable=False)
+
+
+def logs_are_kept(folder: ExperimentFolder, attempt: AttemptAt) -> bool:
+    """Whether the logs of an attempt are here as far as they will ever be: fetched after its end,
+    or handed in with it.
+
+    Args:
+        folder: the experiment's.
+        attempt: the attempt.
+    """
+    return LOGS in Fetched.read(kept_here(folder, attempt), attempt.name).kinds

@@ -189,6 +189,7 @@ def _fetch_one(
             raise _here(error, Path(root)) from error
         return error.strerror or str(error), 0
     record.files[entry.path] = version
+    record.begins.pop(entry.path, None)
     return "", draft.came
 
 

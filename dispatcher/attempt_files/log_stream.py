@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from dispatcher.ports import AttemptFiles
 
@@ -20,6 +21,43 @@ def parts(files: AttemptFiles, stream: str) -> list[str]:
     found = [each.path for each in files.list(stream, most=_MOST_PARTS).entries if not each.link]
     numbers = {path: path.removeprefix(stream).lstrip(".") or "0" for path in found}
     return sorted(found, key=lambda path: -int(numbers[path]))
+
+
+class StreamPart(NamedTuple):
+    """A part of an output: where it begins, how long all of it is, and its bytes."""
+
+    start: int
+    size: int
+    data: bytes
+
+
+def part(
+    files: AttemptFiles, stream: str, sizes: Mapping[str, int], start: int, most: int
+) -> StreamPart:
+    """Read a part of a stream: all of its files, the oldest first, count as one.
+
+    Args:
+        files: the attempt's.
+        stream: its name.
+        sizes: of its files by path (bytes), as they were listed; what has come since is left out.
+        start: the first byte; below 0 counted from the end.
+        most: bytes at most.
+    """
+    paths = [path for path in parts(files, stream) if path in sizes]
+    size = sum(sizes[path] for path in paths)
+    start = max(0, size + start) if start < 0 else min(start, size)
+    data = bytearray()
+    before = 0
+    for path in paths:
+        after = before + sizes[path]
+        while len(data) < most and before <= start + len(data) < after:
+            at = start + len(data) - before
+            piece = files.read(path, at, min(most - len(data), sizes[path] - at))
+            if piece is None or not piece.data:
+                break
+            data += piece.data
+        before = after
+    return StreamPart(start, size, bytes(data))
 
 
 def whole(files: AttemptFiles, stream: str) -> Iterator[bytes]:

@@ -46,6 +46,43 @@ def files_here(folder: ExperimentFolder, attempt: AttemptAt) -> LocalFiles:
     return LocalFiles(place)
 
 
+def files_to_follow(folder: ExperimentFolder, attempt: AttemptAt) -> AttemptFiles:
+    """Return the files of an attempt whose output is followed to its end, whatever becomes of the
+    place where it runs. No machine is asked yet.
+
+    Args:
+        folder: the experiment's.
+        attempt: the attempt.
+
+    Raises:
+        BackendError: as of :func:`files_of`.
+    """
+    from dispatcher.attempt_files.else_kept import FilesElseKept
+
+    files = files_of(folder, attempt)
+    if not goes_with_its_place(files):
+        return files
+    return FilesElseKept(files, files_here(folder, attempt), folder, attempt)
+
+
+def goes_with_its_place(files: AttemptFiles) -> bool:
+    """Whether only the agent sees these files, so that they go when its place does."""
+    from dispatcher.attempt_files.by_head import FilesByHead
+
+    return isinstance(files, FilesByHead)
+
+
+def why_in_part(folder: ExperimentFolder, attempt: AttemptAt, path: str) -> str:
+    """Return why a file that is here is not all of what an attempt has left; empty if it is.
+
+    Args:
+        folder: the experiment's.
+        attempt: the attempt.
+        path: of the file.
+    """
+    return Fetched.read(kept_here(folder, attempt), attempt.name).left.get(path, "")
+
+
 def files_of(
     folder: ExperimentFolder, attempt: AttemptAt, *, for_shell: bool = False
 ) -> AttemptFiles:

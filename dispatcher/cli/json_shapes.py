@@ -68,6 +68,10 @@ _PLOTS = {
         "earlier",
         "; a lane holds worker, slot, busy_s",
     ),
+    "slots": (
+        f"{_PLOT}, begin, until, each_s, busy, slots, busy_share, idle, reasons",
+        "; one of idle holds cause, share, and one of reasons begin, end, cause, text",
+    ),
 }
 
 #: By command; the keys of the outermost object come first.

@@ -9,7 +9,7 @@ import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
-from dispatcher.errors import UserError
+from dispatcher.cli.out_file import write_out
 from dispatcher.terminal.console import note, print_json
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ PLOT: Table = {
     "contour": CommandEntry("cli.plot:contour", "The mean result over two parameters."),
     "pareto": CommandEntry("cli.plot:pareto", "Several objectives, and the Pareto front."),
     "timeline": CommandEntry("cli.plot:timeline", "Which slot had which attempt, and when."),
+    "slots": CommandEntry("cli.plot:slots", "Busy slots over time, and why no more were."),
 }
 
 Out = Annotated[
@@ -175,6 +176,25 @@ def timeline(
     _plot("timeline", experiment, out, folder, as_json, _chosen(worker=worker))
 
 
+def slots(
+    experiment: Experiment = None,
+    last: Annotated[
+        float,
+        typer.Option(
+            "--last", metavar="SECONDS", min=10, max=604_800, help="Seconds up to the end, or now."
+        ),
+    ] = 3_600.0,
+    out: Out = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Draw how many slots were busy over time, and why no more were.
+
+    The journal is gone through again, and each state says what `bequeath why` said then.
+    """
+    _plot("slots", experiment, out, folder, as_json, _chosen(last=last))
+
+
 def draw(
     kind: str,
     experiment: str | None,
@@ -203,12 +223,7 @@ def draw(
     wanted = arguments_of(PLOT, {"kind": kind, **choice})
     image = perform(PLOT, context, wanted, experiment=experiment)
     path = out or Path(f"{context.handle(experiment, PLOT.purpose).id}-{kind}.png")
-    try:
-        path.write_bytes(image)
-    except OSError as error:
-        raise UserError(
-            f"the picture cannot be written: {error.strerror}", where=str(path)
-        ) from error
+    write_out(path, image)
     note(f"wrote {path}")
 
 

@@ -220,8 +220,9 @@ def served_meanwhile() -> Iterator[None]:
     started: subprocess.Popen[bytes] | None = None
     try:
         state = state_folder()
-        if running(state):
-            link = _new_link(state, None, None, Keys(state))
+        keys = Keys(state)
+        if running(state, keys.token):
+            link = _new_link(state, None, None, keys)
         else:
             port = PORT if _is_free(PORT) else 0
             words = ("web", "--with-parent", "--port", str(port))
@@ -328,7 +329,7 @@ def _say(text: str, key: str, *, as_json: bool) -> None:
 def _new_link(state: Path, port: int | None, path: Path | None, keys: Keys) -> str:
     from dispatcher.web.instances import chosen
 
-    instance = chosen(state, port, path)
+    instance = chosen(state, port, path, keys.token)
     made = instance.ask("POST", "/api/v1/links", keys.token)
     return f"{instance.address}{made['path']}"
 
@@ -339,7 +340,7 @@ def _share(
     from dispatcher.web.instances import running
 
     token = keys.share(name, days, logs=with_logs)
-    served = running(state)
+    served = running(state, keys.token)
     address = served[0].address if served else "http://127.0.0.1:8077"
     link = f"{address}/login?share={token}"
     if as_json:

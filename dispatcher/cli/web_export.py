@@ -32,6 +32,7 @@ def write_run(
     Raises:
         BequeathError: there is no such run, it does not fit, or the file cannot be written.
     """
+    from dispatcher.folders.ownership import is_ours
     from dispatcher.web.saved.contents import StoredRun
     from dispatcher.web.saved.saving import save_run
     from dispatcher.web.settings import STATIC
@@ -42,7 +43,7 @@ def write_run(
     path = Path(f"{handle.id}.html") if out is None else out
     if path.exists() and not path.is_file():
         raise UserError("is no file, and is not replaced by one", where=str(path))
-    unmasked = unknown_secrets(handle.config())
+    unmasked = unknown_secrets(handle.config(), ours=is_ours(handle.folder))
     saved = save_run(StoredRun(handle), STATIC, most_bytes=int(most * (1 << 20)), logs=logs)
     try:
         durable_file.replace(path.absolute(), saved.document, mode=None)

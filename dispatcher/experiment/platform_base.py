@@ -91,6 +91,16 @@ class FilePlatform(Generic[S]):
         """
         return ()
 
+    def inspect_for(self, section: S, experiment: AllKeys) -> Iterable[Finding]:
+        """Look as :meth:`inspect` does, on behalf of an experiment: for platforms whose answer is
+        another one where trials have several nodes, or take long.
+
+        Args:
+            section: the service's part of the experiment file.
+            experiment: the whole file.
+        """
+        return self.inspect(section)
+
     def storage_domain(self, section: S, part: Section) -> str:
         """Name the storage domain of one worker; empty for the one without a name.
 
@@ -100,6 +110,16 @@ class FilePlatform(Generic[S]):
         """
         own = part if isinstance(part, OfferedResources) else None
         return offered(section, own).storage_domain or ""
+
+    def no_weights(self, section: S, experiment: AllKeys) -> str:
+        """Say why workers of a section see no weights root, in a sentence; empty: they see one.
+        Trials that neither save weights nor restore them run there all the same.
+
+        Args:
+            section: the service's part of the experiment file.
+            experiment: the whole file.
+        """
+        return ""
 
     def reach_of(self, part: Section) -> Reach:
         """The way by which one worker reaches the head, where that depends on its section."""

@@ -22,6 +22,7 @@ ENV, FILE, LITERAL = "env:", "file:", "literal:"
 _NO_REFERENCES_BELOW = frozenset({"search_space", "class_args"})
 
 _MOST_BYTES = 64 << 10  # a secret, not a data file; Linux takes 128 KiB in one variable
+_MOST_YAML_BYTES = 4 << 20  # of NNI's files, which have more than the secret
 
 
 def resolve_reference(text: str, environ: Mapping[str, str] | None = None) -> str:
@@ -52,29 +53,34 @@ def _read(path: Path) -> str:
     whole, mark, keys = str(path).rpartition("#")
     if mark and not path.exists():
         return _read_value(Path(whole), keys.split("/"))
+    value = _content(path, _MOST_BYTES)
+    if "\0" in value:
+        raise ValueError(f"refers to {path}, which holds no text of {_MOST_BYTES >> 10} KiB")
+    return value.removesuffix("\n").removesuffix("\r")
+
+
+def _content(path: Path, most: int) -> str:
+    """Return the text of a file of so many bytes at most."""
     try:
         if path.is_fifo():
             raise ValueError(f"refers to {path}, which is a pipe, and is read more than once")
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        value = content.decode()
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"refers to {path}, which holds no text of {most >> 10} KiB")
+        return content.decode()
     except OSError as error:
         raise ValueError(f"refers to {path}, which cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"refers to {path}, which is not UTF-8 text") from error
-    if len(content) > _MOST_BYTES or "\0" in value:
-        raise ValueError(f"refers to {path}, which holds no text of {_MOST_BYTES >> 10} KiB")
-    return value.removesuffix("\n").removesuffix("\r")
 
 
 def _read_value(path: Path, keys: list[str]) -> str:
     """One value of a YAML file. The text is not repeated in errors: it is a secret."""
     place = f"{path}, key {'.'.join(keys)}"
     try:
-        value: object = read_source(path.read_text("utf-8"), str(path)).value
-    except OSError as error:
-        raise ValueError(f"refers to {path}, which cannot be read: {error.strerror}") from error
-    except (ExperimentFileErrors, UnicodeDecodeError) as error:
+        value: object = read_source(_content(path, _MOST_YAML_BYTES), str(path)).value
+    except ExperimentFileErrors as error:
         raise ValueError(f"refers to {path}, which is not YAML") from error
     for key in keys:
         if isinstance(value, list) and key.isdecimal() and int(key) < len(value):

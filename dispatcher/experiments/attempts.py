@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from dispatcher import queries
 from dispatcher.attempt_files import fetching, log_stream
 from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
-from dispatcher.attempt_files.ways import files_here, files_of, is_fetched
+from dispatcher.attempt_files.fetched import logs_are_kept
+from dispatcher.attempt_files.ways import (
+    files_here,
+    files_of,
+    files_to_follow,
+    goes_with_its_place,
+    is_fetched,
+    why_in_part,
+)
 from dispatcher.errors import BackendError, UserError
 
 if TYPE_CHECKING:
@@ -33,12 +41,14 @@ _USUAL = ("logs", "artefacts")
 class ShownFiles(NamedTuple):
     """The files of an attempt that can be looked at now; close them at the end.
 
-    ``away``: why they are only those that were fetched before, if they are.
+    ``away``: why they are only those that are here, if they are: fetched before, or handed in with
+    its end. ``lacks``: why the stream that was asked for is not all here then.
     """
 
     files: AttemptFiles
     listed: FileList
     away: BackendError | None = None
+    lacks: str = ""
 
 
 class LocatedTrial:
@@ -131,19 +141,33 @@ class LocatedTrial:
         Raises:
             BackendError: its worker is gone from the experiment's file.
         """
-        if of_kind and self.over(attempt.number) and is_fetched(self.folder, attempt, of_kind):
+        if of_kind and self._is_here(attempt, of_kind):
             return files_here(self.folder, attempt)
         return files_of(self.folder, attempt)
 
+    def open_output(self, attempt: AttemptAt) -> AttemptFiles:
+        """Return the files of an attempt whose output is to be followed to its end: also where its
+        place goes with it. No machine is asked yet.
+
+        Raises:
+            BackendError: its worker is gone from the experiment's file.
+        """
+        if self._is_here(attempt, "logs"):
+            return files_here(self.folder, attempt)
+        return files_to_follow(self.folder, attempt)
+
+    def _is_here(self, attempt: AttemptAt, kind: str) -> bool:
+        return self.over(attempt.number) and is_fetched(self.folder, attempt, kind)
+
     def show_files(self, attempt: AttemptAt, stream: str = "") -> ShownFiles:
-        """List the files of an attempt: of its machine, else those that were fetched before.
+        """List the files of an attempt: of its machine, else those that are here.
 
         Args:
             attempt: the attempt.
             stream: only the parts of this one, ``stdout`` or ``stderr``.
 
         Raises:
-            BackendError: its machine is not to be reached, and nothing was fetched.
+            BackendError: its machine is not to be reached, and nothing is here.
         """
         try:
             there = self.open_files(attempt, of_kind="logs" if stream else "")
@@ -157,9 +181,9 @@ class LocatedTrial:
                 raise
             here = files_here(self.folder, attempt)
             listed = here.list(stream, most=fetching.MOST_FILES)
-            if not listed.entries:
+            if not (listed.entries or (stream and logs_are_kept(self.folder, attempt))):
                 raise
-            return ShownFiles(here, listed, error)
+            return ShownFiles(here, listed, error, why_in_part(self.folder, attempt, stream))
 
     def follow(self, attempt: AttemptAt, files: AttemptFiles, stream: str) -> Iterator[bytes]:
         """Yield the newest part of an output, and all that is appended until the attempt is over.
@@ -176,6 +200,40 @@ class LocatedTrial:
 
         every_s = log_stream.LOOK_EVERY_S if attempt.is_here else _LOOK_ELSEWHERE_S
         return log_stream.follow(files, stream, is_over, look_every_s=every_s)
+
+    def open_to_fetch(self, attempt: AttemptAt) -> tuple[AttemptFiles, BackendError | None]:
+        """Return the files of an attempt where it runs or ran; where they went with their place,
+        those that are here, and why its agent is not reached.
+
+        Raises:
+            BackendError: its worker is gone from the experiment's file.
+        """
+        files = self.open_files(attempt)
+        if not goes_with_its_place(files) or not logs_are_kept(self.folder, attempt):
+            return files, None
+        try:
+            files.list("stdout", most=1)
+        except BackendError as error:
+            files.close()
+            return files_here(self.folder, attempt), error
+        return files, None
+
+    def kept(self, files: AttemptFiles, patterns: Sequence[str], gone: BackendError) -> FetchResult:
+        """Return what is here of an attempt, as if it had just been fetched: nothing is copied.
+
+        Args:
+            files: those in the experiment's folder.
+            patterns: as for :meth:`fetch`.
+            gone: why its agent is not reached.
+
+        Raises:
+            BackendError: that one, if nothing that is meant is here.
+        """
+        listed = files.list(most=fetching.MOST_FILES)
+        wanted = [each for each in listed.entries if not each.link and _is_wanted(each, patterns)]
+        if not wanted:
+            raise gone
+        return fetching.FetchResult(same=len(wanted), cut=listed.cut)
 
     def fetch(
         self,
@@ -200,11 +258,16 @@ class LocatedTrial:
         """
 
         def wanted(entry: FileEntry) -> bool:
-            if patterns:
-                return fetching.matches(entry.path, tuple(patterns))
-            return fetching.kind_of(entry.path) in _USUAL
+            return _is_wanted(entry, patterns)
 
         complete = _USUAL if self.over(attempt.number) and not patterns else ()
         return fetching.fetch(
             files, into, attempt.name, wanted, most_bytes=most_bytes, over=complete
         )
+
+
+def _is_wanted(entry: FileEntry, patterns: Sequence[str]) -> bool:
+    """Whether a file is one of those that are named, or of those that are fetched where none is."""
+    if patterns:
+        return fetching.matches(entry.path, tuple(patterns))
+    return fetching.kind_of(entry.path) in _USUAL

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError, UserError
+from dispatcher.experiments.lead_elsewhere import demand_known_lead
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
 from dispatcher.folders.names import CHANGE_LOCK_NAME, LOCK_NAME
 from dispatcher.folders.status import is_led
@@ -44,7 +45,9 @@ def verify(place: ExperimentFolder, *, rebuild: bool = False) -> Verification:
 
     Raises:
         ExperimentBusy: a head leads it.
+        UserError: nobody can tell from here whether one does.
     """
+    demand_known_lead(place)
     with Leadership.keep_heads_out(place.path):
         if rebuild:
             rebuild_tables(place.journal)
@@ -56,7 +59,9 @@ def compact(place: ExperimentFolder) -> Compacted:
 
     Raises:
         ExperimentBusy: a head leads it.
+        UserError: nobody can tell from here whether one does.
     """
+    demand_known_lead(place)
     before = place.journal.stat().st_size
     with Leadership.keep_heads_out(place.path):
         journal = SqliteJournal.open(place.journal)
@@ -68,9 +73,11 @@ def compact(place: ExperimentFolder) -> Compacted:
 
 
 def refuse_running(place: ExperimentFolder) -> None:
-    """Raise ``UserError`` if a head leads it, which is no time to delete it."""
+    """Raise ``UserError`` if a head leads it, or may do so on another machine: that is no time to
+    delete it."""
     if is_led(place.path):
         raise UserError(f"{place.id} is running", hint=f"end it first: bequeath stop {place.id}")
+    demand_known_lead(place)
 
 
 def delete(place: ExperimentFolder) -> None:

@@ -222,9 +222,11 @@ class ExperimentHandle(ExperimentView):
         """Change the record, with the lead held, so that no head can begin; return a warning."""
         from dispatcher.experiment.snapshot import to_json, to_shared
         from dispatcher.experiment.updates import apply_update
+        from dispatcher.experiments.lead_elsewhere import demand_known_lead
         from dispatcher.maintenance.retention import gone_before_it_goes_on
         from dispatcher.store.leadership import Leadership
 
+        demand_known_lead(self.place)
         with Leadership.keep_heads_out(self.folder):
             config = apply_update(self.config(), key, value)
             warning = gone_before_it_goes_on(self.place, config)

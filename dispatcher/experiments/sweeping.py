@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.errors import BequeathError, ExperimentBusy, PermanentBackendError, StoreError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.service import ServiceConfig
+from dispatcher.experiments.lead_elsewhere import why_lead_is_unknown
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.status import is_led, leader_of
+from dispatcher.folders.status import is_led
 from dispatcher.platforms.allocations.allocation import allocation_name, service_label
 from dispatcher.platforms.allocations.incarnation import note_swept, read_incarnation
 from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.registry import platform_of
-from trial_runtime.mounts import network_type
+from dispatcher.store.leadership import Leadership
 
 #: The address of a head that does not listen: nothing is started that would look for it.
 _NOWHERE = ("127.0.0.1", 0)
@@ -33,22 +36,43 @@ class ClearedAllocations(NamedTuple):
 
 
 def sweep(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocations:
-    """Cancel the allocations of an experiment that nobody leads; those of a copy of its folder are
-    the experiment's. Where nobody can tell from here whether it is led, none is cancelled. Blocks.
+    """Cancel the allocations of an experiment that nobody leads, and let nobody lead it meanwhile;
+    those of a copy of its folder are the experiment's. Where nobody can tell from here whether it
+    is led, none is cancelled. Blocks.
 
     Args:
         place: the experiment's folder.
         config: the experiment.
     """
-    names: list[str] = []
-    troubles: list[str] = []
     if _is_copy_of_one_that_is_led(place, config):
         return ClearedAllocations()
-    unknown = _why_its_lead_is_unknown(place)
+    unknown = why_lead_is_unknown(place)
+    if unknown:
+        text = f"{unknown}; nothing was cancelled: run the command there"
+        return ClearedAllocations((), tuple(_texts_of_left(place, config, text)))
+    with contextlib.ExitStack() as stack:
+        try:
+            for folder in filter(None, (place.path, _original_of(place, config))):
+                stack.enter_context(Leadership.keep_heads_out(folder))
+        except ExperimentBusy as error:  # what is there is that head's, or is swept already
+            return ClearedAllocations((), tuple(_texts_of_left(place, config, error.message)))
+        except StoreError:
+            pass  # where no lock can be had, no head begins either
+        return _sweep_all(place, config)
+
+
+def _texts_of_left(place: ExperimentFolder, config: ExperimentConfig, why: str) -> Iterator[str]:
+    """Yield why nothing was cancelled, for each service that may have left something."""
     for each, mine in _by_service(config):
-        if unknown and _recorded(place, mine):
-            troubles.append(f"{word_of(each)}: {unknown}{_to_look_for(place, mine)}")
-            continue
+        if _recorded(place, mine):
+            yield f"{word_of(each)}: {why}{_to_look_for(place, mine)}"
+
+
+def _sweep_all(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllocations:
+    """Ask the scheduler of each service, with the lead held."""
+    names: list[str] = []
+    troubles: list[str] = []
+    for each, mine in _by_service(config):
         try:
             names += _sweep_of(place, each, mine)
         except BequeathError as error:
@@ -75,26 +99,17 @@ def may_be_left(place: ExperimentFolder, config: ExperimentConfig) -> list[str]:
 def _is_copy_of_one_that_is_led(place: ExperimentFolder, config: ExperimentConfig) -> bool:
     """Whether a folder is a copy, as in a backup, of one that is where its file says. Both have
     the same id, and so the same names at schedulers."""
+    original = _original_of(place, config)
+    return original is not None and is_led(original)
+
+
+def _original_of(place: ExperimentFolder, config: ExperimentConfig) -> Path | None:
+    """The folder of which this one is a copy; None if it is none."""
     original = config.experiment_working_directory / place.id
     try:
-        return not original.samefile(place.path) and is_led(original)
+        return None if original.samefile(place.path) else original
     except OSError:
-        return False  # it has moved, or one of them is not there
-
-
-def _why_its_lead_is_unknown(place: ExperimentFolder) -> str:
-    """Say why the lock of the lead tells nothing here; empty if it does. Locks of a file system on
-    the network need not reach from one machine to another."""
-    host = leader_of(place.path).get("host")
-    if host in (None, socket.gethostname()):
-        return ""
-    kind = network_type(place.path)
-    if kind is None:
-        return ""
-    return (
-        f"its last head ran on {host}, and no lock on {kind} tells from here whether it still "
-        "does; nothing was cancelled: run the command there"
-    )
+        return None  # it has moved, or one of them is not there
 
 
 def _by_service(config: ExperimentConfig) -> list[tuple[ServiceConfig, list[str]]]:

@@ -16,6 +16,7 @@ from dispatcher import queries
 from dispatcher.errors import BackendError, UserError
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiments import versions
+from dispatcher.experiments.lead_elsewhere import demand_known_lead
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries.versions import StoreRow
 from dispatcher.store import SqliteWeightsLedger
@@ -99,7 +100,9 @@ class ExperimentWeights:
 
         Raises:
             ExperimentBusy: a head leads it, and keeps to the file's policy itself.
+            UserError: nobody can tell from here whether one does.
         """
+        demand_known_lead(self.place)
         # While this process holds the lead no head can propose a child of removed weights.
         with Leadership.keep_heads_out(self.place.path), self._keeper(policy) as keeper:
             plan = keeper.plan()

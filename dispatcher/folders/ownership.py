@@ -46,7 +46,9 @@ def is_ours(folder: Path) -> bool:
 def why_foreign(folder: Path) -> str:
     """Why an experiment's folder is somebody else's; empty if it is ours, or not there."""
     try:
-        for path in (folder, folder.resolve(), *(folder / name for name in _JUDGED)):
+        judged = [folder / name for name in _JUDGED]
+        leads = [path.resolve() for path in judged if path.is_symlink()]
+        for path in (folder, folder.resolve(), *judged, *leads):
             reason = _why(path)
             if reason:
                 return reason
@@ -94,8 +96,8 @@ def _has_owner_of_new_files(folder: Path) -> bool:
         with tempfile.NamedTemporaryFile(prefix=".bequeath-owner-", dir=folder) as file:
             if os.fstat(file.fileno()).st_uid != owner:
                 return False
-        paths = (folder / name for name in _JUDGED)
-        return all(path.lstat().st_uid == owner for path in paths if os.path.lexists(path))
+        there = [path for name in _JUDGED if os.path.lexists(path := folder / name)]
+        return all({path.lstat().st_uid, path.stat().st_uid} == {owner} for path in there)
     except OSError:
         return False
 

@@ -21,9 +21,13 @@ def read_small(path: Path) -> bytes:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EINVAL, "is no plain file", str(path))
-        content = file.read(MOST_BYTES + 1)
+        # First what it has, for which alone there must be room in memory; then what has come since.
+        content = file.read(min(info.st_size, MOST_BYTES) + 1)
+        if len(content) > info.st_size:
+            content += file.read(MOST_BYTES + 1 - len(content))
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, "is too long for such a file", str(path))
     return content

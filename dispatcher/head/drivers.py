@@ -13,6 +13,7 @@ from dispatcher.core.ids import WorkerId
 from dispatcher.experiment.sections import LeasesConfig
 from dispatcher.experiment.service import ServiceConfig
 from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.file_asks import KeepLogs, keep_no_logs
 from dispatcher.platforms.agents.process import AgentProcess
 from dispatcher.platforms.agents.visit import Visit
 from dispatcher.platforms.agents.visited import VisitedProcess
@@ -59,6 +60,7 @@ class WorkerDrivers:
         trouble_with_share: why a share that an agent reports is not that of others; see
             :class:`~dispatcher.platforms.agents.driver.AgentDriver`.
         shared: what the workers of a section share.
+        keep_logs: gets the ends of logs that agents hand in.
         load: how much there is to do.
         clock: the engine's, in seconds since the epoch.
     """
@@ -75,6 +77,7 @@ class WorkerDrivers:
         leads: Callable[[], bool],
         trouble_with_share: Callable[[str], str],
         shared: SharedParts,
+        keep_logs: KeepLogs = keep_no_logs,
         load: Callable[[], Load] = always_enough,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -87,6 +90,7 @@ class WorkerDrivers:
         self._leads = leads
         self._trouble_with_share = trouble_with_share
         self._shared = shared
+        self._keep_logs = keep_logs
         self._load = load
         self._clock = clock
 
@@ -102,6 +106,7 @@ class WorkerDrivers:
             lost_s=self._leases.lost,
             leads=self._leads,
             trouble_with_share=self._trouble_with_share,
+            keep_logs=self._keep_logs,
         )
 
     def visited(self, visit: Callable[[], Visit]) -> AgentProcess:

@@ -18,6 +18,7 @@ from pathlib import Path
 import structlog
 
 from dispatcher.attempt_files.gathering import Gathering
+from dispatcher.attempt_files.kept_logs import LogKeeper
 from dispatcher.channel import Router
 from dispatcher.channel.router import context_for
 from dispatcher.control.client import RunFile
@@ -88,6 +89,7 @@ class Rooms:
     engine: Engine
     tuner: TunerPort
     workers: Workers
+    logs: LogKeeper
     gathering: Gathering
     retention: RetentionThread
     disks: DiskWatch
@@ -235,7 +237,8 @@ class LedExperiment:
         tuner = RestoringTuner(
             driver, journal, compaction, folder.restore, past, store=folder.journal
         )
-        workers = self._workers(channel, past, clock)
+        logs = LogKeeper(folder, config.disk_reserve, partial(pin, NoticeKind.FILES))
+        workers = self._workers(channel, past, clock, logs)
         story = RefusalStory(folder, self._mask)
         watcher = EngineWatcher(self._board, retention, folder.reports, story)
         engine = Engine(
@@ -257,6 +260,7 @@ class LedExperiment:
             engine,
             tuner,
             workers,
+            logs,
             Gathering(config, folder, partial(pin, NoticeKind.FILES)),
             retention,
             disks,
@@ -289,7 +293,9 @@ class LedExperiment:
             shown=ShownFile(self._folder.journal, self._folder.shown, clock),
         )
 
-    def _workers(self, channel: _Channel, past: Past, clock: SteadyClock) -> Workers:
+    def _workers(
+        self, channel: _Channel, past: Past, clock: SteadyClock, logs: LogKeeper
+    ) -> Workers:
         return Workers(
             self._config,
             self._folder,
@@ -299,6 +305,7 @@ class LedExperiment:
             sockets=channel.sockets,
             known=set(past.state.workers),
             leads=self._leadership.held_lately,
+            keep_logs=logs.take,
             load=Ordering(costed_places(self._config), past.state, clock).load_of,
             clock=clock,
         )
@@ -371,6 +378,7 @@ class LedExperiment:
             deadline_s=AGENT_EXIT_S + self._config.trial_stop_grace,
         )
         failpoint("head.agent.closed")
+        rooms.logs.close()
         rooms.gathering.finish(0.0 if leaving else FILES_EXIT_S)
 
     def _until_it_is_over(self, engine: Engine) -> None:

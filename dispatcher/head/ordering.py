@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby, islice, takewhile
 from typing import NamedTuple
 
 from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
+from dispatcher.core.model import Worker
 from dispatcher.core.place_ends import spent_text
+from dispatcher.core.resource_match import never_fits
+from dispatcher.core.resources import Needs
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.platforms.allocations.process import Load
 from dispatcher.wiring.needs import domain_of_place, offered_at
@@ -21,6 +24,9 @@ PATIENCE_S = 60.0
 #: So long (seconds) an answer counts for all workers that it holds for: each of a thousand asks
 #: twice a second, and each answer looks at all that are cheaper.
 LATELY_S = 0.1
+
+#: So many places of a service are looked at for what it has: those of one section are alike.
+MOST_LOOKED_AT = 32
 
 
 class CostedPlace(NamedTuple):
@@ -101,11 +107,37 @@ class Ordering:
             for each in level:
                 services.setdefault((each.service, each.domain), []).append(each)
             left -= sum(
-                self._coming(those, left, now)
+                self._will_take(those, left, now)
                 for (_, domain), those in services.items()
                 if self._would_serve(domain, place)
             )
         return max(0, left)
+
+    def _will_take(self, those: Sequence[CostedPlace], queued: int, now: float) -> int:
+        """How many of the queued trials a service is about to have a place for: none of those that
+        could never run in the places that it has given so far.
+
+        Args:
+            those: its places.
+            queued: how many trials are there for it.
+            now: on the engine's clock.
+        """
+        fitting = self._fitting(those)
+        return min(fitting, self._coming(those, min(queued, fitting), now))
+
+    def _fitting(self, those: Sequence[CostedPlace]) -> int:
+        """How many trials of the queue may ever run in a service, as far as anybody knows."""
+        state = self._state
+        there = (state.workers.get(WorkerId(each.worker)) for each in those)
+        seen = (worker for worker in there if worker is not None and worker.known is not None)
+        known = list(islice(seen, MOST_LOOKED_AT))
+        if not known:
+            return len(state.queued)
+        return sum(
+            len(members)
+            for each, members in state.queue_classes.items()
+            if _may_fit(each.needs or state.settings.needs, known)
+        )
 
     def _coming(self, those: Sequence[CostedPlace], queued: int, now: float) -> int:
         """The slots of a service that are about to be there: what is there has been filled already,
@@ -135,6 +167,10 @@ class Ordering:
         if domain == dearer.domain:
             return True
         return all(each.home in (None, domain) for each in self._state.queue_classes)
+
+
+def _may_fit(needs: Needs, known: Sequence[Worker]) -> bool:
+    return not needs.counted or any(not never_fits(needs, worker) for worker in known)
 
 
 def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:

@@ -17,6 +17,7 @@ import structlog
 
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.sinks import FEEDS
+from trial_runtime.opening import open_regular
 
 #: Seconds between two starts: a process that ends at once would be started for ever.
 AGAIN_S: Final = 30.0
@@ -72,8 +73,7 @@ class SinkProcess:
             self._log.warning("the sinks' process cannot be started", error=str(error))
 
     def _spawned(self) -> subprocess.Popen[bytes]:
-        log = self._folder.sinks_log
-        whole = log.exists() and log.stat().st_size > _MOST_LOG
+        log = open_regular(str(self._folder.sinks_log), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         root = str(Path(__file__).resolve().parents[2])
         before = os.environ.get("PYTHONPATH")
         path = os.pathsep.join(filter(None, (before, root)))
@@ -81,17 +81,19 @@ class SinkProcess:
         # The mask is inherited: one that is asked to end while it begins would give nothing.
         before_it = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
-            with log.open("wb" if whole else "ab") as errors:
-                return subprocess.Popen(
-                    [*command, str(self._folder.path)],
-                    env={**os.environ, "PYTHONPATH": path},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    start_new_session=True,
-                )
+            if os.fstat(log).st_size > _MOST_LOG:
+                os.ftruncate(log, 0)
+            return subprocess.Popen(
+                [*command, str(self._folder.path)],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before_it)
+            os.close(log)
 
     def close(self) -> None:
         """Ask it to give what is there, and to end; leave it to that after a while."""

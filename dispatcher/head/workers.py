@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -16,7 +17,7 @@ from dispatcher.channel import FolderEndpoint, Router
 from dispatcher.control.messages import ReadArguments
 from dispatcher.control.server import PendingRead
 from dispatcher.core.ids import WorkerId
-from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.errors import BequeathError, PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
@@ -25,11 +26,13 @@ from dispatcher.head.drivers import SharedParts, WorkerDrivers
 from dispatcher.head.endpoints import HeadEndpoints, line_of, ways_of
 from dispatcher.head.files_read import FilesRead
 from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.file_asks import KeepLogs, keep_no_logs
 from dispatcher.platforms.agents.identity import agent_routing_id
 from dispatcher.platforms.agents.self_report import Statistics
 from dispatcher.platforms.allocations.process import Load, always_enough
 from dispatcher.platforms.driver import Driver
 from dispatcher.platforms.given import Given
+from dispatcher.platforms.platform import Platform
 from dispatcher.platforms.registry import platform_of
 from dispatcher.wiring.agents import demand_references, worker_config
 from dispatcher.wiring.archives import packer
@@ -40,6 +43,7 @@ from dispatcher.wiring.weights import weights_root
 from trial_runtime.agent.config import AgentConfig
 from trial_runtime.resource_wire import Samples
 from trial_runtime.weights.storage.share import lay_token
+from trial_runtime.wire import MAX_LOG_END_BYTES
 
 
 class Workers:
@@ -54,6 +58,7 @@ class Workers:
         sockets: the folder of this machine's socket files.
         known: workers that the journal knows: agents of theirs may run, with trials.
         leads: whether this head still leads.
+        keep_logs: gets the ends of logs that agents hand in; called in the engine's thread.
         load: how much there is to do for a worker; called in the engine's thread.
         clock: the engine's, in seconds since the epoch.
     """
@@ -69,9 +74,11 @@ class Workers:
         sockets: Path,
         known: Collection[str],
         leads: Callable[[], bool],
+        keep_logs: KeepLogs = keep_no_logs,
         load: Callable[[str], Load] = lambda worker: always_enough(),
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._keep_logs = keep_logs
         self._load = load
         self._clock = clock
         self._config = config
@@ -184,6 +191,9 @@ class Workers:
             leads=self._leads,
             needs=host_needs(self._config, place),
         )
+        if "logs" in self._config.fetch.kinds and _shows_no_files(platform, given):
+            config = replace(config, log_end_bytes=MAX_LOG_END_BYTES)
+            given = dataclasses.replace(given, config=config)
         drivers = WorkerDrivers(
             place.worker,
             self._folder.path,
@@ -194,6 +204,7 @@ class Workers:
             leads=self._leads,
             trouble_with_share=partial(share.judge, place.worker),
             shared=self._shared,
+            keep_logs=self._keep_logs,
             load=partial(self._load, place.worker),
             clock=self._clock,
         )
@@ -210,6 +221,19 @@ class Workers:
         )
         ways = self._endpoints.further.get(place.worker, ())
         return replace(config, domain=share.name if share.unseen else "", ways=ways)
+
+
+def _shows_no_files(platform: Platform[Any], given: Given[Any]) -> bool:
+    """Whether nobody but the agent there sees what its trials leave."""
+    if not platform.has_agent:
+        return False
+    files = platform.worker_files(given)
+    try:
+        return files.of(0, 1) is None
+    except BequeathError:
+        return False  # who asks for them gets to know
+    finally:
+        files.close()
 
 
 def _token_of(root: str) -> str:

@@ -19,6 +19,10 @@ MOST_AT_ONCE: Final = 2
 IDLE_S: Final = 60.0
 OLDEST_S: Final = 600.0
 
+#: Seconds between looks at one that nobody asks, and the processor seconds that it may take then.
+LOOK_S: Final = 1.0
+IDLE_CPU_S: Final = 5.0
+
 #: Seconds for an answer and for loading, unless others are asked for.
 ANSWER_S: Final = 30.0
 LOAD_S: Final = 120.0
@@ -44,7 +48,8 @@ class _Warm(NamedTuple):
 
 
 class Models:
-    """Asks models; keeps the last one warm if it may. Any thread.
+    """Asks models; keeps the last one warm if it may, within the bounds of one that is asked. Any
+    thread.
 
     Args:
         keep_s: seconds that a process stays after its last answer; 0: not at all.
@@ -53,9 +58,8 @@ class Models:
     def __init__(self, keep_s: float = 0.0) -> None:
         self._keep_s = keep_s
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
-        self._lock = threading.Lock()
-        self._warm: _Warm | None = None
-        self._timer: threading.Timer | None = None
+        self._turn = threading.Condition()
+        self._warm: _Warm | None = None  # changes in its turn, and wakes who looks after it
         self._closed = False
 
     def ask(self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds) -> ModelAsked:
@@ -81,9 +85,11 @@ class Models:
 
     def close(self) -> None:
         """End what is warm, and keep nothing from now on."""
-        with self._lock:
+        with self._turn:
             self._closed = True
-        self._let_go()
+        before = self._exchanged(None)
+        if before is not None:
+            before.process.close()
 
     def _asked(
         self, model: TrainedModel, request: dict[str, Any], bounds: ModelBounds
@@ -110,9 +116,7 @@ class Models:
 
     def _taken(self, key: tuple[Any, ...]) -> _Warm | None:
         """Return the warm process if it is the one that is wanted; another one is ended."""
-        with self._lock:
-            warm, self._warm = self._warm, None
-            self._stop_timer()
+        warm = self._exchanged(None)
         if warm is None:
             return None
         young = time.monotonic() - warm.began < OLDEST_S
@@ -125,28 +129,36 @@ class Models:
         """Keep a process for a while in place of the one that is kept; false if it is not."""
         if not self._keep_s:
             return False
-        with self._lock:
+        warm = warm._replace()  # another one than before, for who looks after that
+        with self._turn:
             if self._closed:
                 return False
-            before, self._warm = self._warm, warm
-            self._stop_timer()
-            timer = threading.Timer(self._keep_s, self._let_go)
-            timer.daemon = True
-            timer.name = "infer-warm"
-            self._timer = timer
-            timer.start()
+            before = self._exchanged(warm)
+        looking = threading.Thread(target=self._look_after, args=(warm,), name="infer-warm")
+        looking.daemon = True
+        looking.start()
         if before is not None:
             before.process.close()
         return True
 
-    def _let_go(self) -> None:
-        with self._lock:
-            warm, self._warm = self._warm, None
-            self._stop_timer()
-        if warm is not None:
-            warm.process.close()
+    def _exchanged(self, warm: _Warm | None) -> _Warm | None:
+        """Return the one that is warm, and put another one, or none, in its place."""
+        with self._turn:
+            before, self._warm = self._warm, warm
+            self._turn.notify_all()
+            return before
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _look_after(self, warm: _Warm) -> None:
+        """End a process when its time is over, or it takes more than it may: code of the user's may
+        run on in it while nobody asks. Until it is taken."""
+        until = time.monotonic() + self._keep_s
+        with self._turn:
+            while self._warm is warm:
+                left = until - time.monotonic()
+                if left <= 0 or not warm.process.fits_idle(IDLE_CPU_S):
+                    self._warm = None
+                    break
+                self._turn.wait(min(LOOK_S, left))
+            else:
+                return
+        warm.process.close()

@@ -75,6 +75,15 @@ class ModelAnswer(NamedTuple):
     printed: str
 
 
+class _Usage(NamedTuple):
+    """All that the processes of one model take: bytes that are resident, how many there are, and
+    seconds of processors."""
+
+    memory_bytes: int
+    processes: int
+    cpu_s: float
+
+
 class ModelProcess:
     """A process with its model loaded.
 
@@ -92,6 +101,7 @@ class ModelProcess:
         self._model = model
         self._bounds = bounds
         self._printed = bytearray()
+        self._cpu_at_rest: float | None = None  # as of when nobody asked it any more
         self._closing = ExitStack()
         try:
             self._plan = self._closing.enter_context(
@@ -127,6 +137,7 @@ class ModelProcess:
             ModelFailed: its code fails, or takes longer than it may.
         """
         self._printed.clear()
+        self._cpu_at_rest = None
         if self._take(unasked := bytearray()) and unasked:
             raise self._failed("the process answers what nobody asked for")
         self._send(request)
@@ -222,33 +233,57 @@ class ModelProcess:
                 break
         return self._plan.mask(bytes(self._printed).decode(errors="replace"))
 
+    def fits_idle(self, cpu_s: float) -> bool:
+        """Whether it lives, and takes no more than it may while nobody asks it.
+
+        Args:
+            cpu_s: processor seconds that it may take from its last answer to the next request.
+        """
+        if not self.alive:
+            return False
+        usage = self._usage()
+        if self._cpu_at_rest is None:
+            self._cpu_at_rest = usage.cpu_s
+        return self._excess(usage) is None and usage.cpu_s - self._cpu_at_rest <= cpu_s
+
     def _look(self) -> None:
         """End it if it takes more than it may: the bound on data that each process has does not
         count memory that is shared, nor what several have together."""
+        excess = self._excess(self._usage())
+        if excess is not None:
+            raise self._failed(*excess)
+
+    def _usage(self) -> _Usage:
+        """Return what all its processes take together."""
         try:
             leader = psutil.Process(self.pid)
             every = [leader, *leader.children(recursive=True)]
         except psutil.Error:
-            return
-        taken = many = 0
+            return _Usage(0, 0, 0.0)
+        memory = many = 0
+        cpu_s = 0.0
         for each in every:
             try:
                 if each.status() == psutil.STATUS_ZOMBIE:
                     continue  # it has ended; nobody has asked how
-                taken += each.memory_info().rss
+                memory += each.memory_info().rss
+                times = each.cpu_times()
+                cpu_s += times.user + times.system + times.children_user + times.children_system
                 many += 1
             except psutil.Error:
                 continue
-        if many > MOST_PROCESSES:
-            raise self._failed(
-                f"the model has {many} processes, and was ended; {MOST_PROCESSES} are allowed"
-            )
-        if taken > self._bounds.memory_bytes:
-            raise self._failed(
-                f"the model takes {taken / (1 << 20):,.0f} MiB of memory, and was ended; "
-                f"{self._bounds.memory_bytes / (1 << 20):,.0f} MiB are allowed",
-                hint="allow more: --memory",
-            )
+        return _Usage(memory, many, cpu_s)
+
+    def _excess(self, usage: _Usage) -> tuple[str, str] | None:
+        """Return what is too much of it, and what to do; None if nothing is."""
+        if usage.processes > MOST_PROCESSES:
+            text = f"the model has {usage.processes} processes, and was ended"
+            return f"{text}; {MOST_PROCESSES} are allowed", ""
+        most = self._bounds.memory_bytes
+        if usage.memory_bytes > most:
+            text = f"the model takes {usage.memory_bytes / (1 << 20):,.0f} MiB of memory, and was"
+            return f"{text} ended; {most / (1 << 20):,.0f} MiB are allowed", "allow more: --memory"
+        return None
 
     def _died(self, what: str) -> ModelFailed:
         try:

@@ -62,6 +62,10 @@ _Objectives = Annotated[
     _Names, Meta(description="Numbers in the result, as loss:minimize; the tuner's own if empty.")
 ]
 _Worker = Annotated[_Name | None, Meta(description="Only the slots of this worker.")]
+_Last = Annotated[
+    Annotated[float, Meta(ge=10, le=604_800)],
+    Meta(description="Seconds up to the end of the search, or up to now, that are shown."),
+]
 
 
 class ChooseMetric(Arguments, frozen=True):
@@ -98,13 +102,19 @@ class ChooseWorker(Arguments, frozen=True):
     worker: _Worker = None
 
 
+class ChooseSpan(Arguments, frozen=True):
+    """Choice of the time that is shown."""
+
+    last: _Last = 3_600.0
+
+
 class DrawPicture(ChooseParameters, frozen=True):
     """Choice of a picture. What its kind does not take has no effect."""
 
     kind: Annotated[
         Literal[
             "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto",
-            "timeline",
+            "timeline", "slots",
         ],
         Meta(description="The kind of picture."),
     ] = "progress"  # fmt: skip
@@ -115,6 +125,7 @@ class DrawPicture(ChooseParameters, frozen=True):
     y: _Y = ""
     objectives: _Objectives = ()
     worker: _Worker = None
+    last: _Last = 3_600.0
 
 
 class ListTrials(Arguments, frozen=True):

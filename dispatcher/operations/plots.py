@@ -43,6 +43,11 @@ def timeline(call: Call, wanted: given.ChooseWorker) -> shapes.Timeline:
     return _data(call, "timeline", wanted, shapes.Timeline)
 
 
+def slots(call: Call, wanted: given.ChooseSpan) -> shapes.Slots:
+    """Show how many slots were busy, and why no more were."""
+    return _data(call, "slots", wanted, shapes.Slots)
+
+
 def _data(call: Call, kind: str, wanted: Arguments, shape: type[P]) -> P:
     found = call.handle.plot_data(kind, msgspec.structs.asdict(wanted))
     assert isinstance(found, shape)

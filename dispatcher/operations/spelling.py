@@ -38,6 +38,7 @@ _PLOTS: Final[dict[str, dict[str, str]]] = {
     "parallel": _SOME,
     "pareto": {"objectives": "--objective"},
     "timeline": {"worker": "--worker"},
+    "slots": {"last": "--last"},
 }
 
 #: By operation. Only what is on beside the command: those without arguments need no entry.

@@ -13,7 +13,7 @@ from dispatcher.experiments.find import Purpose
 from dispatcher.experiments.standing import Standing
 from dispatcher.operations import answers, tensor_answers
 from dispatcher.operations import arguments as given
-from dispatcher.operations.operation import NoChoice, Operation, Scope, Subject
+from dispatcher.operations.operation import A, NoChoice, Operation, R, Scope, Subject
 from dispatcher.plots import shapes
 
 _PATH: Final = "it takes a path of this machine, which no route does"
@@ -75,52 +75,52 @@ PLOT: Final[Operation[given.DrawPicture, bytes]] = Operation(
     "looking:picture",
     (
         "plot progress", "plot parallel", "plot lineage", "plot importance", "plot slice",
-        "plot contour", "plot pareto", "plot timeline",
+        "plot contour", "plot pareto", "plot timeline", "plot slots",
     ),
     "Experiment.plot",
     route=f"GET {_ONE}/pictures/{{kind}}", repeatable=True,
 )  # fmt: skip
 
-PLOT_IMPORTANCE: Final = Operation(
-    "plot importance", "Judge by permutation which parameters results depend on.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseMetric, shapes.Importance,
-    "plots:importance", ("plot importance",),
-    route=f"GET {_ONE}/plots/importance", repeatable=True,
-)  # fmt: skip
 
-PLOT_SLICE: Final = Operation(
-    "plot slice", "Show results over each of some parameters.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseParameters, shapes.Slices,
-    "plots:slices", ("plot slice",),
-    route=f"GET {_ONE}/plots/slice", repeatable=True,
-)  # fmt: skip
+def _computed(
+    kind: str, summary: str, arguments: type[A], answer: type[R], act: str
+) -> Operation[A, R]:
+    """The row of a plot whose numbers are asked for."""
+    return Operation(
+        f"plot {kind}", summary,
+        Subject.EXPERIMENT, Scope.READ, Purpose.READ, arguments, answer,
+        f"plots:{act}", (f"plot {kind}",),
+        route=f"GET {_ONE}/plots/{kind}", repeatable=True,
+    )  # fmt: skip
 
-PLOT_CONTOUR: Final = Operation(
-    "plot contour", "Show the mean result over two parameters.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChoosePair, shapes.Contour,
-    "plots:contour", ("plot contour",),
-    route=f"GET {_ONE}/plots/contour", repeatable=True,
-)  # fmt: skip
 
-PLOT_PARALLEL: Final = Operation(
-    "plot parallel", "Show trials over the axes of the most important parameters.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseParameters, shapes.Parallel,
-    "plots:parallel", ("plot parallel",),
-    route=f"GET {_ONE}/plots/parallel", repeatable=True,
+PLOT_IMPORTANCE: Final = _computed(
+    "importance", "Judge by permutation which parameters results depend on.",
+    given.ChooseMetric, shapes.Importance, "importance",
 )  # fmt: skip
-
-PLOT_PARETO: Final = Operation(
-    "plot pareto", "Show the Pareto front of several objectives, and what it beats.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseObjectives, shapes.Front,
-    "plots:pareto", ("plot pareto",),
-    route=f"GET {_ONE}/plots/pareto", repeatable=True,
+PLOT_SLICE: Final = _computed(
+    "slice", "Show results over each of some parameters.",
+    given.ChooseParameters, shapes.Slices, "slices",
 )  # fmt: skip
-
-PLOT_TIMELINE: Final = Operation(
-    "plot timeline", "Show which slot of which worker had which attempt, and when.",
-    Subject.EXPERIMENT, Scope.READ, Purpose.READ, given.ChooseWorker, shapes.Timeline,
-    "plots:timeline", ("plot timeline",),
-    route=f"GET {_ONE}/plots/timeline", repeatable=True,
+PLOT_CONTOUR: Final = _computed(
+    "contour", "Show the mean result over two parameters.",
+    given.ChoosePair, shapes.Contour, "contour",
+)  # fmt: skip
+PLOT_PARALLEL: Final = _computed(
+    "parallel", "Show trials over the axes of the most important parameters.",
+    given.ChooseParameters, shapes.Parallel, "parallel",
+)  # fmt: skip
+PLOT_PARETO: Final = _computed(
+    "pareto", "Show the Pareto front of several objectives, and what it beats.",
+    given.ChooseObjectives, shapes.Front, "pareto",
+)  # fmt: skip
+PLOT_TIMELINE: Final = _computed(
+    "timeline", "Show which slot of which worker had which attempt, and when.",
+    given.ChooseWorker, shapes.Timeline, "timeline",
+)  # fmt: skip
+PLOT_SLOTS: Final = _computed(
+    "slots", "Show how many slots were busy over time, and why no more were.",
+    given.ChooseSpan, shapes.Slots, "slots",
 )  # fmt: skip
 
 EXPERIMENT_SHOW: Final = Operation(

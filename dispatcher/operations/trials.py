@@ -63,7 +63,7 @@ def show(call: Call, wanted: NoChoice) -> answers.OneTrial:
 
 
 def files(call: Call, wanted: given.ListFiles) -> answers.TrialFiles:
-    """List the files of an attempt: of its machine, else those that were fetched before."""
+    """List the files of an attempt: of its machine, else those that are here."""
     from dispatcher.attempt_files.fetching import kind_of
 
     with call.handle.attempts(call.trial) as located:
@@ -73,7 +73,7 @@ def files(call: Call, wanted: given.ListFiles) -> answers.TrialFiles:
         shown.files.close()
     if shown.away is not None:
         call.context.note(f"{shown.away.where or one.worker}: {shown.away.message}")
-        call.context.note("what was fetched before:")
+        call.context.note("what is here of it:")
     return answers.TrialFiles(
         attempt=one.name,
         place=place,

@@ -31,7 +31,7 @@ def inspect_services(config: ExperimentConfig) -> Iterator[Inspected]:
         names.append(word)
         many = names.count(word)
         try:
-            findings = tuple(platform_of(service).inspect(service))
+            findings = tuple(platform_of(service).inspect_for(service, config))
         except BackendError as error:
             where = "" if error.where in ("", word) else f"{error.where}: "
             text = f"{where}{error.message}"

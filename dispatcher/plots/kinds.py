@@ -19,6 +19,7 @@ KINDS: Final[dict[str, str]] = {
     "parallel": "parallel:parallel",
     "pareto": "front:pareto_front",
     "timeline": "timeline:timeline",
+    "slots": "slots:slots",
 }
 
 

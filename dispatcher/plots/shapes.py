@@ -171,6 +171,38 @@ class Front(Plot, frozen=True):
     points: list[list[float]]
 
 
+class ReasonSpan(msgspec.Struct, frozen=True):
+    """A time in which one cause kept slots empty, with its sentence as of the beginning; cause
+    ``ALL_SLOTS_BUSY``: none did, and ``NO_HEAD``: nobody led."""
+
+    begin: float
+    end: float
+    cause: str
+    text: str
+
+
+class IdleShare(msgspec.Struct, frozen=True):
+    """The share of all slots' time in which one cause kept them empty."""
+
+    cause: str
+    share: float
+
+
+class Slots(Plot, frozen=True):
+    """Busy slots and slots, the mean of each step of ``each_s`` seconds from ``begin`` on, and why
+    no more were busy. ``busy_share`` and ``idle`` are of the time in which the search was not
+    over; null if there was none."""
+
+    begin: float
+    until: float
+    each_s: float
+    busy: list[float]
+    slots: list[float]
+    busy_share: float | None
+    idle: list[IdleShare]
+    reasons: list[ReasonSpan]
+
+
 class Lane(msgspec.Struct, frozen=True):
     """A slot of a worker, as far as trials that ran at the same time show it, and for how many
     seconds it was busy."""

@@ -12,6 +12,7 @@ Read ``reader.py`` first (an open experiment), then ``records.py`` (the answers)
 from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
+from dispatcher.queries.bands import CurveBands, curve_bands
 from dispatcher.queries.changes import (
     ChangedTrial,
     Changes,
@@ -69,6 +70,7 @@ __all__ = [
     "ChangedTrial",
     "Changes",
     "Curve",
+    "CurveBands",
     "ExperimentListing",
     "ExperimentReader",
     "ExperimentStatus",
@@ -104,6 +106,7 @@ __all__ = [
     "changes",
     "cursor_now",
     "curve",
+    "curve_bands",
     "demand_trial",
     "experiment_summary",
     "experiments",

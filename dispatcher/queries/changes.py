@@ -153,6 +153,15 @@ def cursor_now(reader: ExperimentReader) -> str:
         return _cursor_text(_lead(reader), _Place(_newest(reader)))
 
 
+def is_cursor(text: str) -> bool:
+    """Whether a text can be the cursor of an answer; the empty one begins anew."""
+    try:
+        _read_cursor(text)
+    except UserError:
+        return False
+    return True
+
+
 # -- who counts ------------------------------------------------------------------------------
 
 

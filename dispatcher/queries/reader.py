@@ -28,6 +28,9 @@ _BUSY_TIMEOUT_S: Final = 10.0
 #: Those of a million trials take a few.
 QUERY_S: Final = 120.0
 
+#: Bytes of the index of a log, at least.
+_INDEX_BYTES: Final = 1 << 16
+
 # SQLite's steps between looks at the clock; about a millisecond's.
 _STEPS: Final = 100_000
 
@@ -208,9 +211,9 @@ class ExperimentReader:
 def _connect(path: Path) -> sqlite3.Connection:
     """Connect read-only; to a store in a folder we may not write, only if no head is writing it.
 
-    A reader of a WAL store needs its index file, and makes it when it is missing. Where it
-    may not, and there is no log that would need one, the file itself is all there is. In the folder
-    of somebody else nothing is made, though we might, as root may.
+    A reader of a WAL store needs its index file, and makes it when it is missing. Where it may not,
+    or the disk has no room for it, and there is no log that would need one, the file itself is
+    all there is. In the folder of somebody else nothing is made, though we might, as root may.
     """
     name = quote(os.fspath(path.absolute()))
     alone = f"file:{name}?mode=ro&immutable=1"
@@ -220,9 +223,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         return _opened(f"file:{name}?mode=ro")
     except sqlite3.OperationalError:
-        if has_log or os.access(path.parent, os.W_OK):
+        if has_log or (os.access(path.parent, os.W_OK) and not _is_full(path.parent)):
             raise
         return _opened(alone)
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether its disk has no room for an index."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _INDEX_BYTES
 
 
 def _opened(uri: str) -> sqlite3.Connection:

@@ -68,6 +68,8 @@ class Probed(msgspec.Struct, frozen=True):
         lacks_code: the folder of the trials' code, if it is not there; likewise.
         node: its name, by its scheduler; likewise.
         gpus: those that an agent there would see; likewise. None: they were not looked at.
+        store: host and port of the store of weights, as far as they are known; likewise.
+        store_trouble: why nobody answers there; empty if somebody does.
     """
 
     version: tuple[int, int, int]
@@ -91,6 +93,8 @@ class Probed(msgspec.Struct, frozen=True):
     lacks_code: str = ""
     node: str = ""
     gpus: AllGpus | None = None
+    store: str = ""
+    store_trouble: str = ""
 
     @property
     def host(self) -> HostPython:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.folders.small_file import read_small
+from dispatcher.queries.changes import is_cursor
 from dispatcher.sinks.protocol import Json
 from trial_runtime import durable_file
 
@@ -26,7 +27,7 @@ class SinkBusy(UserError):
 #: Raised when an older reader could misread a cursor.
 VERSION: Final = 1
 
-#: No trial has a number like this; a cursor with one is not ours.
+#: No trial, attempt or message has a number like this; a cursor with one is not ours.
 _MOST_TRIALS: Final = 1 << 31
 
 
@@ -107,13 +108,16 @@ class Cursor:
             raise ValueError("no cursor of this version")
         live = {}
         for trial, (attempt, seq, place) in body["live"].items():
-            if not (isinstance(attempt, int) and isinstance(seq, int)):
+            numbers = (int(trial), attempt, seq)
+            if not all(type(one) is int and 0 <= one < _MOST_TRIALS for one in numbers):
                 raise ValueError("a run without numbers")
-            live[int(trial)] = LiveRun(attempt, seq, place)
+            live[numbers[0]] = LiveRun(attempt, seq, place)
         closed = bytearray.fromhex(body["closed"])
         texts = (body["experiment"], body["after"])
         if len(closed) > _MOST_TRIALS // 8 or not all(isinstance(each, str) for each in texts):
             raise ValueError("a number that no trial has")
+        if not is_cursor(body["after"]):
+            raise ValueError("no cursor of changes")
         return cls(texts[0], texts[1], closed, live, body["memo"])
 
 

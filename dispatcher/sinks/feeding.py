@@ -21,6 +21,7 @@ from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
+from trial_runtime.failpoints import failpoint
 
 #: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
 SINKS: Final = "sinks"
@@ -192,8 +193,10 @@ class Feeding:
         """Have all of it where it belongs, then write that down."""
         assert self._sink is not None
         flushed = self._sink.flush()
+        failpoint("sink.flushed")
         self._cursor.place(flushed.places, flushed.memo)
         self._file.write(self._cursor)
+        failpoint("sink.cursor.written")
         self._points, self._news = 0, False
         self._kept_at = time.monotonic()
 

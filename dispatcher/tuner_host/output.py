@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from trial_runtime.agent.base.logs import LogFile, make_pipe
+from trial_runtime.agent.base.logs import LogFile, end_of, make_pipe
 
 #: Bytes of one file of the tuner's log, and how many files there are, older ones included.
 LOG_BYTES: Final = 16 << 20
@@ -83,15 +83,14 @@ class Output(threading.Thread):
             time.sleep(0.001)
 
     def last_lines(self, lines: int, nbytes: int) -> str:
-        """The end of this process's output.
+        """The end of this process's output, whole lines of it.
 
         Args:
             lines: most lines to return.
-            nbytes: most bytes of the log to read.
+            nbytes: most bytes of them.
         """
-        with self._path.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            start = 0 if self._log.rotations else self._before
-            log.seek(max(start, size - nbytes))
-            text = log.read().decode(errors="replace")
+        files = [(str(self._path), 0 if self._log.rotations else self._before)]
+        if self._log.rotations:
+            files.append((f"{self._path}.1", self._before if self._log.rotations == 1 else 0))
+        text = end_of(files, nbytes).decode(errors="replace")
         return "\n".join(text.splitlines()[-lines:])

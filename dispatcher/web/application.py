@@ -30,6 +30,7 @@ from dispatcher.web.outputs import Outputs
 from dispatcher.web.pages import Assets
 from dispatcher.web.performing import Performer
 from dispatcher.web.settings import WebSettings
+from dispatcher.web.sharing import Sharing
 from dispatcher.web.work import Pools
 
 
@@ -52,7 +53,10 @@ class Application:
         outputs = Outputs(performer, self._pools, self._hub, audit, keys)
         entrance = Entrance(settings, keys, audit, lambda: described(self.own, settings.cookie))
         gauges = Gauges(settings.base, self._pools, self._hub, audit)
-        self.own = [*entrance.routes(), *looking.routes(), *outputs.routes()]
+        sharing = Sharing(keys, self._pools, audit)
+        self.own = [
+            *entrance.routes(), *sharing.routes(), *looking.routes(), *outputs.routes()
+        ]  # fmt: skip
         routes = [
             *(_route(f"{one.method} {one.path}", one.endpoint) for one in self.own),
             *(
@@ -61,7 +65,7 @@ class Application:
                 if row.route
             ),
             Route("/login", entrance.sign_in, methods=["GET"]),
-            Route("/healthz", _healthy, methods=["GET"]),
+            Route("/healthz", entrance.healthy, methods=["GET"]),
             Route("/metrics", gauges.metrics, methods=["GET"]),
             Route("/assets/{path:path}", self._asset, methods=["GET"]),
             *(Route(path, self._page, methods=["GET"]) for path in _PAGES),
@@ -106,6 +110,7 @@ class Application:
 _PAGES = (
     "/",
     "/leaderboard",
+    "/settings",
     "/e/{experiment}",
     "/e/{experiment}/t/{trial:int}",
     *(
@@ -129,10 +134,6 @@ def _route(route: str, endpoint: Callable[[Request], Any]) -> Route:
 
 async def _performed(performer: Performer, row: Operation[Any, Any], request: Request) -> Response:
     return await performer.perform(row, request)
-
-
-async def _healthy(request: Request) -> Response:
-    return Response("ok\n", media_type="text/plain")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -19,7 +19,11 @@ _IN_PATH: Final[dict[str, dict[str, Any]]] = {
     "trial": {"type": "integer", "minimum": 0},
     "stream": {"type": "string", "enum": ["stdout", "stderr"]},
     "path": {"type": "string"},
+    "share": {"type": "string", "minLength": 1, "maxLength": 60},
 }
+
+#: Methods whose arguments come as JSON.
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 _STATUSES: Final = {
     "400": "the request cannot be read",
@@ -56,14 +60,16 @@ def _one(route: WebRoute) -> dict[str, Any]:
         for media in route.media
     }
     failure = {"application/json": {"schema": _FAILURE}}
+    in_body = route.method in _WITH_BODY
     return {
         "operationId": "-".join([route.method.lower(), *words]).replace(".", "-"),
         "summary": route.summary,
         "tags": ["page"],
         "parameters": [
             *({"name": n, "in": "path", "required": True, "schema": _IN_PATH[n]} for n in names),
-            *_query(route),
+            *(() if in_body else _query(route)),
         ],
+        **({"requestBody": _body(route)} if in_body else {}),
         "responses": {
             "200": {"description": route.answer or route.summary, "content": content},
             **{code: {"description": text, "content": failure} for code, text in _STATUSES.items()},
@@ -72,8 +78,21 @@ def _one(route: WebRoute) -> dict[str, Any]:
     }
 
 
+def _body(route: WebRoute) -> dict[str, Any]:
+    schema = _schema(route)
+    return {
+        "required": bool(schema.get("required")),
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+def _schema(route: WebRoute) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.schema(route.arguments)["$defs"][route.arguments.__name__]
+    return found
+
+
 def _query(route: WebRoute) -> Iterable[dict[str, Any]]:
-    schema = msgspec.json.schema(route.arguments)["$defs"][route.arguments.__name__]
+    schema = _schema(route)
     for name, one in schema["properties"].items():
         plain = {key: value for key, value in one.items() if key != "description"}
         yield {

@@ -15,11 +15,15 @@ from dispatcher.web import pages
 from dispatcher.web.answering import answer, encoded
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused
-from dispatcher.web.keys import Identity, Keys
+from dispatcher.web.instances import own_mark
+from dispatcher.web.keys import LINK_S, Identity, Keys, proof_of
 from dispatcher.web.route import WebRoute, demand_scope, identity_of, query_of, read_arguments
 from dispatcher.web.settings import WebSettings, version
 
 _SECURE: Final = "https"
+
+#: Letters of a challenge that count.
+_MOST_CHALLENGE: Final = 100
 
 
 class SignIn(Arguments, frozen=True):
@@ -44,6 +48,7 @@ class Entrance:
         self._audit = audit
         self._describe = describe
         self._description = b""
+        self._mark = own_mark(settings)
 
     def routes(self) -> list[WebRoute]:
         """List them."""
@@ -65,6 +70,12 @@ class Entrance:
                 Scope.READ, self.description, answer="an OpenAPI document",
             ),
         ]  # fmt: skip
+
+    async def healthy(self, request: Request) -> Response:
+        """Answer that it runs; to a challenge also that it is the owner's."""
+        challenge = request.query_params.get("challenge", "")[:_MOST_CHALLENGE]
+        proof = f" {proof_of(self._keys.token, self._mark, challenge)}" if challenge else ""
+        return Response(f"ok{proof}\n", media_type="text/plain")
 
     async def sign_in(self, request: Request) -> Response:
         """Exchange a link for a cookie, so that nothing secret stays in the address bar."""
@@ -127,8 +138,6 @@ class Entrance:
         if identity.by_cookie:
             raise RequestRefused("scope", "a link is made by the token, and by no page")
         self._audit.say("link made", identity)
-        from dispatcher.web.keys import LINK_S
-
         return Response(
             encoded({"path": f"/login?once={self._keys.new_link()}", "seconds": LINK_S}),
             media_type="application/json",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hmac
 import http.client
 import os
+import secrets
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError, UserError
-from dispatcher.web.keys import digest_of
+from dispatcher.web.keys import digest_of, proof_of
 from dispatcher.web.settings import WebSettings
 from trial_runtime import durable_file
 
@@ -48,48 +52,103 @@ class Instance(msgspec.Struct, frozen=True):
         host = f"[{self.shown}]" if ":" in self.shown and "." not in self.shown else self.shown
         return f"http{'s' if self.tls else ''}://{host}:{self.port}{self.prefix}"
 
-    def ask(self, method: str, path: str, token: str = "") -> Any:
+    @property
+    def mark(self) -> str:
+        """The text that stands for it in the proof that it is ours: no other process has it."""
+        return _mark(self.machine, self.pid, self.socket, self.port)
+
+    def ask(self, method: str, path: str, token: str) -> Any:
         """Ask it over HTTP and return its JSON, or its text.
 
         Args:
             method: of the request.
             path: below the prefix.
-            token: the owner's; empty for none.
+            token: the owner's. Nobody gets it who has not shown that he has it already.
 
         Raises:
             PassingBackendError: it does not answer, or is none of ours.
         """
-        connection = _connection(self)
-        headers = {"Host": "localhost"}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
+        with self._proven(token) as connection:
+            headers = {"Authorization": f"Bearer {token}"}
+            status, kind, body = self._exchange(connection, method, path, headers)
+        if status != 200:
+            raise PassingBackendError(
+                f"the page at {self.address} answered {status}",
+                hint="it may have been started with another token: stop it, and start it again",
+            )
+        return msgspec.json.decode(body) if kind == "application/json" else body.decode()
+
+    def lives(self) -> bool:
+        """Whether a process of its number runs here, which may be another one by now."""
+        if self.machine != socket.gethostname():
+            return False
         try:
-            connection.request(method, path, headers=headers)
+            os.kill(self.pid, 0)
+        except OSError:
+            return False
+        return True
+
+    def answers(self, token: str) -> bool:
+        """Whether it runs, here, and shows that it has the owner's token."""
+        if not self.lives():
+            return False
+        try:
+            with self._proven(token):
+                return True
+        except PassingBackendError:
+            return False
+
+    @contextmanager
+    def _proven(self, token: str) -> Iterator[http.client.HTTPConnection]:
+        """Yield a connection to it: by it alone, as a port may be another program's a moment later.
+
+        Raises:
+            PassingBackendError: what is there does not answer, or has not the token.
+        """
+        challenge = secrets.token_urlsafe(24)
+        with closing(_connection(self)) as connection:
+            path = f"/healthz?challenge={challenge}"
+            _, _, body = self._exchange(connection, "GET", path, {})
+            connection.auto_open = 0
+            expected = f"ok {proof_of(token, self.mark, challenge)}\n".encode()
+            if not token or not hmac.compare_digest(body, expected):
+                raise PassingBackendError(
+                    f"what answers at {self.address} has not shown that it is your page",
+                    hint="another program has its place, or it is of an older version: stop it, "
+                    "and start it again",
+                )
+            yield connection
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+    ) -> tuple[int, str, bytes]:
+        try:
+            connection.request(method, path, headers={"Host": "localhost", **headers})
             answer = connection.getresponse()
             body = answer.read(_MOST_BYTES)
         except (OSError, http.client.HTTPException) as error:
             raise PassingBackendError(
                 f"the page at {self.address} does not answer: {error}"
             ) from error
-        finally:
-            connection.close()
-        if answer.status != 200:
-            raise PassingBackendError(
-                f"the page at {self.address} answered {answer.status}",
-                hint="it may have been started with another token: stop it, and start it again",
-            )
-        kind = answer.headers.get("Content-Type", "")
-        return msgspec.json.decode(body) if kind == "application/json" else body.decode()
+        return answer.status, answer.headers.get("Content-Type", ""), body
 
-    def answers(self) -> bool:
-        """Whether it runs, here, and answers."""
-        if self.machine != socket.gethostname():
-            return False
-        try:
-            os.kill(self.pid, 0)
-            return bool(self.ask("GET", "/healthz") == "ok\n")
-        except (OSError, PassingBackendError):
-            return False
+
+def _mark(machine: str, pid: int, path: str, port: int) -> str:
+    return f"{machine}:{pid}:{path or port}"
+
+
+def own_mark(settings: WebSettings) -> str:
+    """Return the mark of the server that this process is.
+
+    Args:
+        settings: with the port that it has.
+    """
+    path = "" if settings.socket is None else str(settings.socket.absolute())
+    return _mark(socket.gethostname(), os.getpid(), path, settings.port)
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -144,29 +203,48 @@ def read(path: Path) -> Instance | None:
         return None
 
 
-def running(state: Path) -> list[Instance]:
-    """List the servers of this user that run on this machine, the newest first."""
-    folder = state / _FOLDER
-    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    found = [one for one in map(read, files) if one is not None and one.answers()]
+def running(state: Path, token: str) -> list[Instance]:
+    """List the servers of this user that run on this machine, the newest first.
+
+    Args:
+        state: the state folder.
+        token: the owner's, which they have shown to have.
+    """
+    found = [one for one in _known(state) if one.answers(token)]
     return sorted(found, key=lambda one: -one.started_at)
 
 
-def chosen(state: Path, port: int | None, path: Path | None) -> Instance:
+def _known(state: Path) -> list[Instance]:
+    folder = state / _FOLDER
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    return [one for one in map(read, files) if one is not None]
+
+
+def chosen(state: Path, port: int | None, path: Path | None, token: str) -> Instance:
     """Return the server that a command means: of a port or socket, else the newest.
 
     Args:
         state: the state folder.
         port: of the server; None: any.
         path: of its socket; None for one that has a port.
+        token: the owner's.
 
     Raises:
         UserError: there is none.
     """
-    for one in running(state):
+    proven = running(state, token)
+    for one in proven:
         if path is not None and one.socket == str(path.absolute()):
             return one
         if path is None and port in (None, one.port):
             return one
     where = f" on port {port}" if port is not None else ""
-    raise UserError(f"no page is served{where}", hint="start it with: bequeath web")
+    hint = "start it with: bequeath web"
+    for one in _known(state):
+        if one not in proven and one.lives():
+            hint += (
+                f"; what answers at {one.address} has not shown that it is yours: it is another "
+                f"program, or process {one.pid} is a page of an older version: start it again"
+            )
+            break
+    raise UserError(f"no page is served{where}", hint=hint)

@@ -8,6 +8,7 @@ counts no more once the token is renewed or the share revoked.
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import hmac
 import os
@@ -16,7 +17,8 @@ import secrets
 import stat
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,9 +28,11 @@ import msgspec
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.operations.operation import Scope
 from trial_runtime import durable_file
+from trial_runtime.opening import open_regular
 
 _TOKEN_NAME: Final = "token"  # noqa: S105 - a file
 _SHARES_NAME: Final = "shares.json"
+_LOCK_NAME: Final = "shares.lock"
 
 #: Seconds for which a one-time link, a cookie of the owner's, and a share that names no days count.
 LINK_S: Final = 600.0
@@ -75,8 +79,20 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
+def proof_of(token: str, mark: str, challenge: str) -> str:
+    """Return what only one who has a token can answer to a challenge.
+
+    Args:
+        token: the owner's.
+        mark: of the server that answers: so that nobody passes on what another server answers.
+        challenge: a text of the one who asks, new each time.
+    """
+    text = f"server:{mark}:{challenge}".encode()
+    return hmac.new(token.encode(), text, hashlib.sha256).hexdigest()
+
+
 class Keys:
-    """The secrets of one user. Thread: any for reading; changes by one process at a time.
+    """The secrets of one user. Thread: any. Changes of several processes come one after the other.
 
     Args:
         folder: the state folder; made if it is missing.
@@ -257,6 +273,10 @@ class Keys:
             )
         if not 0 < days <= MOST_DAYS:
             raise UserError(f"a share ends after 1 to {MOST_DAYS:,} days, and not {days:g}")
+        with self._turn():
+            return self._shared(name, days, logs=logs)
+
+    def _shared(self, name: str, days: float, *, logs: bool) -> str:
         known = {one: each for one, each in self.shares().items() if each.expires > self._clock()}
         if name in known:
             raise UserError(
@@ -276,11 +296,31 @@ class Keys:
         Raises:
             UserError: there is none of that name.
         """
-        known = dict(self.shares())
-        if known.pop(name, None) is None:
-            names = ", ".join(known) or "none"
-            raise UserError(f"there is no share {name!r}", hint=f"there are: {names}")
-        self._write(known)
+        with self._turn():
+            known = dict(self.shares())
+            if known.pop(name, None) is None:
+                names = ", ".join(known) or "none"
+                raise UserError(f"there is no share {name!r}", hint=f"there are: {names}")
+            self._write(known)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Change the list of shares alone: the page and a command may do so at once."""
+        path = str(self._folder / _LOCK_NAME)
+        try:
+            descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise PermanentBackendError(
+                f"nothing was changed, since it cannot be written: {error.strerror}", where=path
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def _write(self, shares: dict[str, ReadingShare]) -> None:
         self._keep(_SHARES_NAME, msgspec.json.encode(shares))

@@ -15,6 +15,7 @@ from dispatcher import queries
 from dispatcher.errors import UserError
 from dispatcher.operations.operation import Arguments, Scope
 from dispatcher.web.answering import answer, encoded
+from dispatcher.web.calm import CalmAnswers
 from dispatcher.web.curves import thinned
 from dispatcher.web.events import (
     MOST_WAIT_S,
@@ -100,6 +101,7 @@ class Looking:
         self._pools = pools
         self._hub = hub
         self._keys = keys
+        self._bands = CalmAnswers()
 
     def routes(self) -> list[WebRoute]:
         """List them."""
@@ -123,6 +125,10 @@ class Looking:
             WebRoute(
                 f"GET {_ONE}/curves", "Intermediate metrics of some trials, thinned out.",
                 Scope.READ, self.curves, AskCurves, answer="metric, curves",
+            ),
+            WebRoute(
+                f"GET {_ONE}/curves/bands", "Between which values the curves of most trials lie.",
+                Scope.READ, self.bands, answer="trials, used, steps, low, middle, high",
             ),
             WebRoute(
                 f"GET {_ONE}/trials/{{trial}}/metrics", "Metrics of one trial, as reported.",
@@ -185,6 +191,16 @@ class Looking:
         found = await self._pools.stores.run(_curves, folder, trials, wanted)
         return answer(request, encoded({"metric": wanted.metric, "curves": found}))
 
+    async def bands(self, request: Request) -> Response:
+        """Answer with bands of curves; the same to all who ask within some seconds."""
+        demand_scope(request, Scope.READ)
+        read_arguments(Arguments, query_of(request, Arguments), texts=True)
+        folder = await self._performer.folder_of(request)
+        return answer(request, await self._bands.of(folder, lambda: self._made_bands(folder)))
+
+    async def _made_bands(self, folder: Path) -> bytes:
+        return await self._pools.stores.run(_bands, folder)
+
     async def metrics(self, request: Request) -> Response:
         """Answer with metrics."""
         demand_scope(request, Scope.READ)
@@ -213,6 +229,11 @@ def _numbers(text: str) -> list[int]:
 def _history(folder: Path) -> bytes:
     with queries.ExperimentReader.open(folder) as reader:
         return encoded(lives_in_columns(reader))
+
+
+def _bands(folder: Path) -> bytes:
+    with queries.ExperimentReader.open(folder) as reader:
+        return encoded(queries.curve_bands(reader))
 
 
 def _curves(folder: Path, trials: list[int], wanted: AskCurves) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 from urllib.parse import quote
 
 import msgspec
@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dispatcher.attempt_files import fetching, log_stream
+from dispatcher.attempt_files.log_stream import StreamPart
 from dispatcher.errors import BequeathError, UserError
 from dispatcher.experiments.attempts import LocatedTrial
 from dispatcher.experiments.view import ExperimentView
@@ -73,14 +74,6 @@ class AskFile(Arguments, frozen=True):
     attempt: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="The newest if not given.")
     ] = None
-
-
-class OutputPart(NamedTuple):
-    """A part of an output: where it begins, how long all of it is, and its bytes."""
-
-    start: int
-    size: int
-    data: bytes
 
 
 class Outputs:
@@ -205,8 +198,8 @@ def _asked_range(text: str, wanted: AskLog) -> tuple[int, int] | None:
 
 def read_part(
     folder: Path, trial: int, stream: str, wanted: AskLog, span: tuple[int, int] | None
-) -> OutputPart:
-    """Read a part of an output: all of its files, the oldest first, count as one. Blocks.
+) -> StreamPart:
+    """Read a part of an output, see :func:`~dispatcher.attempt_files.log_stream.part`. Blocks.
 
     Args:
         folder: of the experiment.
@@ -220,24 +213,10 @@ def read_part(
         shown = located.show_files(located.attempt(wanted.attempt), stream)
         with closing(shown.files) as files:
             sizes = {each.path: each.size for each in shown.listed.entries if not each.link}
-            paths = [path for path in log_stream.parts(files, stream) if path in sizes]
-            size = sum(sizes[path] for path in paths)
-            start = max(0, size + start) if start < 0 else min(start, size)
-            data = bytearray()
-            before = 0
-            for path in paths:
-                after = before + sizes[path]
-                while len(data) < limit and before <= start + len(data) < after:
-                    at = start + len(data) - before
-                    piece = files.read(path, at, min(limit - len(data), sizes[path] - at))
-                    if piece is None or not piece.data:
-                        break
-                    data += piece.data
-                before = after
-            return OutputPart(start, size, bytes(data))
+            return log_stream.part(files, stream, sizes, start, limit)
 
 
-def _shown(part: OutputPart, span: tuple[int, int] | None) -> Response:
+def _shown(part: StreamPart, span: tuple[int, int] | None) -> Response:
     headers = {
         "Bequeath-From": str(part.start),
         "Bequeath-Size": str(part.size),
@@ -289,7 +268,7 @@ class _Feed:
         try:
             with ExperimentView(self._folder).attempts(self._trial) as located:
                 attempt = located.attempt(self._wanted.attempt)
-                with closing(located.open_files(attempt, of_kind="logs")) as files:
+                with closing(located.open_output(attempt)) as files:
                     self._hand_on(located, files)
             self._put(event("end", encoded({"reason": "over"})))
         except _ReaderGone:

@@ -17,7 +17,7 @@ from dispatcher.web.faults import RequestRefused
 
 #: Addresses that the page itself knows.
 _PAGES: Final = re.compile(
-    r"/|/leaderboard|/e/[^/]{1,200}(/(trials|lineage|waits|hosts|plots|compare|checks)|/t/[0-9]{1,15})?"
+    r"/|/leaderboard|/settings|/e/[^/]{1,200}(/(trials|lineage|waits|hosts|plots|compare|checks)|/t/[0-9]{1,15})?"
 )
 
 _ASSET: Final = re.compile(

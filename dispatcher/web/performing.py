@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
+from dispatcher.errors import BequeathError, ExperimentNotFound
 from dispatcher.experiments.known_folders import known_folders
 from dispatcher.experiments.standing import Standing
 from dispatcher.experiments.why import explained
@@ -25,19 +22,20 @@ from dispatcher.operations.operation import Context, Operation, Scope, Subject, 
 from dispatcher.operations.table import INFER, OPERATIONS
 from dispatcher.web.answering import answer, encoded, tag_of
 from dispatcher.web.audit import AuditLog
-from dispatcher.web.faults import RequestRefused, answer_to, in_a_header
+from dispatcher.web.faults import RequestRefused, in_a_header
 from dispatcher.web.keys import Identity
 from dispatcher.web.live import Hub
 from dispatcher.web.plots import Plots
+from dispatcher.web.repeated import RepeatedRequests
 from dispatcher.web.route import body_of, demand_scope, query_of, read_arguments, trial_of
 from dispatcher.web.work import Pools
 
 #: Rows of a list, unless fewer are asked for.
 MOST_ROWS: Final = 10_000
 
-#: Answers that are kept for a request that comes again, and for how many seconds.
+#: Answers that are kept for requests that come again, and bytes of them together.
 _MOST_KEPT: Final = 1_000
-_KEPT_S: Final = 86_400.0
+_MOST_KEPT_BYTES: Final = 8 << 20
 
 _MOST_KEY: Final = 200
 
@@ -60,7 +58,9 @@ class Performer:
         self._hub = hub
         self._audit = audit
         self.models = Models(keep_s=IDLE_S)  #: ended by who closes the server
-        self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        self._changed = RepeatedRequests(_MOST_KEPT, _MOST_KEPT_BYTES)
+        # Apart: their answers are large, and must not displace those to changes.
+        self._models_asked = RepeatedRequests(_MOST_KEPT, _MOST_KEPT_BYTES)
         self.plots = Plots(pools)
         self._shared: dict[str, Extra] = {
             "status": self._standing,
@@ -213,48 +213,10 @@ class Performer:
         if not 0 < len(key) <= _MOST_KEY or not key.isprintable():
             raise RequestRefused("request", f"an Idempotency-Key has 1 to {_MOST_KEY} letters")
         place = (identity.who, request.url.path, request.method, key)
-        asked = tag_of(encoded(given))
-        self._forget_old()
-        kept = self._kept.get(place)
-        if kept is None:
-            loop = asyncio.get_running_loop()
-            kept = self._kept[place] = _Kept(asked, time.monotonic(), loop.create_future())
-            try:
-                response = await self._change(row, request, given, identity)
-            except BequeathError as error:
-                self._kept.pop(place, None)  # it may be tried again
-                kept.outcome.set_result(answer_to(error))
-                raise
-            except BaseException:
-                self._kept.pop(place, None)
-                kept.outcome.cancel()
-                raise
-            kept.outcome.set_result(response)
-            return response
-        if kept.asked != asked:
-            raise UserError(
-                "this Idempotency-Key belongs to another request", hint="take a new one"
-            )
-        first = await asyncio.shield(kept.outcome)
-        headers = {"Idempotency-Replayed": "true"}
-        return Response(bytes(first.body), first.status_code, headers, "application/json")
-
-    def _forget_old(self) -> None:
-        now = time.monotonic()
-        while self._kept:
-            first = next(iter(self._kept))
-            if len(self._kept) < _MOST_KEPT and now - self._kept[first].at < _KEPT_S:
-                return
-            del self._kept[first]
-
-
-class _Kept:
-    """The answer to a request that may come again."""
-
-    def __init__(self, asked: str, at: float, outcome: asyncio.Future[Response]) -> None:
-        self.asked = asked
-        self.at = at
-        self.outcome = outcome
+        kept = self._models_asked if row is INFER else self._changed
+        return await kept.once(
+            place, tag_of(encoded(given)), lambda: self._change(row, request, given, identity)
+        )
 
 
 def _limited(given: ListTrials) -> ListTrials:

@@ -21,8 +21,10 @@ import msgspec
 from dispatcher import queries
 from dispatcher.errors import BequeathError, InternalError, PassingBackendError, UserError
 from dispatcher.folders.names import STORE_NAME
+from dispatcher.folders.status import is_led
 from dispatcher.operations.faults import FAULTS, Problem
 from dispatcher.operations.operation import Operation
+from dispatcher.operations.table import PLOT_SLOTS
 from dispatcher.web.answering import encoded
 from dispatcher.web.faults import RequestRefused
 from dispatcher.web.plot_process import DONE, WantedPlot
@@ -41,6 +43,9 @@ _MOST_BYTES: Final = 16 << 20
 #: If something changed, a plot is made anew after so many seconds, or times what it took.
 ANEW_S: Final = 5.0
 ANEW_TIMES: Final = 20.0
+
+#: Seconds after which time alone makes another plot of what goes on.
+_CLOCK_S: Final = 15.0
 
 #: The schema from which stores count their changes.
 _COUNTED: Final = "0003"
@@ -95,6 +100,8 @@ class Plots:
         task = self._under_way.get(key)
         if task is None:
             cursor = await self._pools.stores.run(_cursor, folder)
+            if row is PLOT_SLOTS:  # it goes on while nothing changes
+                cursor += await self._pools.stores.run(_clock, folder)
             kept = self._kept.get(key)
             if kept is not None and _is_fresh(kept, cursor):
                 self._kept.move_to_end(key)
@@ -195,6 +202,11 @@ def _cursor(folder: Path) -> str:
         if reader.schema < _COUNTED:
             cursor += _written(folder)  # nobody counts changes: the files have to do
         return cursor
+
+
+def _clock(folder: Path) -> str:
+    """Return what changes each few seconds as long as a head leads."""
+    return f"@{time.monotonic() // _CLOCK_S:.0f}" if is_led(folder) else ""
 
 
 def _written(folder: Path) -> str:

@@ -31,7 +31,8 @@ as OpenAPI 3.1: `GET {PREFIX}/openapi.json`. Arguments and answers of operations
 
 Answers are JSON in UTF-8, compressed where the client takes gzip. Those to GET have an `ETag`, and
 `If-None-Match` gets 304. Changes take an `Idempotency-Key`: the same request with the same key gets
-the same answer for a day, as long as the server runs. Changes of settings and pins take `If-Match`.
+the same answer for a day, as long as the server runs and it is among the newest 1,000 (8 MiB
+together, answers of models apart). Changes of settings and pins take `If-Match`.
 A change names the whole id of its experiment. Notes that belong to no answer are in the header
 `Bequeath-Notes` (a JSON list).
 

@@ -41,7 +41,7 @@ def serve(
     """
     settings.check()
     keys = Keys(settings.state)
-    listening = _bound(settings)
+    listening = _bound(settings, keys)
     inode = _inode(settings)
     if settings.socket is None:
         settings = dataclasses.replace(settings, port=listening.getsockname()[1])
@@ -89,24 +89,24 @@ def _instance(settings: WebSettings) -> Instance:
     )
 
 
-def _bound(settings: WebSettings) -> socket.socket:
+def _bound(settings: WebSettings, keys: Keys) -> socket.socket:
     """Bind and listen. Raises as :func:`serve`."""
     if settings.socket is not None:
-        return _bound_unix(settings, settings.socket.absolute())
+        return _bound_unix(settings, settings.socket.absolute(), keys)
     try:
         return bound(settings.host, settings.port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise _taken(settings, f"port {settings.port}") from error
+            raise _taken(settings, f"port {settings.port}", keys) from error
         raise PermanentBackendError(
             f"the page cannot listen at {settings.host}:{settings.port}: {error.strerror or error}"
         ) from error
 
 
-def _bound_unix(settings: WebSettings, path: Path) -> socket.socket:
+def _bound_unix(settings: WebSettings, path: Path, keys: Keys) -> socket.socket:
     try:
         if os.path.lexists(path):
-            _remove_stale(settings, path)
+            _remove_stale(settings, path, keys)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)
         try:
@@ -123,7 +123,7 @@ def _bound_unix(settings: WebSettings, path: Path) -> socket.socket:
     return listening
 
 
-def _remove_stale(settings: WebSettings, path: Path) -> None:
+def _remove_stale(settings: WebSettings, path: Path, keys: Keys) -> None:
     """Remove a socket that one left behind who was killed. Raises ``OSError``, or ``UserError`` for
     anything else: whoever is busy, or whose socket we may not open, is not gone."""
     info = path.lstat()
@@ -136,13 +136,13 @@ def _remove_stale(settings: WebSettings, path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         if probe.connect_ex(str(path)) != errno.ECONNREFUSED or info.st_uid != os.geteuid():
-            raise _taken(settings, str(path))
+            raise _taken(settings, str(path), keys)
     path.unlink()
 
 
-def _taken(settings: WebSettings, where: str) -> UserError:
+def _taken(settings: WebSettings, where: str, keys: Keys) -> UserError:
     known = instances.read(instances.path_of(settings))
-    if known is not None and known.answers():
+    if known is not None and known.answers(keys.token):
         return UserError(
             f"a page is served on {where} already, by process {known.pid}",
             hint="`bequeath web --link` prints a link to it; for a second one, name another --port",

@@ -21,6 +21,9 @@ PORT: Final = 8077
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
+_AUTHORITY: Final = re.compile(
+    r"(\[(?P<bracketed>[0-9a-f:.]+)\]|(?P<name>[^:\[\]]*))(:(?P<port>[0-9]*))?"
+)
 _PREFIX: Final = re.compile(r"(/[A-Za-z0-9_.~-]{1,100}){1,10}")
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -134,12 +137,10 @@ def _check_certificate(cert: Path, key: Path) -> None:
 
 
 def split_authority(authority: str) -> tuple[str, str]:
-    """Split ``NAME:PORT``; brackets around an IPv6 address go, the port may be empty."""
+    """Split ``NAME:PORT``; brackets around an IPv6 address go, the port may be empty. Of what is
+    none, all of it is the name, which nobody has."""
     text = authority.strip().lower()
-    if text.startswith("["):
-        name, _, rest = text[1:].partition("]")
-        return name, rest.removeprefix(":")
-    if text.count(":") > 1:
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
         return text, ""
-    name, _, port = text.partition(":")
-    return name, port
+    return match["bracketed"] or match["name"], match["port"] or ""

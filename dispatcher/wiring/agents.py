@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.plugged import file_platform_of
 from dispatcher.experiment.references import resolve_environment
 from dispatcher.experiment.services import Service
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -58,11 +59,16 @@ def worker_config(
         epoch: that of the head.
         sockets: folder for the agent's run files, with a short path.
     """
+    no_weights = ""
+    if config.keeps_weights:
+        no_weights = file_platform_of(place.service).no_weights(place.service, config)
     return replace(
         agent_config(config, place.service, folder, endpoint, epoch, sockets),
         worker=place.worker,
         slots=place.slots,
         resources=agent_resources(config, place),
+        shared_stores=config.keeps_weights and not no_weights,
+        no_weights=no_weights,
     )
 
 

@@ -337,7 +337,8 @@ ROOMS_OF_PLACES = (
 #: Engines whose allocations our agents run in came later, each with a folder and a bound; what
 #: they share, what brings code to all of them and reads files on them, is more than 1,000 lines.
 #: Kubernetes is the longest: a client over HTTP, and the objects by which a head runs there.
-MOST_LINES_OF_PLACES = 12_600
+#: 300 lines more keep the ends of logs that agents hand in where files go with their place.
+MOST_LINES_OF_PLACES = 12_900
 MOST_LINES_OF_AN_ENGINE = 4_400
 
 

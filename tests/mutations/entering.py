@@ -154,7 +154,7 @@ ENTERING = (
         "a-request-that-comes-again-is-carried-out-again",
         2,
         "a script that tries again submits a trial twice",
-        "dispatcher/web/performing.py",
+        "dispatcher/web/repeated.py",
         "        kept = self._kept.get(place)\n",
         "        kept = None\n",
         _SEEN,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dispatcher.platforms.agents.driver import AgentDriver
+from dispatcher.platforms.agents.file_asks import KeepLogs, keep_no_logs
 from dispatcher.platforms.local.process import LocalProcess
 from dispatcher.ports import PeerLink
 from trial_runtime.agent.config import AgentConfig
@@ -24,6 +25,7 @@ class LocalBackend(AgentDriver):
         suspect_s: float = 30.0,
         lost_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
+        keep_logs: KeepLogs = keep_no_logs,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         folder = Path(config.experiment_folder)
@@ -35,5 +37,6 @@ class LocalBackend(AgentDriver):
             suspect_s=suspect_s,
             lost_s=lost_s,
             leads=leads,
+            keep_logs=keep_logs,
             clock=clock,
         )

@@ -8,6 +8,7 @@ types are filled here.
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,6 +145,11 @@ class MadeSearch:
         self.starred = False
         self.notes: list[str] = []
         self.sinks: list[SinkStanding] = []
+        self.why = (
+            "NO_FREE_GPU",
+            "1 slot is empty: 3 trials are queued, and no worker has a free GPU; "
+            "ssh/gpu4 is left out for 42 s since trials 91 and 97 failed there",
+        )
         for _ in range(trials):
             self.add()
         if hostile and trials:
@@ -293,11 +299,7 @@ class MadeSearch:
                  "waiting": "left out for 42 s since trials 91 and 97 failed" if n == 4 else ""}
                 for n in range(1, 5)
             ],
-            "why": {
-                "cause": "no worker has a free GPU",
-                "text": "1 slot is empty: 3 trials are queued, and no worker has a free GPU; "
-                "ssh/gpu4 is left out for 42 s since trials 91 and 97 failed there",
-            },
+            "why": {"cause": self.why[0], "text": self.why[1]},
             "devices": [
                 {"worker": f"ssh/gpu{n}", "id": f"gpu{k}", "index": k, "name": "NVIDIA A100 40GB",
                  "memory_bytes": 40 * gib, "used_bytes": (9 + 7 * k) * gib,
@@ -342,6 +344,36 @@ class MadeSearch:
                 "ended": [one.ended for one in ran],
             },
             "notes": [],
+        }  # fmt: skip
+
+    def bands(self) -> dict[str, Any]:
+        """What the curves of its first trials have in common."""
+        curves = [one.curve for one in self.trials[:400] if one.curve]
+        steps = list(range(8)) if len(curves) > 2 else []
+        parts = [statistics.quantiles([one[step] for one in curves], n=10) for step in steps]
+        return {
+            "trials": len(self.trials), "used": len(curves), "steps": steps,
+            "low": [one[0] for one in parts], "middle": [one[4] for one in parts],
+            "high": [one[8] for one in parts],
+        }  # fmt: skip
+
+    def slots_then(self) -> dict[str, Any]:
+        """An hour of slots: busy, then without a GPU, then waiting for parents."""
+        until = time.time()
+        begin = until - 3_600
+        causes = [("ALL_SLOTS_BUSY", "all 64 slots are busy"),
+                  ("NO_FREE_GPU", "3 trials are queued: no worker has a free GPU"),
+                  ("LOOKAHEAD_FULL", "64 requests wait: 12 wait for 88")]  # fmt: skip
+        busy = [(64.0, 61.0, 50.0)[at // 300 % 3] for at in range(3_600)]
+        return {
+            "experiment": self.ident, "title": self.ident, "cursor": "", "notes": [],
+            "begin": begin, "until": until, "each_s": 1.0, "busy": busy, "slots": [64.0] * 3_600,
+            "busy_share": sum(busy) / 64 / 3_600,
+            "idle": [{"cause": "LOOKAHEAD_FULL", "share": 14 / 192},
+                     {"cause": "NO_FREE_GPU", "share": 3 / 192}],
+            "reasons": [{"begin": begin + 300 * at, "end": begin + 300 * (at + 1),
+                         "cause": causes[at % 3][0], "text": causes[at % 3][1]}
+                        for at in range(12)],
         }  # fmt: skip
 
     def tensors(self, number: int) -> dict[str, Any]:

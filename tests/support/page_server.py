@@ -33,7 +33,7 @@ POLICY = (
     "frame-ancestors 'self'"
 )
 PAGES = re.compile(
-    r"/(leaderboard|e/[^/]+(/(trials|lineage|waits|hosts|plots|compare|checks)|/t/\d+)?)?"
+    r"/(leaderboard|settings|e/[^/]+(/(trials|lineage|waits|hosts|plots|compare|checks)|/t/\d+)?)?"
 )
 
 
@@ -65,6 +65,7 @@ class PageServer:
         self.at_once: dict[str, int] = {}
         self.most_at_once: dict[str, int] = {}
         self.others: list[ExperimentListing] = []
+        self.shares: dict[str, dict[str, Any]] = {}
         self.news = threading.Condition()
         self.closing = False
         self._kept: tuple[int, bytes] | None = None
@@ -130,6 +131,19 @@ class PageServer:
             one.notes = []
         self.tell(*([one.trial] if above else []))
         return {"trial": None, "tags": one.tags, "starred": one.starred, "notes": []}
+
+    def share(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        """What is done to links that only read."""
+        if method == "DELETE":
+            return {"revoked": self.shares.pop(path.rpartition("/")[2]) is not None}
+        if path == "/token":
+            return {"renewed": True}
+        now = time.time()
+        self.shares[body["name"]] = {
+            "share": body["name"], "created_at": now, "expires_at": now + 86_400 * body["days"],
+            "logs": body["logs"], "over": False,
+        }  # fmt: skip
+        return {"share": body["name"], "token": "t" * 43, "path": f"/login?share={'t' * 43}"}
 
     def lose_head(self) -> None:
         """From now on no head answers."""
@@ -211,11 +225,14 @@ class _Handler(BaseHTTPRequestHandler):
             "POST /trials": lambda: {"trial": len(page.search.trials)},
             "POST /trials/kill": lambda: {
                 "trials": {str(one): "running" for one in body["trials"]}, "answers": []},
+            "POST /weights/gc": lambda: {"weights": [{"trial": 3}, {"trial": 4}], "bytes": 84},
             "POST /verify": lambda: {
                 "ok": True, "events": 73716, "trials": len(page.search.trials), "damage": [],
                 "broken_at": "", "differences": [], "mended": ""},
         }  # fmt: skip
         make = answers.get(f"{self.command} {rest}")
+        if path.startswith("/shares") or path == "/token":
+            make = functools.partial(page.share, self.command, path, body)
         if re.fullmatch(r"(/trials/\d+)?/(star|tags|notes(/\d+)?)", rest):
             make = functools.partial(page.annotate, self.command, rest, body)
         asked = re.fullmatch(r"POST /trials/(\d+)/infer", f"{self.command} {rest}")
@@ -240,6 +257,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/experiments":
             listed = [search.listing("running" if page.head else "interrupted").to_json()]
             self._json({"experiments": listed, "others": 1})
+            return
+        if path == "/shares":
+            self._json({"shares": list(page.shares.values())})
             return
         if path == "/leaderboard":
             chosen = queries.BoardFilter(
@@ -276,6 +296,12 @@ class _Handler(BaseHTTPRequestHandler):
                  "values": search.trials[one].curve} for one in wanted
             ]  # fmt: skip
             self._json({"metric": "default", "curves": curves})
+        elif rest == "/curves/bands":
+            self._json(search.bands())
+        elif rest == "/plots/slots":
+            self._json(search.slots_then())
+        elif rest == "/weights/plan":
+            self._json({"weights": [{"trial": 3}, {"trial": 4}], "bytes": 8_400_000})
         elif match := re.fullmatch(
             r"/trials/(\d+)(/log/std(?:out|err)|/files|/tensors|/infer)?", rest
         ):

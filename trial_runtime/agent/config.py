@@ -199,7 +199,10 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     scheduler says which of them it is; where it is not set they take ranks as they come.
     ``ways``: further ways to the head, tried in this order where the head gives no answer at
     ``head``. ``probe``: the questions of a program that looks for what this agent would need; no
-    agent is started with it.
+    agent is started with it. ``no_weights``: why nothing can save weights there, or restore them,
+    since nobody else sees the weights root; empty: it can. ``log_end_bytes``: so much of the end
+    of each log is handed in with the end of an attempt, since nobody sees its files but this
+    agent; 0: nothing.
     """
 
     worker: str
@@ -234,6 +237,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     rank_variable: str = "BEQUEATH_RANK"
     ways: tuple[Endpoint, ...] = ()
     probe: Optional[ProbeQuestions] = None
+    log_end_bytes: int = 0
+    no_weights: str = ""
 
     @property
     def trials_folder(self) -> str:

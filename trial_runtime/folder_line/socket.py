@@ -54,15 +54,23 @@ def connect_to_head(
         return connect(context, endpoint, immediate=True)
     line = FolderLine(Path(endpoint.address[len(FOLDER) :]), "up", endpoint.routing_id)
     inside = f"inproc://line-{os.urandom(8).hex()}"
-    near, far = FolderSocket(context, zmq.PAIR), context.socket(zmq.PAIR)
-    for each in (near, far):
-        each.setsockopt(zmq.SNDHWM, _KEPT)
-        each.setsockopt(zmq.RCVHWM, _KEPT)
-        each.setsockopt(zmq.LINGER, 0)
-    near.bind(inside)
-    far.connect(inside)
-    near.line = line
-    near.thread = RelayThread([Relay(line, lambda: far, anew=False)], "line to the head")
+    near = FolderSocket(context, zmq.PAIR)
+    far: Optional[zmq.Socket[bytes]] = None
+    try:
+        far = context.socket(zmq.PAIR)
+        for each in (near, far):
+            each.setsockopt(zmq.SNDHWM, _KEPT)
+            each.setsockopt(zmq.RCVHWM, _KEPT)
+            each.setsockopt(zmq.LINGER, 0)
+        near.bind(inside)
+        far.connect(inside)
+        near.line = line
+        carried = far
+        near.thread = RelayThread([Relay(line, lambda: carried, anew=False)], "line to the head")
+    except BaseException:
+        for each in filter(None, (near, far)):
+            each.close(linger=0)
+        raise
     return near
 
 

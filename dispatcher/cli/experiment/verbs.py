@@ -18,6 +18,7 @@ from dispatcher.cli.arguments import (
     context_for,
 )
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.cli.out_file import write_out
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, pass_on, print_json, print_table, say
@@ -152,10 +153,7 @@ def export(
     if out is None:
         pass_on(text)  # CSV is data in a pipe, and has no escapes of its own
         return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", where=str(out)) from error
+    write_out(out, text.encode(errors="replace"))
     note(f"wrote {out}")
 
 

@@ -85,10 +85,10 @@ def files(
 
 
 def note_away(error: BackendError | None, attempt: AttemptAt) -> None:
-    """Note why only files that were fetched before are shown, if that is so."""
+    """Note why only files that are here are shown, if that is so."""
     if error is not None:
         note(f"{safe_text(error.where or str(attempt.worker))}: {safe_text(error.message)}")
-        note("what was fetched before:")
+        note("what is here of it:")
 
 
 def fetch(
@@ -125,7 +125,8 @@ def fetch(
     """Bring files of a trial here from the machine where it runs or ran.
 
     Files are whole or not there. What is here already is not fetched again, and what was cut
-    short goes on where it ended. Links are left.
+    short goes on where it ended. Links are left. Where nothing is left there, what was fetched
+    before counts, and the end of what the trial has printed.
     """
     from dispatcher.experiment.quantities import parse_size
 
@@ -142,9 +143,13 @@ def fetch(
         if one.is_here and to is None:
             note(f"attempt {one.name} ran on this machine; its files are in {into}")
             return
-        there = located.open_files(one)
+        there, gone = located.open_to_fetch(one)
         try:
-            outcome = located.fetch(one, there, asked, into=into, most_bytes=most_bytes)
+            note_away(gone, one)
+            if gone is not None and to is None:
+                outcome = located.kept(there, asked, gone)
+            else:
+                outcome = located.fetch(one, there, asked, into=into, most_bytes=most_bytes)
         finally:
             there.close()
     _tell(outcome, there, into, one.name, asked, as_json=as_json)

@@ -12,7 +12,7 @@ import typer
 from dispatcher.cli.arguments import Attempt, Folder, OfExperiment, Trial, find_handle
 from dispatcher.cli.trial.files import note_away
 from dispatcher.terminal.console import emit, note
-from dispatcher.terminal.safe_text import safe_lines
+from dispatcher.terminal.safe_text import safe_lines, safe_text
 
 if TYPE_CHECKING:
     from dispatcher.ports import AttemptFiles
@@ -58,11 +58,13 @@ def log(
             return
         one = located.attempt(attempt)
         if follow:
-            files = located.open_files(one, of_kind="logs")
+            files = located.open_output(one)
             chunks = located.follow(one, files, stream)
         else:
-            files, listed, away = located.show_files(one, stream)
+            files, listed, away, lacks = located.show_files(one, stream)
             note_away(away, one)
+            if lacks:
+                note(f"{stream}: {safe_text(lacks)}")
             chunks = log_stream.whole(files, stream)
         try:
             if follow or listed.entries:

@@ -13,6 +13,7 @@ import typer
 from dispatcher.cli.arguments import Experiment, Yes, find_handle
 from dispatcher.cli.experiment.verbs import Format
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.cli.out_file import write_out
 from dispatcher.errors import UserError
 from dispatcher.nni.commands.arguments import File, Needed
 from dispatcher.terminal.console import note
@@ -169,10 +170,7 @@ def export(
                 document if reported is None else {**document, "intermediate": reported}
             )
     text = _table(documents) if form is Format.CSV else json.dumps(documents, ensure_ascii=False)
-    try:
-        file.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", where=str(file)) from error
+    write_out(file, text.encode(errors="replace"))
     note(f"wrote {file}")
 
 

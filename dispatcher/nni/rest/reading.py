@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,7 @@ from dispatcher.web.live import Hub
 from dispatcher.web.outputs import MOST_BYTES, AskLog, read_part
 from dispatcher.web.settings import version
 from dispatcher.web.work import Pools
+from trial_runtime.opening import open_regular
 
 #: Trials whose metrics are read at once.
 TRIALS_AT_ONCE: Final = 200
@@ -190,9 +192,10 @@ def _results(folder: Path) -> list[dict[str, Any]]:
 
 
 def _end_of(path: Path) -> bytes:
+    """Return the end of a file; nothing of what is no file, such as a pipe or a link."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
+        with open(open_regular(str(path), os.O_RDONLY), "rb") as file:
+            file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - MOST_BYTES))
             return file.read(MOST_BYTES)
     except OSError:

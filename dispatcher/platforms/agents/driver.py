@@ -24,7 +24,7 @@ from dispatcher.core.events import (
 )
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.errors import ProtocolError, Superseded
-from dispatcher.platforms.agents.file_asks import FileAsks
+from dispatcher.platforms.agents.file_asks import FileAsks, KeepLogs, keep_no_logs
 from dispatcher.platforms.agents.identity import agent_routing_id, identified
 from dispatcher.platforms.agents.message_check import MessageCheck
 from dispatcher.platforms.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
@@ -73,6 +73,7 @@ class AgentDriver:
             another one has taken over, may judge and kill nobody.
         trouble_with_share: gets the token of the share of weights that the agent reports, if
             it reports one; returns a sentence if it is the wrong share, else nothing.
+        keep_logs: gets the ends of logs that it hands in.
         clock: monotonic seconds.
     """
 
@@ -89,6 +90,7 @@ class AgentDriver:
         lost_s: float = 120.0,
         leads: Callable[[], bool] = lambda: True,
         trouble_with_share: Callable[[str], str] = lambda share: "",
+        keep_logs: KeepLogs = keep_no_logs,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         routing_id = agent_routing_id(folder, config.worker)
@@ -112,7 +114,7 @@ class AgentDriver:
         self._report = SelfReport(self._worker, process, clock)
         self._check = MessageCheck(config.worker, config.trial, clock)
         self._outbox = AgentOutbox(link, routing_id, config.epoch, clock)
-        self.files = FileAsks(config.worker, self._outbox.send, clock)
+        self.files = FileAsks(config.worker, self._outbox.send, clock, keep_logs)
         self._unsendable: list[Event] = []  # ends of attempts whose orders no frame can carry
         self._closing = False
         self._parted = False
@@ -390,6 +392,7 @@ class AgentDriver:
             new = new[known:]
         events += self._check.facts_of(new)
         self._received += len(new)
+        self.files.handed_in(message.logs)
 
     def _lose(self, loss: Loss) -> Event:
         _log.warning("agent %s is lost: %s", self._worker, loss.reason)

@@ -1,4 +1,5 @@
-"""Files of attempts that the head asks an agent for, for somebody who waits."""
+"""Files of attempts that the head asks an agent for, for somebody who waits; and the ends of logs
+that an agent hands in by itself, where nobody else sees them."""
 
 from __future__ import annotations
 
@@ -13,6 +14,13 @@ MOST_ASKED = 4
 
 #: Seconds after which an answer is not waited for any more: it or its question was lost.
 ANSWER_S = 10.0
+
+KeepLogs = Callable[[str, Sequence[wire.LogEnds]], None]
+"""Gets a worker, and the ends of logs that its agent hands in; never blocks."""
+
+
+def keep_no_logs(worker: str, logs: Sequence[wire.LogEnds]) -> None:
+    """Drop them."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class FileAsks:
         place: of the agent, for people.
         send: sends messages to the agent at once; false if they could not go.
         clock: monotonic seconds.
+        keep: gets the ends of logs.
     """
 
     def __init__(
@@ -56,8 +65,10 @@ class FileAsks:
         place: str,
         send: Callable[[Sequence[wire.FromHead]], bool],
         clock: Callable[[], float],
+        keep: KeepLogs = keep_no_logs,
     ) -> None:
         self._place = place
+        self._keep = keep
         self._send = send
         self._clock = clock
         self._under_way: dict[int, Asked] = {}
@@ -100,6 +111,11 @@ class FileAsks:
         asked = self._under_way.pop(given.number, None)
         if asked is not None:
             asked.given = given
+
+    def handed_in(self, logs: Sequence[wire.LogEnds]) -> None:
+        """Pass the ends of logs on to who keeps them."""
+        if logs:
+            self._keep(self._place, logs)
 
     def settled(self, asked: Asked) -> bool:
         """Whether a question was answered, or never will be."""

@@ -29,6 +29,7 @@ from dispatcher.platforms.allocations.incarnation import (
 )
 from dispatcher.platforms.allocations.stages import CONDEMNED, HOW, UPSHOTS, Stage, Upshot, sight_of
 from dispatcher.platforms.reasons import plain_reason
+from trial_runtime.failpoints import failpoint
 from trial_runtime.retry import growing_pause
 
 #: What was ordered may be missing from the scheduler's list for so long (seconds): lists lag.
@@ -400,6 +401,8 @@ class Held:
         if newest is not None and newest != self._saved:
             write_incarnation(self._home, newest)
             self._saved = newest
+            if newest.stage == "ordered":
+                failpoint("allocations.order.noted")
 
 
 def _reason(allocation: Allocation) -> str:

@@ -108,6 +108,7 @@ class PlaceProbe:
         self._not_before = self._looked_at = time.time()  # that it can have looked at its clock
         self._ended_at: float | None = None
         self._head = config.head.address
+        self._no_weights = config.no_weights
 
     def lay(self) -> None:
         """Make what it needs before it is ordered. Raises ``OSError``."""
@@ -118,7 +119,7 @@ class PlaceProbe:
     def _lay_marker(self, config: AgentConfig) -> Path | None:
         """A file in the weights root by which it is known there; None where none can be made."""
         root = Path(config.weights_root)
-        if config.remote is not None or not root.is_dir():
+        if config.remote is not None or config.no_weights or not root.is_dir():
             return None
         marker = root / f".bequeath-seen-{secrets.token_hex(8)}"
         try:
@@ -168,6 +169,9 @@ class PlaceProbe:
 
     def _judged(self, answers: Sequence[Probed]) -> Iterator[Finding]:
         """The findings of all nodes: of those that are well, what the first has said."""
+        if self._no_weights:
+            text = "trials that save weights, or restore them, cannot run there"
+            yield Finding("weights", Severity.NOTE, text, self._no_weights)
         marked = self._marker is not None
         found: dict[Finding, list[str]] = {}  # with the nodes that each is about
         for number, probed in enumerate(answers):
@@ -218,6 +222,8 @@ def findings_of_place(
     if probed.lacks_code:
         text = f"the trials' code is not there: {probed.lacks_code}"
         yield Finding("code", Severity.PROBLEM, text, "'bringCode: true' has it sent")
+    if probed.store:
+        yield _store(probed)
     folders = probed.folders
     host = replace(
         needs.host,
@@ -232,6 +238,15 @@ def findings_of_place(
             yield finding
     if own is not None:
         yield own
+
+
+def _store(probed: Probed) -> Finding:
+    """The finding about the store of weights: whether somebody answers there."""
+    if not probed.store_trouble:
+        return Finding("weights", Severity.OK, f"the store at {probed.store} is reached")
+    text = f"the store of weights at {probed.store} is not reached: {probed.store_trouble}"
+    hint = "is that its address there? a proxy that its library knows is not tried here"
+    return Finding("weights", Severity.NOTE, text, hint)
 
 
 def _gpus(facts: AllGpus, needs: ProbeNeeds) -> Finding:

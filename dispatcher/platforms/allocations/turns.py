@@ -25,6 +25,7 @@ from dispatcher.platforms.allocations.decide import decide
 from dispatcher.platforms.allocations.probing import Probing
 from dispatcher.platforms.allocations.process import AllocationProcess
 from dispatcher.platforms.reasons import plain_reason
+from trial_runtime.failpoints import failpoint
 from trial_runtime.retry import growing_pause
 
 #: Pauses after a question that the scheduler did not answer (seconds). Where somebody has to change
@@ -329,6 +330,7 @@ class Turns:
                 self._answered(process, order, fault)
         if not saved or not self._may_ask():
             return
+        failpoint("allocations.order.recorded")
         with self._lock:
             due = [(process, order) for process, order in saved if process.tries()]
         if len(due) == 1:
@@ -336,6 +338,7 @@ class Turns:
         elif due:
             together = [order for _, order in due]
             fault = self._ask("submit_many", self._allocator.submit_many, together)
+        failpoint("allocations.order.taken")
         for process, order in due:
             self._answered(process, order, fault)
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from dispatcher.platforms.worker_files import AttemptShell
 
 
+#: What trials that save weights, or restore them, get where pods and this machine share none.
+NO_WEIGHTS = (
+    "pods see no weights root: name a 'weightsRoot' that they reach as well, a folder on one of "
+    "their 'volumes' or the URL of a store"
+)
+
+
 class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
     """The platform of clusters. Its pods reach the head by TCP."""
 
@@ -34,6 +41,14 @@ class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
         from dispatcher.platforms.kubernetes.checks import check_section
 
         return check_section(section, at, experiment)
+
+    def no_weights(self, section: KubernetesSection, experiment: AllKeys) -> str:
+        """See :meth:`FilePlatform.no_weights`: the usual root is a folder of this machine."""
+        named = experiment.weights_root is not None or section.weights_root is not None
+        if named or self.storage_domain(section, section):
+            return ""
+        here = str(experiment.experiment_working_directory)
+        return "" if section.shares(here) else NO_WEIGHTS
 
     def inspect(self, section: KubernetesSection) -> Iterable[Finding]:
         """See :meth:`Platform.inspect`: version, rights, claims, and whether it takes a Job."""

@@ -52,7 +52,8 @@ def config_there(config: AgentConfig, section: KubernetesSection, *, token: str)
     own_part = f"{config.experiment}/{config.worker}"
     folder = f"{section.work_folder}/experiments/{own_part}"
     root = section.weights_root or ""
-    if config.remote is not None:  # views of a store lie in the pod; an agent removes all it finds
+    if config.remote is not None or config.no_weights:
+        # What lies there is the pod's own: of views of a store an agent removes all that it finds.
         root = f"{root}/{own_part}" if root else f"{folder}/weights"
     moved = dict(zip(config.read_roots, section.weights_read_roots, strict=False))
     there = on_another_host(config, token=token, weights_root=root, read_roots=moved)

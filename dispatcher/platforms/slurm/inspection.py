@@ -6,8 +6,9 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
+from dispatcher.core.settings import HAND_IN_S
 from dispatcher.errors import BackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.clusters.inspection import inspect_ways
@@ -17,6 +18,9 @@ from dispatcher.platforms.slurm.commands import CommandLine
 from dispatcher.platforms.slurm.complaints import complaint
 from dispatcher.platforms.slurm.listing import seconds_of
 from dispatcher.platforms.slurm.section import SlurmServiceConfig
+
+if TYPE_CHECKING:
+    from dispatcher.experiment.all_keys import AllKeys
 
 #: The oldest version whose commands say what we read.
 OLDEST = (20, 11)
@@ -44,26 +48,55 @@ _KEYS = (
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _SETTING = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 
+#: A count as sinfo prints it, and the size of jobs in nodes: ``4``, ``1-4``, ``1-infinite``.
+_COUNT = re.compile(r"(\d+)(K?)")
+
 #: Prints of each partition its name (with a star at the one that jobs have if they name none),
-#: whether it is up, and the limit of its jobs.
-_PARTITIONS = ("sinfo", "--noheader", "--format=%P|%a|%l")
+#: whether it is up, the limit of its jobs, how many nodes it has, and how many a job may have.
+_PARTITIONS = ("sinfo", "--noheader", "--format=%P|%a|%l|%D|%s")
 
 
 class Partition(NamedTuple):
-    """A partition: whether jobs begin in it, and the limit of their time as Slurm prints it."""
+    """A partition: whether jobs begin in it, the limit of their time as Slurm prints it, its nodes,
+    and how many of them a job may have; infinite where that is not bounded, or not known."""
 
     name: str
     is_usual: bool
     is_up: bool
     limit: str
+    nodes: float = math.inf
+    most: float = math.inf
 
 
-def inspect_cluster(section: SlurmServiceConfig, shell: CommandLine) -> Iterator[Finding]:
+class TrialsAsked(NamedTuple):
+    """The trials of an experiment, as far as a job must be large and long enough for them.
+
+    ``nodes``: of each. ``lasts_s``: what one may take, with its end (seconds); 0: nobody knows.
+    """
+
+    nodes: int = 1
+    lasts_s: float = 0.0
+
+    @classmethod
+    def of(cls, experiment: AllKeys) -> Self:
+        """Return those of an experiment file."""
+        longest_s, end_s = experiment.max_trial_duration, experiment.trial_stop_grace + HAND_IN_S
+        return cls(experiment.trial_nodes, 0.0 if longest_s is None else longest_s + end_s)
+
+
+#: Those of a file of which nothing but a section is known.
+ANY_TRIALS = TrialsAsked()
+
+
+def inspect_cluster(
+    section: SlurmServiceConfig, shell: CommandLine, trials: TrialsAsked = ANY_TRIALS
+) -> Iterator[Finding]:
     """Ask the controller for its settings, and whether it would take a job: none is submitted.
 
     Args:
         section: the service's part of the experiment file.
         shell: runs Slurm's commands.
+        trials: what a job is to be large and long enough for.
 
     Raises:
         BackendError: the commands are not there, or the controller does not answer.
@@ -77,8 +110,10 @@ def inspect_cluster(section: SlurmServiceConfig, shell: CommandLine) -> Iterator
         yield from _of_login_node(section, shell)
     yield from inspect_ways(section, _addresses(shell))
     answer = shell.run(_PARTITIONS)
-    yield from _of_partitions(section, [] if answer.code else partitions_in(answer.out))
-    trial_run = script.submit_command(section, "bequeath-probe", folder="/", log="/dev/null")
+    yield from _of_partitions(section, trials, [] if answer.code else partitions_in(answer.out))
+    trial_run = script.submit_command(
+        section, "bequeath-probe", folder="/", log="/dev/null", nodes=trials.nodes
+    )
     answer = shell.run([*trial_run, "--test-only"], stdin=b"#!/bin/sh\n")
     if answer.code:
         error = complaint("sbatch", answer.code, answer.err, where="slurm")
@@ -138,13 +173,22 @@ def partitions_in(text: bytes) -> list[Partition]:
     found = {}
     for line in text.decode(errors="replace").splitlines():
         name, *rest = line.strip().split("|")
-        if name and len(rest) == 2:
+        if name and len(rest) == 4:
             usual, up = name.endswith("*"), rest[0] == "up"
-            found[name] = Partition(name.removesuffix("*"), usual, up, rest[1])
+            size = rest[3].rpartition("-")[2]
+            counts = _count_of(rest[2]), _count_of(size)
+            found[name] = Partition(name.removesuffix("*"), usual, up, rest[1], *counts)
     return list(found.values())
 
 
-def _of_partitions(section: SlurmServiceConfig, all_: list[Partition]) -> Iterator[Finding]:
+def _count_of(text: str) -> float:
+    match = _COUNT.fullmatch(text)
+    return math.inf if match is None else float(match[1]) * (1024 if match[2] else 1)
+
+
+def _of_partitions(
+    section: SlurmServiceConfig, trials: TrialsAsked, all_: list[Partition]
+) -> Iterator[Finding]:
     """Tell the limits of those that jobs would wait in. Those that are not there are the
     controller's to refuse."""
     asked = [each for each in all_ if each.name in section.partition]
@@ -152,20 +196,47 @@ def _of_partitions(section: SlurmServiceConfig, all_: list[Partition]) -> Iterat
         asked = [each for each in all_ if each.is_usual]
     if not asked:
         return
+    yield from _of_sizes(section, trials.nodes, asked)
     shut = [each.name for each in asked if not each.is_up]
     limits = [seconds_of(each.limit) for each in asked]
     most = max((math.inf if each is None else each for each in limits), default=math.inf)
     told = "; ".join(f"{each.name}: {_limit(each)}" for each in asked)
     if section.wall_s is not None and section.wall_s > most:
         text = f"'wallTime' is longer than a job may run ({told}): it would wait for ever"
-        hint = "a QOS may allow it all the same" if section.qos else "write a shorter one"
-        severity = Severity.NOTE if section.qos else Severity.PROBLEM
-        yield Finding("partitions", severity, text, hint, (("wallTime",),))
+        yield _beyond(section, text, "write a shorter one", "wallTime")
+    elif section.wall_s is None and trials.lasts_s > most:
+        text = f"a trial may take longer than a job may run ({told}): none would begin"
+        hint = "write a shorter 'maxTrialDuration', or name another partition"
+        yield _beyond(section, text, hint, "maxTrialDuration")
     elif shut:
         text = f"{told}; not up: {', '.join(shut)}"
         yield Finding("partitions", Severity.NOTE, text, "jobs wait there", (("partition",),))
     else:
         yield Finding("partitions", Severity.OK, told)
+
+
+def _of_sizes(section: SlurmServiceConfig, nodes: int, asked: list[Partition]) -> Iterator[Finding]:
+    """Yield that no job may have as many nodes as a trial needs."""
+    text = "; ".join(f"{each.name}: {_size(each)}" for each in asked)
+    text = f"'trialNodes' is {nodes}, more than a job may have ({text}): it would wait for ever"
+    hint = "write fewer, or name another partition"
+    if nodes > max(each.nodes for each in asked):
+        yield Finding("partitions", Severity.PROBLEM, text, hint, (("trialNodes",),))
+    elif nodes > max(min(each.nodes, each.most) for each in asked):
+        yield _beyond(section, text, hint, "trialNodes")
+
+
+def _beyond(section: SlurmServiceConfig, text: str, hint: str, key: str) -> Finding:
+    """The finding that a limit of the partitions is passed, which a QOS may lift."""
+    if section.qos:
+        hint = "a QOS may allow it all the same"
+    severity = Severity.NOTE if section.qos else Severity.PROBLEM
+    return Finding("partitions", severity, text, hint, ((key,),))
+
+
+def _size(partition: Partition) -> str:
+    few = f"{partition.nodes:g} nodes" if math.isfinite(partition.nodes) else "nodes"
+    return few if partition.most >= partition.nodes else f"{few}, {partition.most:g} for a job"
 
 
 def _limit(partition: Partition) -> str:

@@ -40,12 +40,22 @@ class SlurmPlatform(SharedFolderPlatform[SlurmServiceConfig]):
 
     def inspect(self, section: SlurmServiceConfig) -> Iterable[Finding]:
         """See :meth:`Platform.inspect`: whether the cluster would take such a job."""
-        from dispatcher.platforms.slurm.inspection import inspect_cluster
+        return self._inspect(section, None)
+
+    def inspect_for(self, section: SlurmServiceConfig, experiment: AllKeys) -> Iterable[Finding]:
+        """See :meth:`Platform.inspect_for`: with as many nodes, and for as long, as trials need."""
+        return self._inspect(section, experiment)
+
+    def _inspect(
+        self, section: SlurmServiceConfig, experiment: AllKeys | None
+    ) -> Iterable[Finding]:
+        from dispatcher.platforms.slurm.inspection import ANY_TRIALS, TrialsAsked, inspect_cluster
         from dispatcher.platforms.slurm.login_node import command_line_of
 
+        asked = ANY_TRIALS if experiment is None else TrialsAsked.of(experiment)
         shell = command_line_of(section, INSPECTION_S)
         try:
-            yield from inspect_cluster(section, shell)
+            yield from inspect_cluster(section, shell, asked)
         finally:
             shell.close()
 

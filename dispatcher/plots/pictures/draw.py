@@ -25,6 +25,7 @@ _PAINTERS: Final = {
     "parallel": "parallel_picture:parallel_figure",
     "pareto": "front_picture:front_figure",
     "timeline": "timeline_picture:timeline_figure",
+    "slots": "slots_picture:slots_figure",
 }
 
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from .gpus import answer as look_at_gpus
 from .probe import facts_of_place, look_at_folder
@@ -27,6 +28,9 @@ MOST_BYTES, MOST_TEXT = 1900, 200
 
 #: So long the head is called (seconds): a network may need a moment, and so may a head that begins.
 REACH_S, CALL_S = 15.0, 5.0
+
+#: The ports of stores whose URLs name a host, and of addresses of other ones.
+USUAL_PORTS = {"sftp": 22, "ssh": 22, "ftp": 21, "https": 443, "http": 80}
 
 #: The beginnings of ids of GPUs, and of their MIG devices.
 IDS = ("GPU-", "MIG-")
@@ -101,6 +105,7 @@ def look(config: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
         "folders": dict(folders_of(config, asked["marker"])),
         "lacks_code": code if asked.get("code", True) and not os.path.isdir(code) else "",
         **head_of(config),
+        **store_of(config.get("remote")),
         "node": os.environ.get("SLURMD_NODENAME") or os.uname().nodename,
         "gpus": shown_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")),
     }
@@ -148,10 +153,37 @@ def cannot_be_used(folder: str) -> str:
 
 def folders_of(config: dict[str, Any], marker: str) -> Any:
     """Yield the folders of weights, by names that do not depend on where they are mounted."""
-    if config.get("remote") is None and config.get("save_key", "save_path"):
+    seen = config.get("remote") is None and not config.get("no_weights")
+    if seen and config.get("save_key", "save_path"):
         yield "weights", look_at_folder(config["weights_root"], marker)
     for number, path in enumerate(config.get("read_roots", ())):
         yield f"read {number}", look_at_folder(path, None)
+
+
+def store_of(remote: dict[str, Any] | None) -> dict[str, str]:
+    """Where the store of weights is, and why nobody answers there, as far as its address is known
+    without its library: a host in the URL, or an ``endpoint_url`` among its options."""
+    if remote is None:
+        return {}
+    options = remote.get("options", {})
+    inner = options.get("client_kwargs")
+    text = remote["url"]
+    if urlsplit(text).scheme not in USUAL_PORTS:
+        inner = inner if isinstance(inner, dict) else {}
+        text = options.get("endpoint_url") or inner.get("endpoint_url")
+    try:
+        parts = urlsplit(str(text or ""))
+        port = parts.port or options.get("port") or USUAL_PORTS.get(parts.scheme)
+    except ValueError:
+        return {}
+    if not (parts.hostname and isinstance(port, int)):
+        return {}  # only its library knows where it is, or it is named by a reference
+    place = f"{parts.hostname}:{port}"
+    try:
+        socket.create_connection((parts.hostname, port), CALL_S).close()
+    except OSError as error:
+        return {"store": place, "store_trouble": (error.strerror or str(error))[:MOST_TEXT]}
+    return {"store": place}
 
 
 def head_of(config: dict[str, Any]) -> dict[str, str]:

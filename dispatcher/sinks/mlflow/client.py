@@ -7,19 +7,23 @@ import contextlib
 import http.client
 import json
 import socket
+import ssl
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.sinks.mlflow.answers import MlflowAnswer
 from trial_runtime.masking import Mask
 
 #: Seconds for one step of a request and for all of it, and bytes of an answer, at most.
 TIMEOUT_S: Final = 60.0
 WHOLE_S: Final = 180.0
-_MOST_BYTES: Final = 64 << 20
+MOST_BYTES: Final = 32 << 20
 
 #: Characters of a server's own words in an error.
 _MOST_TEXT: Final = 300
@@ -51,10 +55,20 @@ def _handlers(keep: Callable[[socket.socket], None]) -> list[urllib.request.Base
             super().connect()
             keep(self.sock)
 
+    context = ssl.create_default_context()
+
     class Encrypted(http.client.HTTPSConnection):
         def connect(self) -> None:
-            super().connect()
-            keep(self.sock)
+            """Connect; before hands are shaken, the socket can be cut off already."""
+            http.client.HTTPConnection.connect(self)  # through a proxy, if there is one
+            secret = context.wrap_socket(
+                self.sock,
+                server_hostname=self._tunnel_host or self.host,
+                do_handshake_on_connect=False,
+            )
+            keep(secret)
+            self.sock = secret
+            secret.do_handshake()
 
     class PlainHandler(urllib.request.HTTPHandler):
         def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
@@ -62,7 +76,7 @@ def _handlers(keep: Callable[[socket.socket], None]) -> list[urllib.request.Base
 
     class EncryptedHandler(urllib.request.HTTPSHandler):
         def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Encrypted, request)
+            return self.do_open(Encrypted, request, context=context)
 
     return [PlainHandler(), EncryptedHandler()]
 
@@ -89,15 +103,15 @@ class MlflowClient:
         self._sockets: list[socket.socket] = []
         self._opener = urllib.request.build_opener(_NoRedirect(), *_handlers(self._sockets.append))
 
-    def get(self, path: str) -> dict[str, Any]:
+    def get(self, path: str) -> MlflowAnswer:
         """Ask. Raises ``BackendError``."""
         return self._answer(path, None)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: Mapping[str, Any]) -> MlflowAnswer:
         """Send. Raises ``BackendError``."""
         return self._answer(path, json.dumps(body).encode())
 
-    def _answer(self, path: str, body: bytes | None) -> dict[str, Any]:
+    def _answer(self, path: str, body: bytes | None) -> MlflowAnswer:
         request = urllib.request.Request(  # noqa: S310 - the section takes http and https only
             self._base + path, data=body, headers=self._headers
         )
@@ -106,7 +120,7 @@ class MlflowClient:
                 self._cut_off() as late,
                 self._opener.open(request, timeout=TIMEOUT_S) as answer,
             ):
-                content = answer.read(_MOST_BYTES + 1)
+                content = answer.read(MOST_BYTES + 1)
                 if late.is_set():  # what was cut short looks like an end
                     raise TimeoutError(f"all of it did not come within {WHOLE_S:g} s")
         except urllib.error.HTTPError as error:
@@ -118,14 +132,16 @@ class MlflowClient:
                 f"the MLflow server does not answer: {text}", where=self._uri
             ) from None
         try:
-            found = json.loads(content[:_MOST_BYTES]) if content else {}
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict) or len(content) > _MOST_BYTES:
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
+            # By its type: as objects, a few letters that nobody asked for are tens of bytes each.
+            return msgspec.json.decode(content or b"{}", type=MlflowAnswer)
+        except (ValueError, RecursionError) as error:  # msgspec's are among them
             raise PermanentBackendError(
-                f"what answers at {path!r} is no MLflow server", where=self._uri
-            )
-        return found
+                f"what answers at {path.partition('?')[0]!r} is no MLflow server: "
+                f"{self._mask(str(error))[:_MOST_TEXT]}",
+                where=self._uri,
+            ) from None
 
     @contextlib.contextmanager
     def _cut_off(self) -> Iterator[threading.Event]:
@@ -157,9 +173,12 @@ class MlflowClient:
             except (OSError, ValueError, RecursionError, http.client.HTTPException):
                 told = {}
         told = told if isinstance(told, dict) else {}
+        message, code = (
+            one if isinstance(one, str) else ""
+            for one in (told.get("message"), told.get("error_code"))
+        )
         # Masked before it is cut: half a secret would not be known as one.
-        words = self._mask(str(told.get("message", "")))[:_MOST_TEXT]
-        code = str(told.get("error_code", ""))
+        words = self._mask(message)[:_MOST_TEXT]
         text = f"the MLflow server answers {error.code} at {path.partition('?')[0]!r}"
         text = f"{text}: {words}" if words else text
         if error.code in _PASSING:

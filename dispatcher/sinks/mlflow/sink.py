@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.sinks.mlflow.answers import PAGE, RunTag
 from dispatcher.sinks.mlflow.client import MlflowClient, TrackerRefused
 from dispatcher.sinks.naming import flat_numbers, flat_parameters, shown_text
 from dispatcher.sinks.protocol import (
@@ -26,14 +27,18 @@ from dispatcher.sinks.protocol import (
     TrialRun,
 )
 
+T = TypeVar("T")
+
 #: Metrics and parameters of one request, as MLflow takes them.
 _MOST_METRICS: Final = 1000
 _MOST_PARAMETERS: Final = 100
 _MOST_TAG: Final = 4000
 
-#: Runs in one answer of a search.
-_PAGE: Final = 500
-MOST_PAGES: Final = 2_000
+#: Answers of one search.
+MOST_PAGES: Final = 4_000
+
+#: Numbers of trials and attempts, as texts.
+_A_NUMBER: Final = re.compile(r"-1|[0-9]{1,15}")
 
 _NOT_TAKEN: Final = re.compile(r"[^\w\-./ ]")
 _NO_PATH: Final = re.compile(r"(^|/)\.*(?=/|$)")
@@ -79,24 +84,21 @@ def _number(value: float) -> float | str:
     return value
 
 
-def _part(answer: Any, *keys: str) -> Any:
-    """Return what an answer has under keys. Raises ``PermanentBackendError`` if there is none."""
-    for key in keys:
-        if not isinstance(answer, dict) or not answer.get(key):
-            raise PermanentBackendError(f"an answer without {key!r} is none of an MLflow server")
-        answer = answer[key]
-    return answer
+def _there(value: T | None, name: str) -> T:
+    """Return a part of an answer. Raises ``PermanentBackendError`` if it is missing or empty."""
+    if not value:
+        raise PermanentBackendError(f"an answer without {name!r} is none of an MLflow server")
+    return value
 
 
-def _numbers_of(tags: Any) -> tuple[int, int] | None:
+def _numbers_of(tags: Iterable[RunTag]) -> tuple[int, int] | None:
     """Return trial and attempt of a run by its tags, trial -1 for the experiment's own run; None
     for one whose tags somebody has changed, which is ours no more."""
-    try:
-        named = {tag["key"]: tag["value"] for tag in tags}
-        trial, attempt = named.get("bequeath.trial", "-1"), named.get("bequeath.attempt", "0")
-        return int(trial), int(attempt)
-    except (KeyError, TypeError, ValueError):
+    named = {tag.key: tag.value for tag in tags}
+    texts = named.get("bequeath.trial", "-1"), named.get("bequeath.attempt", "0")
+    if not all(_A_NUMBER.fullmatch(text) for text in texts):
         return None
+    return int(texts[0]), int(texts[1])
 
 
 @dataclass(slots=True)
@@ -140,18 +142,18 @@ class MlflowSink:
     def _experiment_there(self) -> str:
         try:
             path = f"experiments/get-by-name?experiment_name={quote(self._name, safe='')}"
-            found = _part(self._client.get(path), "experiment")
+            found = _there(self._client.get(path).experiment, "experiment")
         except TrackerRefused as error:
             if error.code != "RESOURCE_DOES_NOT_EXIST":
                 raise
             made = self._client.post("experiments/create", {"name": self._name})
-            return str(_part(made, "experiment_id"))
-        if isinstance(found, dict) and found.get("lifecycle_stage") == "deleted":
+            return _there(made.experiment_id, "experiment_id")
+        if found.lifecycle_stage == "deleted":
             raise PermanentBackendError(
                 f"the experiment {self._name!r} was deleted at the MLflow server",
                 hint="restore it there, or give the sink another 'experiment'",
             )
-        return str(_part(found, "experiment_id"))
+        return _there(found.experiment_id, "experiment_id")
 
     def _earlier_runs(self) -> Iterator[tuple[int, tuple[str, int]]]:
         """Yield the runs that sinks before have made; that of the experiment as trial -1."""
@@ -162,16 +164,15 @@ class MlflowSink:
                 {
                     "experiment_ids": [self._there],
                     "filter": f"tags.`bequeath.experiment` = '{self._ident}'",
-                    "max_results": _PAGE,
+                    "max_results": PAGE,
                     **({"page_token": token} if token else {}),
                 },
             )
-            runs = answer.get("runs") or []
-            for run in runs if isinstance(runs, list) else ():
-                numbers = _numbers_of(_part(run, "data", "tags"))
+            for run in answer.runs or ():
+                numbers = _numbers_of(() if run.data is None else run.data.tags)
                 if numbers is not None:
-                    yield numbers[0], (str(_part(run, "info", "run_id")), numbers[1])
-            token = answer.get("next_page_token") or ""
+                    yield numbers[0], (_there(run.info.run_id, "run_id"), numbers[1])
+            token = answer.next_page_token or ""
             if not token:
                 return
         raise PermanentBackendError("the MLflow server's list of runs has no end")
@@ -191,7 +192,8 @@ class MlflowSink:
             "start_time": int(at * 1000),
             "tags": [{"key": key, "value": value[:_MOST_TAG]} for key, value in tags.items()],
         }
-        return str(_part(self._client.post("runs/create", body), "run", "info", "run_id"))
+        made = _there(self._client.post("runs/create", body).run, "run")
+        return _there(made.info.run_id, "run_id")
 
     def begin(self, run: TrialRun, place: Json) -> bool:
         """Find the run of this attempt, or make it."""

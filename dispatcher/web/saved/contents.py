@@ -13,6 +13,7 @@ from dispatcher import queries
 from dispatcher.attempt_files import log_stream
 from dispatcher.errors import BequeathError
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.folders.ownership import is_ours
 from dispatcher.operations.operation import Context, perform
 from dispatcher.operations.table import TRIAL_TENSORS
 from dispatcher.queries import ExperimentReader, FlatTrial, TrialSummary
@@ -72,7 +73,7 @@ class StoredRun:
     def __init__(self, handle: ExperimentHandle) -> None:
         self._handle = handle
         # Of a damaged file nobody knows the secrets: it raises.
-        self._mask = mask_of(handle.config())
+        self._mask = mask_of(handle.config(), ours=is_ours(handle.folder))
         self.id = handle.id
         self.name = handle.name
         with handle.reading() as reader:
@@ -96,11 +97,12 @@ class StoredRun:
             table = TrialTable()
             table.put(map(self._flat, queries.flat_trials(reader)))
             lives = lives_in_columns(reader)
+            bands = queries.curve_bands(reader).to_json()
         standing = msgspec.to_builtins(self._handle.standing())
         standing["experiment"].update(_NOT_TOLD)
         standing["sinks"] = []  # their targets are addresses of other services
         told = {"experiment": self.id, "cursor": "", **table.described()}
-        answers = {"": standing, "/table": told, "/history": lives}
+        answers = {"": standing, "/table": told, "/history": lives, "/curves/bands": bands}
         return {path: self._hide(answer) for path, answer in answers.items()}
 
     def ranked(self) -> list[int]:
@@ -153,22 +155,17 @@ class StoredRun:
                 shown = located.show_files(located.attempt(None), stream)
                 with closing(shown.files) as files:
                     sizes = {each.path: each.size for each in shown.listed.entries if not each.link}
-                    paths = [path for path in log_stream.parts(files, stream) if path in sizes]
-                    if not paths:
-                        return None
-                    path, whole = paths[-1], sum(sizes[one] for one in paths)
                     aside = 2 * self._mask.longest
-                    start = max(0, sizes[path] - most - aside)
-                    piece = files.read(path, start, min(most + aside, sizes[path]))
+                    many = most + aside
+                    part = log_stream.part(files, stream, sizes, -many, many)
         except (BequeathError, OSError):
             return None
-        if piece is None or not piece.data:
+        if not part.data:
             return None
-        begin = whole - sizes[path] + start
-        text = self._mask(piece.data.decode("utf-8", errors="replace"))
-        if start:  # it may begin with the end of a secret, which no mask knows
+        text, begin = self._mask(part.data.decode("utf-8", errors="replace")), part.start
+        if begin:  # it may begin with the end of a secret, which no mask knows
             text, begin = text[aside:], begin + aside
-        return {"text": text, "begin": begin, "size": whole}
+        return {"text": text, "begin": begin, "size": part.size}
 
     def _hide(self, value: Any) -> Any:
         """Replace the experiment's secrets in all texts of a value; before any of them is cut, as

@@ -12,7 +12,7 @@ import pytest
 
 from dispatcher.findings import Severity
 from dispatcher.platforms.slurm.commands import CommandLineHere
-from dispatcher.platforms.slurm.inspection import inspect_cluster
+from dispatcher.platforms.slurm.inspection import ANY_TRIALS, TrialsAsked, inspect_cluster
 from dispatcher.platforms.slurm.section import SlurmServiceConfig
 from tests.engines.slurm.conftest import ROOT
 from tests.support.slurm_cluster import SlurmCluster, why_not
@@ -28,9 +28,11 @@ def look(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
 
-    def findings(**keys: Any) -> list[tuple[str, Severity, str]]:
+    def findings(
+        *, trials: TrialsAsked = ANY_TRIALS, **keys: Any
+    ) -> list[tuple[str, Severity, str]]:
         section = SlurmServiceConfig.model_validate({"platform": "slurm", **keys})
-        found = list(inspect_cluster(section, CommandLineHere()))
+        found = list(inspect_cluster(section, CommandLineHere(), trials))
         assert not cluster.run("squeue", "--noheader", "--states=all"), "nothing was submitted"
         return [(each.topic, each.severity, each.text) for each in found]
 
@@ -63,6 +65,18 @@ def test_what_would_be_refused_is_a_problem(look: Any, keys: dict[str, Any], wor
 
 def test_keys_that_this_cluster_ignores_are_named(look: Any) -> None:
     assert ("accounts", Severity.NOTE) in [each[:2] for each in look(account="vision")]
+
+
+def test_trials_that_are_too_large_or_too_long_are_known_before(
+    look: Any, cluster: SlurmCluster
+) -> None:
+    """The cluster has three nodes. Mutation: the columns of sinfo are others."""
+    of_sinfo = cluster.run("sinfo", "--noheader", "--format=%P|%a|%l|%D|%s", "--partition=main")
+    assert of_sinfo == "main*|up|infinite|3|1-infinite"
+    assert look(trials=TrialsAsked(3))[-1][:2] == ("job", Severity.OK)
+    parts = [each[1:] for each in look(trials=TrialsAsked(4)) if each[0] == "partitions"]
+    text = "'trialNodes' is 4, more than a job may have (main: 3 nodes): it would wait for ever"
+    assert parts[0] == (Severity.PROBLEM, text)
 
 
 FILE = """\

@@ -8,13 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from dispatcher.errors import UserError
-from dispatcher.inference import process
+from dispatcher.inference import models, process
 from dispatcher.inference.models import Models
 from dispatcher.inference.process import ModelFailed
 from dispatcher.operations.operation import Context, perform
@@ -32,7 +33,12 @@ def infer(body: str) -> str:
 #: What `infer` does, and a part of the error.
 FAULTS = {
     "1 / 0": "infer failed:\nTraceback .*trial.py.*ZeroDivisionError",
-    "raise SystemExit(3)": "infer failed: it ended with exit code 3",
+    "raise SystemExit(3)": "infer failed: it ended by itself, with exit code 3",
+    "raise SystemExit(0)": "infer failed: it ended by itself, with exit code 0",
+    "raise SystemExit": "infer failed: it ended by itself, with exit code 0",
+    "class Odd:\n    def tolist(self):\n        raise SystemExit(0)\nreturn Odd()": (
+        "what infer returned is no answer: it ended by itself, with exit code 0"
+    ),
     "os._exit(7)": "the process ended with exit code 7 during infer",
     "os.kill(os.getpid(), 11)": "the process was ended by SIGSEGV during infer",
     "os.kill(os.getpid(), 35)": "the process was ended by signal 35 during infer",
@@ -185,8 +191,8 @@ def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: Trained
         infer("if request.get('die'):\n    os._exit(1)\nif request.get('fail'):\n    1 / 0\n"
               "return os.getpid()")
     )  # fmt: skip
-    models = Models(keep_s=30.0)
-    context = Context(models=models)
+    kept = Models(keep_s=30.0)
+    context = Context(models=kept)
     try:
         first = search.ask(1, {}, context).answer
         with pytest.raises(ModelFailed, match="ZeroDivisionError"):
@@ -196,7 +202,70 @@ def test_one_that_fails_stays_warm_and_one_that_dies_is_replaced(search: Trained
             search.ask(1, {"die": True}, context)
         assert search.ask(1, {}, context).answer != first
     finally:
-        models.close()
+        kept.close()
+
+
+#: What a model does once it has answered, and nobody asks it.
+IDLE = {
+    "time": "while True:\n    pass",
+    "memory": "for _ in range(5):\n    if os.fork() == 0:\n        x = bytearray(90 << 20)\n"
+    "        signal.pause()",
+    "processes": "for _ in range(6):\n    if os.fork() == 0:\n        signal.pause()",
+}
+
+
+@pytest.mark.parametrize("what", IDLE)
+def test_one_that_nobody_asks_keeps_its_bounds(
+    search: TrainedSearch, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Mutation: only the kernel bounds a warm model, which runs on for a minute."""
+    monkeypatch.setattr(models, "IDLE_CPU_S", 0.5)
+    monkeypatch.setattr(models, "LOOK_S", 0.1)
+    monkeypatch.setattr(process, "MOST_PROCESSES", 5 if what == "processes" else 64)
+    body = "\n".join(f"    {line}" for line in IDLE[what].splitlines())
+    search.offer(
+        "\nimport signal, threading\ndef later():\n    while not os.path.exists('go'):\n"
+        f"        threading.Event().wait(0.01)\n{body}\n"
+        + infer("threading.Thread(target=later, daemon=True).start()\nreturn os.getpid()")
+    )
+    kept = Models(keep_s=3_600.0)
+    try:
+        pid = search.ask(1, {}, Context(models=kept, model_memory=400 << 20)).answer
+        assert alive(pid)
+        (search.code / "go").touch()
+        wait_until(lambda: not alive(pid), f"it was ended for its {what}")
+        wait_until(lambda: holds.held(search.place) == set(), "nothing is held")
+    finally:
+        kept.close()
+        (search.code / "go").unlink(missing_ok=True)
+
+
+def test_one_that_keeps_its_bounds_stays(
+    search: TrainedSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: what it took to load counts as taken while nobody asks."""
+    monkeypatch.setattr(models, "LOOK_S", 0.01)
+    monkeypatch.setattr(models, "IDLE_CPU_S", 0.1)
+    search.offer(
+        "\nimport time\nwhile time.process_time() < 1:\n    pass\n" + infer("return os.getpid()")
+    )
+    kept = Models(keep_s=3_600.0)
+    looks = []
+    fits = process.ModelProcess.fits_idle
+
+    def seen(one: process.ModelProcess, cpu_s: float) -> bool:
+        looks.append(fits(one, cpu_s))
+        return looks[-1]
+
+    monkeypatch.setattr(process.ModelProcess, "fits_idle", seen)
+    try:
+        first = search.ask(1, {}, Context(models=kept)).answer
+        for turn in range(1, 4):
+            wait_until(partial(lambda many: len(looks) >= many, 5 * turn), "it was looked at")
+            assert search.ask(1, {}, Context(models=kept)).answer == first
+        assert all(looks)
+    finally:
+        kept.close()
 
 
 def test_an_answer_is_that_of_the_process_that_was_asked(search: TrainedSearch) -> None:
@@ -205,26 +274,26 @@ def test_an_answer_is_that_of_the_process_that_was_asked(search: TrainedSearch) 
         "\n\ndef load_model(parameters):\n    os.fork()\n    return os.getpid()\n"
         + infer("forked = os.fork()\nreturn [request['n'], forked == 0, model == os.getpid()]")
     )
-    models = Models(keep_s=30.0)
+    kept = Models(keep_s=30.0)
     try:
         for number in range(4):
-            found = search.ask(1, {"n": number}, Context(models=models))
+            found = search.ask(1, {"n": number}, Context(models=kept))
             assert found.answer == [number, False, True]
     finally:
-        models.close()
+        kept.close()
 
 
 def test_what_comes_before_it_was_asked_is_no_answer(search: TrainedSearch) -> None:
     """Mutation: what lies in the line is taken for the answer to the next request."""
     search.offer(infer(_INTO_THE_LINE_LATER))
-    models = Models(keep_s=30.0)
+    kept = Models(keep_s=30.0)
     try:
-        search.ask(1, {}, Context(models=models))
+        search.ask(1, {}, Context(models=kept))
         wait_until((search.code / "said").exists, "it has said what nobody asked for")
         with pytest.raises(ModelFailed, match="the process answers what nobody asked for"):
-            search.ask(1, {}, Context(models=models))
+            search.ask(1, {}, Context(models=kept))
     finally:
-        models.close()
+        kept.close()
 
 
 def test_a_text_that_is_none_is_refused(search: TrainedSearch) -> None:

@@ -80,7 +80,7 @@ def ends(journal: Path) -> list[e.AttemptEnded]:
 
 def test_output_is_followed_and_fetched_through_the_head(lab: Lab) -> None:
     """Mutations: nothing is shown; the end of what a trial prints is missing; a file of more than
-    one part comes back wrong."""
+    one part comes back wrong; what nobody has fetched goes with its place, logs and all."""
     path = lab.environment["SEEN"]
     held = [open(path + each, "w") for each in "12"]  # noqa: SIM115 - closed when it was seen
     for each in held:
@@ -136,6 +136,14 @@ def test_output_is_followed_and_fetched_through_the_head(lab: Lab) -> None:
     assert head.wait(120) == 0, lab.output()
 
     assert b"the trial is over" in ask("log", "0").stdout, "it was fetched"
-    away = ask("log", "1")
-    assert away.returncode == 4
-    assert b"is not running" in away.stderr
+    for words in (["log", "1", "--raw"], ["log", "1", "--raw", "-f"]):
+        kept = ask(*words)
+        assert kept.returncode == 0, kept.stderr
+        assert kept.stdout.endswith(b"zz\nthe trial is over\n"), "as it was handed in"
+        assert len(kept.stdout) == 64 << 10
+        if "-f" not in words:
+            assert b"is not running" in kept.stderr
+            assert b"stdout: its first" in kept.stderr
+    fetched = ask("fetch", "1")
+    assert fetched.returncode == 0, fetched.stderr
+    assert b"were here already" in fetched.stdout

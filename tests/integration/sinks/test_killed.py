@@ -20,9 +20,12 @@ from tests.support.processes import wait_until
 KILLS = 8
 
 
-def sink(folder: Path, *options: str) -> subprocess.Popen[str]:
+def sink(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "dispatcher.cli", "sink", str(folder), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env={**os.environ, **environment}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
 def has_begun(process: subprocess.Popen[str], out: Path) -> bool:
@@ -65,6 +68,22 @@ def test_eight_kills_at_random_moments_change_no_byte(tmp_path: Path) -> None:
     assert len(whole) == 601
     assert [name for name in whole if written.get(name) != whole[name]] == []
     assert written.keys() == whole.keys()
+
+
+def test_a_kill_between_the_files_and_the_cursor_changes_no_byte(tmp_path: Path) -> None:
+    """Mutation: the cursor is written first, or files are only added to."""
+    folder = new_folder(tmp_path)
+    fill(folder, 450, 2)  # two looks
+    out = tmp_path / "out"
+    for place in ("sink.flushed", "sink.flushed", "sink.cursor.written", "sink.flushed"):
+        process = sink(folder, "--folder", str(out), BEQUEATH_FAILPOINTS=f"{place}=kill")
+        process.communicate(timeout=300)
+        assert process.returncode == -signal.SIGKILL
+    finished(sink(folder, "--folder", str(out)))
+    finished(sink(folder, "--folder", str(tmp_path / "whole")))
+    written, whole = bytes_below(out), bytes_below(tmp_path / "whole")
+    assert len(whole) == 451
+    assert written == whole
 
 
 @pytest.mark.slow

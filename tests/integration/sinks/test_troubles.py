@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import structlog
+import structlog.testing
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -118,6 +120,21 @@ def test_a_process_that_dies_is_started_again_and_not_at_once(
     one.watch()
     assert one.pid is None, "it was closed"
     assert "record of an experiment" in (folder / "logs" / "sinks.log").read_text()
+
+
+def test_a_log_that_is_no_file_holds_up_no_head(tmp_path: Path) -> None:
+    """Mutation: a pipe there is opened, and waited for without end."""
+    folder = new_folder(tmp_path)
+    (folder / "logs").mkdir()
+    os.mkfifo(folder / "logs" / "sinks.log")
+    with structlog.testing.capture_logs() as heard:
+        one = SinkProcess(ExperimentFolder(folder), structlog.get_logger(), wanted=True)
+        watching = threading.Thread(target=one.watch, daemon=True)
+        watching.start()
+        watching.join(60.0)
+    assert not watching.is_alive(), "it waits for a reader of the pipe"
+    assert one.pid is None
+    assert "sinks.log" in heard[0]["error"]
 
 
 class Echo(http.server.BaseHTTPRequestHandler):

@@ -36,6 +36,12 @@ def service_on(there: Cluster, folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
+def weights_at(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder that pods and this machine see."""
+    return str(tmp_path_factory.mktemp("weights"))
+
+
+@pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
     """A cluster that has places for all."""
     folder = tmp_path_factory.mktemp("many")

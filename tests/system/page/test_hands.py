@@ -168,6 +168,98 @@ def test_a_limit_is_changed_by_click(browser: Browser) -> None:
         assert server.written[0][2] == {"key": "trialConcurrency", "value": 8}
 
 
+def test_a_cause_has_its_ways_out_beside_it(browser: Browser) -> None:
+    """Links for all, changes by click for who may: with the command that does the same."""
+    made = MadeSearch(40)
+    with PageServer(made) as server:
+        browser.open(f"{server.url}e/{made.ident}/checks")
+        browser.until(
+            lambda: [one for one in browser.all(".why-text a") if one.text == "ssh/gpu4"], "a host"
+        )
+        browser.click("hosts", ".mends a")
+        browser.waits_for("Hosts", "h1")
+        made.why = (
+            "LOOKAHEAD_FULL",
+            "64 requests wait, as many as lookahead allows: 12 wait for 8",
+        )
+        server.tell()
+        browser.click("raise lookahead to 128")
+        browser.waits_for(f"bequeath experiment update -e {made.ident} lookahead 128", "dialog")
+        browser.picture("dialog-lookahead")
+        browser.click("change", "dialog button[type=submit]")
+        browser.waits_for("lookahead is 128", "dialog")
+        browser.click("close", "dialog button")
+        assert [one[2] for one in server.written] == [{"key": "lookahead", "value": 128}]
+        made.why = ("DISK_LOW", "/data has 1.2 GB free")
+        server.tell()
+        browser.click("free space…")
+        browser.waits_for("The weights of 2 trials would go, 8.4 MB", "dialog")
+        browser.click("remove", "dialog button[type=submit]")
+        browser.waits_for("2 trials without weights now", "dialog")
+        assert server.written[-1][:2] == ("POST", f"/experiments/{made.ident}/weights/gc")
+        assert browser.faults() == []
+    with PageServer(made, scope="read") as server:
+        browser.open(f"{server.url}e/{made.ident}")
+        browser.waits_for("hosts", ".mends")
+        assert browser.all(".mends button") == []
+
+
+def test_links_that_only_read_are_made_and_taken_back_by_click(browser: Browser) -> None:
+    made = search_of(1)
+    with PageServer(made) as server:
+        browser.open(server.url)
+        browser.click("settings", "a")
+        browser.waits_for("There are none.")
+        browser.click("make one…")
+        browser.one("dialog input[type=text]").send_keys("ann")
+        browser.click("it reads logs", "dialog label")
+        browser.waits_for("bequeath web --share ann --with-logs", "dialog")
+        browser.click("make it", "dialog button[type=submit]")
+        browser.waits_for(f"{server.url}login?share={'t' * 43}", "dialog")
+        browser.picture("dialog-share")
+        browser.click("close", "dialog button")
+        browser.waits_for("with logs and files", "table")
+        browser.picture("settings")
+        assert server.written == [
+            ("POST", "/shares", {"name": "ann", "days": 7, "logs": True}),
+        ]
+        browser.click("take back…")
+        browser.waits_for("bequeath web --revoke ann", "dialog")
+        browser.click("take back", "dialog button[type=submit]")
+        browser.waits_for("counts no more", "dialog")
+        browser.click("close", "dialog button")
+        browser.waits_for("There are none.")
+        browser.click("new token…")
+        browser.waits_for("bequeath web --new-token", "dialog")
+        assert browser.faults() == []
+    with PageServer(made, scope="read") as server:
+        browser.open(server.url)
+        browser.waits_for("read only")
+        assert not [one for one in browser.all("a") if one.text == "settings"]
+        browser.open(f"{server.url}settings")
+        browser.waits_for("Only the owner sees")
+        assert "/api/v1/shares" not in server.asked
+
+
+def test_small_curves_come_for_the_rows_in_sight(browser: Browser) -> None:
+    """Mutation: all of them are asked for, or each by itself."""
+    made = search_of(10_000)
+    with PageServer(made) as server:
+        browser.open(f"{server.url}e/{made.ident}/trials")
+        browser.until(lambda: len(browser.all("svg.spark path")) > 10, "curves of rows in sight")
+        browser.picture("trials-curves")
+        asked = [one for one in server.asked if "/curves?" in one]
+        assert len(asked) <= 3
+        assert max(one.count("%2C") + one.count(",") for one in asked) < 100
+        browser.run("document.querySelector('.virtual').scrollTop = 100_000")
+        browser.until(
+            lambda: len([one for one in server.asked if "/curves?" in one]) > len(asked), "others"
+        )
+        browser.until(lambda: len(browser.all("svg.spark path")) > 10, "their curves")
+        assert server.most_at_once[f"/api/v1/experiments/{made.ident}/curves"] == 1
+        assert browser.faults() == []
+
+
 def test_a_child_of_a_trial_begins_with_its_parameters_and_weights(browser: Browser) -> None:
     made = search_of(400)
     best = made.best()

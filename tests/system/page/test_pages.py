@@ -22,7 +22,7 @@ PAGES = {
     "": "how trials ended",
     "/trials": "Trials",
     "/lineage": "Lineage",
-    "/waits": "who waits for whom",
+    "/waits": "idle because: lookahead full",
     "/hosts": "Hosts",
     "/compare": "Name two to eight trials",
     "/checks": "No trial descends from itself",
@@ -63,6 +63,8 @@ def test_a_trial_and_the_lists_are_drawn_without_a_fault(browser: Browser, trial
         browser.picture(f"experiments-{trials}")
         browser.click("leaderboard", "a")
         browser.waits_for("Leaderboard")
+        browser.click("settings", "a")
+        browser.waits_for("links that only read")
         browser.open(f"{server.url}e/{search.ident}/t/{max(0, trials - 1)}")
         browser.waits_for("epoch 2" if trials else "has no trial 0")
         browser.picture(f"trial-{trials}")
@@ -96,6 +98,11 @@ def test_a_page_is_accessible(browser: Browser, theme: str) -> None:
         browser.open(server.url)
         browser.waits_for(search.ident)
         found["list"] = complaints(browser)
+        server.share("POST", "/shares", {"name": "ann", "days": 7, "logs": True})
+        browser.open(f"{server.url}settings")
+        browser.waits_for("take back…")
+        found["settings"] = complaints(browser)
+        browser.picture(f"{theme}-settings")
     assert {page: one for page, one in found.items() if one} == {}
 
 

@@ -19,7 +19,7 @@ from tests.unit.queries.evolution import evolve, make_folder
 
 pytestmark = pytest.mark.needs("chromium")
 
-KINDS = ("importance", "slice", "contour", "parallel", "pareto", "timeline")
+KINDS = ("importance", "slice", "contour", "parallel", "pareto", "timeline", "slots")
 
 #: What is to be seen once a plot is drawn, of an experiment with results and of one without.
 SEEN = {
@@ -29,6 +29,7 @@ SEEN = {
     "parallel": ("the best trials", "No results with parameters that differ."),
     "pareto": ("beaten by no other", "No trial has a number for each of these."),
     "timeline": ("the newest attempts", "No attempt has started yet."),
+    "slots": ("what was in the way", ""),
 }
 TWO = "&objectives=" + '["default:maximize","latency:minimize"]'.replace('"', "%22")
 EVIL = "<img src=x onerror=document.title='owned'>\u202egpj $(id)"
@@ -130,7 +131,8 @@ def test_what_is_not_there_yet_is_said(browser: Browser, base: str, kind: str, n
         browser.waits_for("Choose two objectives or more.")
     else:
         opened(browser, base, name, kind, TWO if kind == "pareto" else "")
-        browser.waits_for(SEEN[kind][0 if some and kind in ("pareto", "timeline") else 1])
+        there = kind == "slots" or (some and kind in ("pareto", "timeline"))
+        browser.waits_for(SEEN[kind][0 if there else 1])
     assert browser.faults() == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +21,14 @@ from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.experiments import find
 from dispatcher.experiments.find import Purpose
+from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.processes import kill_experiment, start_in_background
 from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.folders.ownership import NotOurs, demand_ours, is_id, is_ours, why_foreign
 from dispatcher.head.head import Head
 from dispatcher.queries import ExperimentStatus
+from dispatcher.web.saved.contents import StoredRun
 from dispatcher.wiring.remote_roots import storage_of, stores_of
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
@@ -109,6 +112,12 @@ def test_by_its_path_it_is_read_and_nothing_is_left_there(foreign: Path, bequeat
         ("trial", "shell", "0", "--experiment"),
         ("trial", "submit", "{}", "--experiment"),
         ("trial", "kill", "1", "--experiment"),
+        ("trial", "note", "1", "mine", "--experiment"),
+        ("trial", "tag", "1", "mine", "--experiment"),
+        ("trial", "star", "1", "--experiment"),
+        ("experiment", "note", "mine", "--experiment"),
+        ("experiment", "tag", "mine", "--experiment"),
+        ("experiment", "star"),
     ],
     ids=" ".join,
 )
@@ -259,6 +268,39 @@ def test_nobody_logs_in_where_its_file_says(
     assert looked_up == []
 
 
+@needs_root
+def test_a_saved_run_says_nothing_of_what_its_file_refers_to(
+    home: Path, tmp_path: Path, bequeath: Shell
+) -> None:
+    """Mutation: a secret of the one who saves is masked in a stranger's run, which tells him that
+    he has guessed it; a file without end is read, since a stranger's file says so."""
+    (tmp_path / "password").write_text("SECRET-of-mine")
+    values = {
+        "tuner": {"name": "Random"},
+        "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+        "trialEnvironment": {"TOKEN": f"file:{tmp_path / 'password'}", "MORE": "env:PATH"},
+    }
+    folder = make_folder(home, "evil", "evil-ab2345")
+    evolve(folder, 2)
+    text = to_json(build_experiment(values, base_folder=home))
+    (folder / "experiment.json").write_text(text.replace("env:PATH", "file:/dev/zero#a"))
+    store = sqlite3.connect(folder / "journal.sqlite")
+    store.execute("UPDATE trials SET error = 'is it SECRET-of-mine?' WHERE id = 1")
+    store.commit()
+    store.close()
+    run = StoredRun(ExperimentHandle(folder))
+    assert "is it [masked]?" in str(run.details([1], 3))  # as long as it is ours
+    give_away(folder)
+    run = StoredRun(ExperimentHandle(folder))
+    assert "is it SECRET-of-mine?" in str(run.details([1], 3))
+    target = tmp_path / "run.html"
+    done = bequeath("web", "--export", folder, "-o", target, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["unmasked"] == [f"file:{tmp_path / 'password'}", "file:/dev/zero#a"]
+
+
 def _count_references(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     looked_up: list[str] = []
     for place in ("dispatcher.platforms.logins.targets", "dispatcher.experiment.references"):
@@ -275,6 +317,20 @@ def test_a_file_of_somebody_else_in_a_folder_of_ours(home: Path) -> None:
     assert is_ours(folder)
     os.chown(folder / "experiment.json", NOBODY, NOBODY)
     assert "experiment.json belongs to" in why_foreign(folder)
+
+
+@needs_root
+def test_what_a_link_in_a_folder_of_ours_leads_to_is_judged(home: Path, foreign: Path) -> None:
+    """Mutation: the link alone, which a trial may have put there."""
+    folder = make_folder(home)
+    evolve(folder, 1)
+    before = (foreign / "journal.sqlite").read_bytes()
+    (folder / "journal.sqlite").unlink()
+    (folder / "journal.sqlite").symlink_to(foreign / "journal.sqlite")
+    assert "journal.sqlite belongs to" in why_foreign(folder)
+    with pytest.raises(NotOurs):
+        ExperimentHandle(folder).annotations.add_note(None, "mine")
+    assert (foreign / "journal.sqlite").read_bytes() == before
 
 
 @needs_root

@@ -141,7 +141,7 @@ def test_what_was_fetched_is_shown_where_a_machine_is_not_to_be_reached(
         said = bequeath("trial", *words)
         assert said.code == ExitCode.OK
         assert "refused the connection" in said.err
-        assert "what was fetched before" in said.err
+        assert "what is here of it" in said.err
         assert said.out
     for words in (("log", 1), ("files", 1), ("fetch", 0), ("shell", 0)):
         said = bequeath("trial", *words)

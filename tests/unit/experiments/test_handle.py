@@ -278,7 +278,7 @@ def test_code_of_its_own_is_laid_down_before_the_record(tmp_path: Path) -> None:
 
 def test_output_is_read_where_the_attempt_ran(located: LocatedTrial) -> None:
     one = located.attempt(None)
-    files, listed, away = located.show_files(one, "stdout")
+    files, listed, away, _ = located.show_files(one, "stdout")
     assert ([each.path for each in listed.entries], away) == (["stdout"], None)
     assert b"".join(located.follow(one, files, "stdout")) == b"hello"
     assert located.wait_until_begun(1)
@@ -295,7 +295,7 @@ def test_what_was_fetched_stands_in_for_a_machine_that_is_away(
 
     monkeypatch.setattr("dispatcher.experiments.attempts.files_of", away)
     far = replace(located.attempt(None), worker="far")
-    files, listed, error = located.show_files(far)
+    files, listed, error, _ = located.show_files(far)
     assert [each.path for each in listed.entries] == ["stdout"]
     assert error is not None
     assert error.message == "no route"

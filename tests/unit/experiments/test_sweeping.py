@@ -5,18 +5,22 @@ from __future__ import annotations
 import fcntl
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dispatcher.errors import ExperimentBusy
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments import sweeping
 from dispatcher.experiments.sweeping import ClearedAllocations, may_be_left, sweep
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import LEADER_NAME, LOCK_NAME
 from dispatcher.platforms.allocations.allocation import service_label
 from dispatcher.platforms.allocations.incarnation import Incarnation, write_incarnation
+from dispatcher.store.leadership import Leadership, read_leader
 from trial_runtime import mounts
 
 
@@ -121,3 +125,73 @@ def test_what_a_scheduler_does_not_have_is_not_left(
     commands_that_find_nothing(tmp_path / "bin")
     assert sweep(place, config) == ClearedAllocations()
     assert may_be_left(place, config) == []
+
+
+class Scheduler:
+    """Stands for a platform: notes what is asked of it, and lets a test act meanwhile."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.asked = 0
+        self.meanwhile = meanwhile
+
+    def sweep(self, service: Any) -> list[str]:
+        self.asked += 1
+        self.meanwhile()
+        return [f"{service.label}-slurm-1"]
+
+
+def left_by_a_head(tmp_path: Path) -> ExperimentFolder:
+    place = ExperimentFolder(tmp_path / "abc234")
+    write_incarnation(place.path / "agents/slurm", Incarnation(1, "t", "ordered"))
+    return place
+
+
+def test_nobody_leads_or_sweeps_while_it_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A head that begins meanwhile, as a supervised one does, orders allocations by the same label.
+    Mutation: they are cancelled under it."""
+    config, place = config_of(tmp_path), left_by_a_head(tmp_path)
+    swept_beside: list[ClearedAllocations] = []
+
+    def begin_and_sweep() -> None:
+        with pytest.raises(ExperimentBusy):
+            Leadership.acquire(place.path)
+        swept_beside.append(sweep(place, config))
+
+    scheduler = Scheduler(begin_and_sweep)
+    monkeypatch.setattr(sweeping, "platform_of", lambda _: scheduler)
+    name = f"{service_label('abc234', 'slurm')}-slurm-1"
+    assert sweep(place, config) == ClearedAllocations((name,))
+    assert scheduler.asked == 1
+    (beside,) = swept_beside
+    assert beside.names == ()
+    assert "a head already leads" in beside.troubles[0]
+    with Leadership.acquire(place.path):
+        pass  # once it is over
+
+
+def test_what_a_head_leads_by_now_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It began between the look of the command and its sweep. Mutation: what it has just ordered is
+    cancelled."""
+    config, place = config_of(tmp_path), left_by_a_head(tmp_path)
+    scheduler = Scheduler()
+    monkeypatch.setattr(sweeping, "platform_of", lambda _: scheduler)
+    with Leadership.acquire(place.path):
+        swept = sweep(place, config)
+    assert scheduler.asked == 0
+    assert swept.names == ()
+    assert swept.troubles
+
+
+def test_a_sweep_takes_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: how the last head ended is not known any more."""
+    config, place = config_of(tmp_path), left_by_a_head(tmp_path)
+    monkeypatch.setattr(sweeping, "platform_of", lambda _: Scheduler())
+    Leadership.acquire(place.path).release()
+    sweep(place, config)
+    leader = read_leader(place.path)
+    assert leader is not None
+    assert leader.epoch == 1

@@ -6,7 +6,9 @@ from typing import Any
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import WorkerId
+from dispatcher.core.resources import Offer
 from dispatcher.head.ordering import PATIENCE_S, CostedPlace, Ordering, load_of
+from tests.support.cluster import Cluster
 from tests.support.scene import HOST, Scene
 
 
@@ -171,3 +173,27 @@ def test_trials_whose_weights_lie_elsewhere_are_not_left_to_a_cheaper_place() ->
     (own,) = scene.state.queue_classes
     scene.state.queue_classes[own._replace(home="")] = scene.state.queue_classes.pop(own)
     assert ordering(scene, far, DEAR).load_of("dear").queued == 3
+
+
+def test_places_that_can_never_take_a_trial_hold_nothing_back() -> None:
+    """The first one of the cheap service has come, and has too little; those after it are asked for
+    one by one. Mutations: each delays the dearer service by a minute; what one has counts for other
+    services, or for trials that do fit there."""
+    lab = Cluster({}, slots=9, workers=9)
+    for _ in range(3):
+        lab.submit(cpus=8.0)
+    cheap = [CostedPlace(f"cheap-{number}", 1, 0.0) for number in range(4)]
+    other = CostedPlace("other", 1, 0.5, service=2)
+    order = ordering(lab, *cheap, other, DEAR._replace(service=1))
+    lab.join("cheap-0", Offer(cpus=4.0), 1)
+    for each in (*cheap[1:], other):
+        lab.say(e.WorkerWaits(WorkerId(each.worker), "Priority", 0.0))
+    assert order.load_of("other").queued == 3
+    assert order.load_of("dear").queued == 2, "nobody knows what the other service has"
+    for _ in range(2):
+        lab.submit(cpus=2.0)
+    assert len(lab.state.running) == 1
+    assert order.load_of("other").queued == 3, "the small one is left to the cheap service"
+    lab.say(e.WorkerLost(WorkerId("cheap-0"), "its place was taken back", planned=True))
+    lab.now += 1
+    assert order.load_of("other").queued == 3, "what was seen there once is known"

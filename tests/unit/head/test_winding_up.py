@@ -71,9 +71,10 @@ def _rooms(order: list[str], engine: Any, calls: Calls | None = None) -> Rooms:
 
     tuner: Any = SimpleNamespace(close=closes("tuner"))
     crew: Any = SimpleNamespace(close=closes("crew"))
+    logs: Any = SimpleNamespace(close=closes("logs"))
     files: Any = SimpleNamespace(finish=closes("files"))
     unused: Any = None
-    return Rooms(engine, tuner, crew, files, unused, unused, unused)
+    return Rooms(engine, tuner, crew, logs, files, unused, unused, unused)
 
 
 def test_nothing_is_closed_while_the_engine_still_writes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +85,7 @@ def test_nothing_is_closed_while_the_engine_still_writes(monkeypatch: pytest.Mon
     engine.start()
     _led(told, engine).wind_up(_rooms(order, engine))
     assert engine.abandoned
-    assert order == ["tuner", "crew", "files"]
+    assert order == ["tuner", "crew", "logs", "files"]
     assert {notice.kind for notice in told} == {NoticeKind.DISK}
     assert "does not answer" in told[0].text
 
@@ -94,7 +95,7 @@ def test_an_engine_that_never_began_is_not_waited_for() -> None:
     order: list[str] = []
     engine = Engine()
     _led([], engine).wind_up(_rooms(order, engine))
-    assert order == ["tuner", "crew", "files"]
+    assert order == ["tuner", "crew", "logs", "files"]
 
 
 @pytest.mark.parametrize("fails", [None, OSError("no space"), ProtocolError("nonsense")], ids=repr)
@@ -117,5 +118,6 @@ def test_trials_end_with_a_head_that_has_done_its_work_and_with_no_other(
     assert calls == {
         "tuner": ((led_experiment.TUNER_EXIT_S if leads else 0.0,), {}),
         "crew": ((), {"leave_running": not done, "deadline_s": led_experiment.AGENT_EXIT_S + 33.0}),
+        "logs": ((), {}),
         "files": ((led_experiment.FILES_EXIT_S if done else 0.0,), {}),
     }

@@ -185,6 +185,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "plot contour": [{"x": "$(date)", "metric": "loss"}],
     "plot pareto": [{"objectives": ["a:minimize", "b"]}],
     "plot timeline": [{"worker": "ssh/gpu 1"}],
+    "plot slots": [{"last": 86_400.0}],
     "stop": [{"wait": True}, {"wait": False, "drain": True, "grace_s": 1.5}],
     "experiment update": [{"key": "lookahead", "value": "3"}],
     "experiment verify": [{"rebuild": True}],

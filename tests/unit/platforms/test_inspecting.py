@@ -22,7 +22,7 @@ def test_the_place_of_an_error_is_shown(
     where: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Unasked:
-        def inspect(self, section: object) -> Iterator[Finding]:
+        def inspect_for(self, section: object, experiment: object) -> Iterator[Finding]:
             raise PermanentBackendError("holds no token", where=where)
 
     def platform_of(section: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -212,13 +213,38 @@ def test_a_cursor_is_what_it_was(tmp_path: Path) -> None:
     assert cursor.closed_runs == 3
 
 
+def whole_cursor(**other: object) -> str:
+    """A cursor as it is written, with some of it otherwise."""
+    body = {"version": 1, "experiment": "x", "after": "", "closed": "", "live": {}, "memo": None}
+    return json.dumps(body | other)
+
+
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[1]", '{"version": 1}', '{"version": 2, "experiment": "x"}', "\0" * 40]
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"version": 1}',
+        '{"version": 2, "experiment": "x"}',
+        "\0" * 40,
+        whole_cursor(after="none of ours"),
+        whole_cursor(after="a.1.2.3"),
+        whole_cursor(live={"-1": [1, 1, None]}),
+        whole_cursor(live={str(1 << 80): [1, 1, None]}),
+        whole_cursor(live={"9" * 5_000: [1, 1, None]}),
+        whole_cursor(live={"1": [1, 1 << 80, None]}),
+        whole_cursor(live={"1": [True, 1, None]}),
+    ],
+    ids=lambda text: text[-60:-7],
 )
 def test_a_cursor_that_is_none_is_begun_anew(tmp_path: Path, text: str) -> None:
+    """Mutation: a number or a place that no store has ends the sink for good."""
     file = CursorFile(tmp_path, "tb")
     file.path.write_text(text)
     assert file.read() is None
+    file.path.write_text(whole_cursor(live={"1": [1, 1, None]}))
+    assert file.read() is not None
 
 
 def test_tensorboards_files_are_a_function_of_the_store(tmp_path: Path) -> None:

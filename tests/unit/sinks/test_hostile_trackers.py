@@ -7,7 +7,9 @@ import http.server
 import json
 import os
 import shutil
+import socket
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +47,12 @@ NONSENSE = {
     ],
     "pages without end": [THERE, b'{"runs": [], "next_page_token": "again"}'],
     "no utf-8": [b'\xff{"a": 1}'],
+    "more runs than were asked for": [
+        THERE,
+        b'{"runs": [' + b",".join([b'{"info": {"run_id": "r"}}'] * 300) + b"]}",
+    ],
+    "a name without end": [b'{"experiment": {"experiment_id": "' + b"1" * 100_000 + b'"}}'],
+    "no end of brackets": [b"[" * 100_000],
 }
 
 
@@ -56,6 +64,7 @@ class Tracker(http.server.BaseHTTPRequestHandler):
     answers: ClassVar[list[bytes]]
     raw = b""
     refusal = ""
+    refused = b""
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -68,7 +77,8 @@ class Tracker(http.server.BaseHTTPRequestHandler):
         if self.refusal:
             told = self.refusal + self.headers["Authorization"]
             body = json.dumps({"error_code": "NO", "message": told}).encode()
-        self.send_response(403 if self.refusal else 200)
+        body = self.refused or body
+        self.send_response(403 if self.refusal or self.refused else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -133,6 +143,42 @@ def test_nonsense_is_an_error_that_is_told_and_tried_again(
     assert "MLflow server" in standing.error
 
 
+def test_a_huge_answer_takes_no_memory_of_its_own(folder: Path, tracker: type[Tracker]) -> None:
+    """Mutation: it is read as objects, of which each has twenty times as many bytes."""
+    many = 3_000_000
+    tracker.answers = [THERE, b'{"runs": [], "junk": [' + b"{}," * many + b"{}]}", b"{}"]
+    tracemalloc.start()
+    try:
+        error = fed(folder, tracker)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert error is not None
+    assert "without 'run'" in error.message
+    assert most < 16 * many  # the answer itself, and copies of it
+
+
+def test_an_answer_beyond_all_bounds_is_not_read(
+    folder: Path, tracker: type[Tracker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MOST_BYTES", 1_000)
+    tracker.answers = [b'{"experiment": {"experiment_id": "1"}}' + b" " * 2_000]
+    error = fed(folder, tracker)
+    assert error is not None
+    assert "no MLflow server" in error.message
+
+
+@pytest.mark.parametrize("depth", [*range(700, 1_000, 20), 5_000])
+def test_a_refusal_of_any_shape_is_an_error(
+    folder: Path, tracker: type[Tracker], depth: int
+) -> None:
+    """Mutation: what is no text is written out as one, which ends the sink for good."""
+    tracker.refused = b'{"message": ' + b"[" * depth + b"]" * depth + b', "error_code": [{}]}'
+    error = fed(folder, tracker)
+    assert error is not None
+    assert error.message == "the MLflow server answers 403 at 'experiments/get-by-name'"
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -194,6 +240,39 @@ def test_an_answer_that_dribbles_in_has_its_time(
         stop.set()
     assert error is not None
     assert "does not answer" in error.message
+
+
+def test_hands_that_are_shaken_slowly_have_their_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the socket can be cut off only once it is encrypted."""
+    monkeypatch.setattr(client, "WHOLE_S", 0.5)
+    server = socket.create_server(("127.0.0.1", 0))
+    pause = threading.Event()
+    cut_off: list[bool] = []
+
+    def dribble() -> None:
+        line, _ = server.accept()
+        with line:
+            line.sendall(b"\x16\x03\x03\x40\x00")  # 16 KiB of a handshake are to come
+            try:
+                for _ in range(400):
+                    line.sendall(b"x")
+                    pause.wait(0.05)
+            except OSError:
+                cut_off.append(True)
+
+    class Encrypted(Tracker):
+        uri = f"https://127.0.0.1:{server.getsockname()[1]}"
+
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    error = fed(folder, Encrypted)
+    thread.join()
+    server.close()
+    assert error is not None
+    assert "does not answer" in error.message
+    assert cut_off == [True], "it was left to say all it had"
 
 
 # -- links among TensorBoard's files ------------------------------------------------------------

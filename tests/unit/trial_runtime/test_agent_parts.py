@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 
 import pytest
 
 from tests.support.workers import LOCAL, agent_config
-from trial_runtime import facts
+from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Exit
 from trial_runtime.agent.attempts.ending import ending_of
 from trial_runtime.agent.attempts.preparing import Unpreparable, located, make_room, session_for
@@ -22,6 +23,9 @@ from trial_runtime.agent.runners.environment import resolve_references
 from trial_runtime.agent.runners.scripts import script_of
 from trial_runtime.fact_wire import decode_fact
 from trial_runtime.facts import EndReason
+from trial_runtime.masking import Mask
+
+SECRET = "planted-secret-0123456789abcdef"
 
 
 def metric(n):
@@ -83,6 +87,67 @@ class TestOutbox:
         box.acknowledge(count // 2)
         assert not box.full
         assert len(box.next_frame().messages) == count - count // 2
+
+    def test_logs_leave_with_the_end_they_belong_to_until_it_is_acknowledged(self, tmp_path):
+        """Mutations: they come with another frame, once only, or stay for ever."""
+        box = outbox.Outbox(str(tmp_path / "spool"))
+        box.add(metric(1), urgent=False)
+        box.add(ENDED, urgent=True, logs=logs_of(3, b"first"))
+        box.add(metric(1), urgent=False)
+        box.add(ENDED, urgent=True, logs=logs_of(4, b"second"))
+        assert [each.trial for each in box.next_frame().logs] == [3, 4]
+        box.mark_sent(box.next_frame())
+        box.rewind()
+        box.acknowledge(2)
+        assert [each.trial for each in box.next_frame().logs] == [4]
+        box.acknowledge(4)
+        box.add(metric(1), urgent=False)
+        assert box.next_frame().logs == []
+
+    def test_logs_that_nobody_takes_never_hold_up_a_trial(self, tmp_path, monkeypatch):
+        """Mutations: the outbox is full of them; all are kept; results go with them."""
+        monkeypatch.setattr(outbox, "MAX_LOG_BYTES", 1000)
+        monkeypatch.setattr(outbox, "MAX_BYTES", 1 << 14)
+        box = outbox.Outbox(str(tmp_path / "spool"))
+        for trial in range(100):
+            box.add(ENDED, urgent=True, logs=logs_of(trial, b"x" * 300))
+        assert not box.full
+        frame = box.next_frame()
+        assert len(frame.messages) == 100
+        assert [each.trial for each in frame.logs] == [97, 98, 99]
+
+    def test_a_frame_with_logs_is_no_larger_than_others(self, tmp_path):
+        box = outbox.Outbox(str(tmp_path / "spool"))
+        most = wire.MAX_LOG_END_BYTES
+        for trial in range(64):
+            box.add(ENDED, urgent=True, logs=logs_of(trial, b"x" * most))
+        frame = box.next_frame()
+        assert sum(each.nbytes for each in frame.logs) <= outbox.BYTES_PER_FRAME + most
+        assert len(frame.messages) == len(frame.logs)
+
+
+ENDED = facts.AttemptEnded(3, 1, EndReason.FINISHED)
+
+
+def logs_of(trial, data):
+    return wire.LogEnds(trial, 1, [wire.LogEnd("stdout", data)])
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        {"save_path": "a"},
+        {"restore_path": "a"},
+        {"versions": (facts.Pinned("s", 1, "p", "d"),)},
+    ],
+)
+def test_a_trial_with_weights_ends_at_once_where_there_is_no_root(tmp_path, needs):
+    """Mutation: it trains for a day, and its weights go with the pod."""
+    config = agent_config(tmp_path, no_weights="pods see no weights root")
+    plain = facts.StartAttempt(LOCAL, 1, 1, "{}")
+    assert session_for(config, plain, "ipc:///x").save_path is None
+    with pytest.raises(Unpreparable, match="pods see no weights root"):
+        session_for(config, dataclasses.replace(plain, **needs), "ipc:///x")
 
 
 def judge(outcome, **changes):
@@ -200,6 +265,42 @@ class TestLogFile:
         file.close()
         os.close(write_end)
         os.close(read_end)
+
+    @pytest.mark.parametrize("first", range(960, 1001, 8))
+    def test_a_tail_goes_on_across_files(self, tmp_path, first):
+        """Mutation: only the newest file, which begins with the end of a secret that no mask
+        knows."""
+        read_end, write_end = make_pipe()
+        file = LogFile(str(tmp_path / "stderr"), max_bytes=1000, max_files=3)
+        text = f"{'x' * first}\nkey: {SECRET}\nrefused\n"
+        os.write(write_end, text.encode())
+        for _ in range(3):
+            assert file.pump(read_end)
+        assert (tmp_path / "stderr.1").exists()
+        assert file.tail() == text.rstrip()
+        assert file.tail(2) == f"key: {SECRET}\nrefused"
+        file.close()
+        os.close(write_end)
+        os.close(read_end)
+
+    @pytest.mark.parametrize("before", range(0, 40, 5))
+    def test_a_tail_begins_with_a_line(self, tmp_path, before):
+        """Mutation: it is cut where it has so many bytes, and half a secret is left."""
+        path = tmp_path / "stderr"
+        lines = "\n".join(["y" * 500] * 16)
+        path.write_text(f"{'x' * 9_000}{SECRET}\n{lines}{'z' * (160 + before)}\n")
+        masked = Mask([SECRET])(LogFile(str(path), max_bytes=1 << 20, max_files=1).tail())
+        assert masked.startswith("y")
+        assert len(masked) > 7_000
+
+    @pytest.mark.parametrize("after", [8_192, 16_384])
+    @pytest.mark.parametrize("seen", [1, 10, len(SECRET) - 1])
+    def test_the_end_of_one_long_line_is_twice_as_long(self, tmp_path, seen, after):
+        """Mutation: half a secret at its beginning outlives the mask and the cut behind it."""
+        path = tmp_path / "stderr"
+        path.write_text(f"{'x' * 9_000}{SECRET}{'y' * (after - seen)}")
+        masked = Mask([SECRET])(LogFile(str(path), max_bytes=1 << 20, max_files=1).tail())
+        assert f"{SECRET[-seen:]}y" not in masked[-8192:]
 
     def test_a_disk_that_refuses_does_not_stop_the_writer(self, tmp_path):
         (tmp_path / "file").write_text("")

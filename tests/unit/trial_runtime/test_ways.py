@@ -17,7 +17,7 @@ from tests.support.ports import free_port
 from tests.support.processes import wait_until
 from tests.support.workers import agent_config
 from trial_runtime import wire
-from trial_runtime.agent.link import better_ways
+from trial_runtime.agent.link import better_ways, head_link
 from trial_runtime.agent.link import ways as module
 from trial_runtime.agent.link.better_ways import FIRST_PAUSE_S, LONGEST_PAUSE_S, BetterWays
 from trial_runtime.agent.link.head_link import HeadLink
@@ -265,6 +265,28 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     context.destroy(linger=0)
 
 
+NO_ROOM = [OSError("no space"), zmq.ZMQError(errno.EMFILE), RuntimeError("no new thread")]
+
+
+class Connecting:
+    """Connects as the product does, but by ways whose sockets cannot be made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception, *closed: str) -> None:
+        self.tried: list[str] = []
+        self._real = head_link.connect_to_head
+        self._error = error
+        self.closed = {*closed}
+        monkeypatch.setattr(head_link, "connect_to_head", self)
+
+    def __call__(
+        self, context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint
+    ) -> zmq.Socket[bytes]:
+        self.tried.append(endpoint.way)
+        if endpoint.way in self.closed:
+            raise self._error
+        return self._real(context, endpoint)
+
+
 class Head:
     """The head's side: takes numbered messages in order, and acknowledges them."""
 
@@ -334,6 +356,98 @@ def test_a_port_that_answers_is_taken_and_kept(router: Router, agent: Agent) -> 
     for _ in range(10):
         router.poll(0.1)
         assert not link.reconnect()
+
+
+def at_port(router: Router, way: str = "direct") -> Endpoint:
+    """A way to a real head."""
+    server, own = CurveKeys.fresh(), CurveKeys.fresh()
+    address = router.bind_tcp("127.0.0.1", 0, server, [own.public])
+    return Endpoint(address, "", server.public, own.public, own.secret, way=way)
+
+
+@pytest.mark.parametrize("error", NO_ROOM)
+def test_a_way_whose_socket_cannot_be_made_is_passed_over(
+    router: Router, agent: Agent, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The head is silent, and the agent has no room for one more socket. Mutations: it ends; it has
+    closed the one that it had, by which the head comes back; the ways behind it are not tried."""
+    router.admit("w", SECRET)
+    link = agent(at_port(router), replace(SHARED, address=f"{FOLDER}/nowhere"), TUNNEL)
+    assert hello_of(router, link).way == "direct"
+    connecting = Connecting(monkeypatch, error, "folder", "tunnel")
+    monkeypatch.setattr(module, "STAY_S", -1.0)
+    before = link.socket
+    assert not link.reconnect()
+    assert connecting.tried == ["folder", "tunnel"]
+    assert link.socket is before
+    assert link.greeted
+    while router.poll(0.2):
+        pass
+    link.heartbeat(0, {})
+    wait_until(lambda: router.poll(0.1), "the head hears by the way that it had")
+
+
+def test_the_next_way_is_taken_where_one_cannot_be_tried(
+    router: Router, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router.admit("w", SECRET)
+    first, last = at_port(router), at_port(router, "tunnel")
+    link = agent(first, replace(SHARED, address=f"{FOLDER}/nowhere"), last)
+    assert hello_of(router, link).way == "direct"
+    Connecting(monkeypatch, NO_ROOM[0], "folder")
+    monkeypatch.setattr(module, "STAY_S", -1.0)
+    assert link.reconnect()
+    monkeypatch.setattr(module, "STAY_S", STAY_S)
+    monkeypatch.setattr(module, "TRY_S", TRY_S)
+    assert hello_of(router, link).way == "tunnel"
+
+
+def test_a_better_way_that_cannot_be_taken_changes_nothing(
+    router: Router, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leads to the head again, and there is no room to go over. Mutations: the worse one is left
+    all the same; the better one is never tried again."""
+    monkeypatch.setattr(better_ways, "FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr(better_ways, "LONGEST_PAUSE_S", 0.2)
+    head = Head(router)
+    endpoint = FolderEndpoint(router)
+    endpoint.add(tmp_path / "line", SECRET)
+    endpoint.open()
+    server, own, port = CurveKeys.fresh(), CurveKeys.fresh(), free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    direct = Endpoint(address, "", server.public, own.public, own.secret, way="direct")
+    link = agent(direct, Endpoint(f"{FOLDER}{tmp_path / 'line'}", way="folder"))
+
+    def turn() -> None:
+        link.receive()
+        link.go_back()
+        link.heartbeat(0, {})
+        head.serve()
+
+    def by_the_folder() -> bool:
+        link.reconnect()
+        turn()
+        return head.ways == ["folder"]
+
+    def tried_again() -> bool:
+        turn()
+        return len(connecting.tried) >= 2
+
+    def has_gone_back() -> bool:
+        turn()
+        return head.ways[-1] == "direct"
+
+    try:
+        wait_until(by_the_folder, "it comes by the folder")
+        connecting = Connecting(monkeypatch, NO_ROOM[1], "direct")
+        router.bind_tcp("127.0.0.1", port, server, [own.public])
+        before = link.socket
+        wait_until(tried_again, "it tries to go back, and again")
+        assert link.socket is before
+        connecting.closed.clear()
+        wait_until(has_gone_back, "it goes back once there is room")
+    finally:
+        endpoint.close()
 
 
 def test_an_agent_on_a_folder_comes_back_to_the_port_and_loses_nothing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,22 @@ def test_a_share_that_is_revoked_counts_no_more(keys: Keys, tmp_path: Path, cloc
     assert not keys.still_counts(identity)
     keys.share("paper", 2)
     assert keys.by_cookie(cookie) is None
+
+
+def test_two_who_change_the_list_at_once_both_have_what_they_wanted(tmp_path: Path) -> None:
+    """A page and a command. Mutation: the list is written as it was read before the other did."""
+    folder = tmp_path / "web"
+    every = [Keys(folder) for _ in range(4)]
+
+    def share(place: int) -> None:
+        for number in range(25):
+            every[place].share(f"{place}-{number}", 1.0)
+            if number % 5 == 4:
+                every[place].revoke(f"{place}-{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(share, range(4)))
+    assert len(Keys(folder).shares()) == 4 * 20
 
 
 def test_the_list_of_shares_lets_nobody_in(keys: Keys, tmp_path: Path) -> None:

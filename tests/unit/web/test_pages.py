@@ -40,6 +40,8 @@ def test_the_prefix_is_the_only_base() -> None:
     [
         ("/", True),
         ("/leaderboard", True),
+        ("/settings", True),
+        ("/settings/x", False),
         ("/e/digits-1", True),
         ("/e/digits-1/lineage", True),
         ("/e/digits-1/t/12", True),

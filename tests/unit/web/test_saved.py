@@ -134,6 +134,19 @@ def test_no_part_of_a_secret_is_left_where_a_text_is_cut(folder: Path, seen: int
     assert f"{SECRET[-1]}y" not in texts
 
 
+@pytest.mark.parametrize("seen", [0, 1, 4, len(SECRET) - 1])
+def test_a_secret_that_two_files_of_a_log_have_is_masked(folder: Path, seen: int) -> None:
+    """Mutation: only the newest file, which begins with the end of a secret."""
+    logs = folder / "trials" / "3" / "1"
+    logs.mkdir(parents=True)
+    (logs / "stdout.1").write_text("x" * 1_000 + SECRET[:seen])
+    (logs / "stdout").write_text(SECRET[seen:] + "y" * 100)
+    found = StoredRun(ExperimentHandle(folder)).log(3, "stdout", 400)
+    assert found is not None
+    assert found["text"].endswith("x[masked]" + "y" * 100)
+    assert found["size"] == 1_100 + len(SECRET)
+
+
 def test_secrets_that_are_not_known_here_are_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from trial_runtime import facts, wire
 from trial_runtime.agent.attempt import Attempt, CannotStart, Exit, Phase, Unpreparable
 from trial_runtime.agent.attempts.ending import Ending, ending_of
 from trial_runtime.agent.attempts.leftovers import sweep_behind, weights_left_by
+from trial_runtime.agent.attempts.log_ends import log_ends
 from trial_runtime.agent.attempts.preparing import (
     Readying,
     located,
@@ -396,6 +397,7 @@ class Attempts:
                 round(wall_s, 6),
             ),
             urgent=True,
+            logs=log_ends(attempt.session, self._config.log_end_bytes),
         )
         failpoint("agent.end.noted")
         if attempt.number > 1 or len(self._live) > 0:

@@ -41,7 +41,13 @@ def session_for(config: AgentConfig, start: facts.StartAttempt, address: str) ->
         config: of the agent.
         start: the head's order.
         address: of the agent's socket for trials.
+
+    Raises:
+        Unpreparable: it needs weights, of which there are none.
     """
+    paths = (start.save_path, start.restore_path)
+    if config.no_weights and (any(path is not None for path in paths) or start.versions):
+        raise Unpreparable(config.no_weights)
     root = view_of(config, start.trial, start.attempt)
     spec = config.trial
     folder = f"{config.trials_folder}/{start.trial}/{start.attempt}"

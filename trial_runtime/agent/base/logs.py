@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trial_runtime.failpoints import failpoint
 from trial_runtime.opening import open_regular
@@ -39,6 +39,36 @@ def widen(pipe: int) -> None:
             fcntl.fcntl(pipe, _F_SETPIPE_SZ, 1 << 18)
         except OSError:
             pass  # the user's quota for pipes is used up
+
+
+def end_of(files: Sequence[tuple[str, int]], most_bytes: int, more: bytes = b"") -> bytes:
+    """The end of an output, from the beginning of a line on: a mask does not know half a secret,
+    which a cut in the middle of a line would leave, or a file that was begun anew.
+
+    Of one line that is longer than all of it there is twice as much, so that whoever masks it, and
+    cuts it then, is left with none either.
+
+    Args:
+        files: the newest first, each with the byte from which it belongs to the output.
+        most_bytes: of the end.
+        more: what came after the files.
+    """
+    text = more
+    for path, start in files:
+        room = 2 * most_bytes - len(text)
+        if room <= 0:
+            break
+        try:
+            with open(open_regular(path, os.O_RDONLY), "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(start, size - room))
+                text = file.read(room) + text
+        except OSError:
+            continue  # it has gone, or was never made
+    if len(text) <= most_bytes:
+        return text
+    begin = text.find(b"\n", len(text) - most_bytes - 1) + 1
+    return text[begin:] if begin and text[begin:].strip() else text[-2 * most_bytes :]
 
 
 class LogFile:
@@ -94,14 +124,8 @@ class LogFile:
 
     def tail(self, lines: int = 20) -> str:
         """The last lines, bounded in bytes as well; also of what could not be kept."""
-        try:
-            with open(open_regular(self.path, os.O_RDONLY), "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _TAIL_BYTES))
-                kept = file.read()
-        except OSError:
-            kept = b""
-        text = (kept + self._unkept)[-_TAIL_BYTES:].decode(errors="replace")
+        files = ((self.path, 0), (f"{self.path}.1", 0))
+        text = end_of(files, _TAIL_BYTES, self._unkept).decode(errors="replace")
         return "\n".join(text.rstrip().splitlines()[-lines:])
 
     def _move(self, pipe: int, limit: int) -> int:
@@ -129,7 +153,7 @@ class LogFile:
         if self.failed is None:
             content = self._kept(content)
         if self.failed is not None:
-            self._unkept = (self._unkept + content)[-_TAIL_BYTES:]
+            self._unkept = (self._unkept + content)[-2 * _TAIL_BYTES :]
 
     def _kept(self, content: bytes) -> bytes:
         """Write it; returns what could not be written, when the disk is full."""

@@ -136,15 +136,21 @@ class HeadLink:
         """Connect to a head that is at another address, or at another socket of the same path, or
         by another way.
 
-        Returns true if there is one; :attr:`socket` is a new one then.
+        Returns true if there is one; :attr:`socket` is a new one then. A way whose socket cannot
+        be made is passed over, and the last one that could is kept if none can.
 
         A head that was killed leaves a broken connection, which ZeroMQ mends. One that was
         stopped, and taken over from, holds its end open for as long as it likes.
         """
-        endpoint = self._ways.choose(
-            self._where(), stands=stands(self.socket), silent_s=self.silence_s
-        )
-        return self._go_over(endpoint)
+        known = self._where()
+        endpoint = self._ways.choose(known, stands=stands(self.socket), silent_s=self.silence_s)
+        for _ in known:
+            if self._is_taken(endpoint):
+                return False
+            if self._go_over(endpoint):
+                return True
+            endpoint = self._ways.pass_over()
+        return False
 
     def go_back(self) -> bool:
         """Connect by a better way than the one by which the head answers, if one leads to it again.
@@ -153,19 +159,33 @@ class HeadLink:
         the head is not quiet.
         """
         found = self._better.look(lambda: self._ways.better(self._where()))
-        return found is not None and self._go_over(self._ways.take(found))
+        if found is None or self._is_taken(found):
+            return False
+        if self._go_over(found):
+            self._ways.take(found)
+            return True
+        return False
+
+    def _is_taken(self, endpoint: Endpoint) -> bool:
+        """Whether the connection is one to this endpoint, or nobody listens there now."""
+        there = _socket_file(endpoint)
+        if there is None and endpoint.address.startswith(_IPC):
+            return True
+        return (endpoint, there) == (self._endpoint, self._socket_file)
 
     def _go_over(self, endpoint: Endpoint) -> bool:
-        there = _socket_file(endpoint)
-        if (endpoint, there) == (self._endpoint, self._socket_file):
-            return False
-        if there is None and endpoint.address.startswith(_IPC):
-            return False  # nobody listens there now
+        """Connect to another endpoint; false, with the connection as it was, if there is no room
+        for a socket, its file or its thread."""
         _log.info("connecting anew: %s", endpoint.address)
-        self._endpoint, self._socket_file = endpoint, there
-        self._better.stop()
+        there = _socket_file(endpoint)
+        try:
+            made = connect_to_head(self._context, endpoint)
+        except (OSError, zmq.ZMQError, RuntimeError) as error:
+            _log.warning("cannot connect to %s: %s", endpoint.address, error)
+            return False
         self.socket.close(linger=0)
-        self.socket = connect_to_head(self._context, endpoint)
+        self.socket, self._endpoint, self._socket_file = made, endpoint, there
+        self._better.stop()
         self._greeted = False
         return True
 

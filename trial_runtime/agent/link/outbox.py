@@ -12,6 +12,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
+from typing import Optional
 from zlib import crc32
 
 import msgspec
@@ -30,6 +31,10 @@ _OVERHEAD_BYTES = 80  # CPython's overhead beside the content
 #: hold up its loop.
 MESSAGES_PER_FRAME = 2000
 BYTES_PER_FRAME = 1 << 20
+
+#: Ends of logs kept at most (bytes). Of more the oldest are given up: no trial waits for room for
+#: them, and no result does.
+MAX_LOG_BYTES = 8 << 20
 
 #: The beginning of a spool. One without it is of a version that had no checksums.
 _MAGIC = b"BQS\x02"
@@ -50,15 +55,28 @@ class Outbox:
         self.newest = 0
         self.sent = 0  # number of the newest message sent to this head
         self.urgent = False
+        self._logs: dict[int, wire.LogEnds] = {}  # by the number of the message that they go with
+        self._log_bytes = 0
         self._load()
 
-    def add(self, fact: AttemptFact, *, urgent: bool) -> None:
-        """Keep a fact as a message; ``urgent`` ones leave with the current turn of the loop."""
+    def add(self, fact: AttemptFact, *, urgent: bool, logs: Optional[wire.LogEnds] = None) -> None:
+        """Keep a fact as a message.
+
+        Args:
+            fact: of an attempt.
+            urgent: whether it leaves with the current turn of the loop.
+            logs: go with it in the same frame, as often as it is sent; they are in no spool.
+        """
         raw = encode_fact(fact)
         self._messages.append(raw)
         self._sizes += len(bytes(raw)) + _OVERHEAD_BYTES
         self.newest += 1
         self.urgent = self.urgent or urgent
+        if logs is not None:
+            self._logs[self.newest] = logs
+            self._log_bytes += logs.nbytes
+            while self._log_bytes > MAX_LOG_BYTES:
+                self._drop_logs(next(iter(self._logs)))
 
     @property
     def unsent(self) -> int:
@@ -76,13 +94,18 @@ class Outbox:
             return None
         start = self.sent + 1 - self.first
         messages: list[msgspec.Raw] = []
+        logs: list[wire.LogEnds] = []
         size = 0
         for raw in islice(self._messages, start, start + MESSAGES_PER_FRAME):
             messages.append(raw)
             size += len(bytes(raw))
+            ends = self._logs.get(self.sent + len(messages))
+            if ends is not None:
+                logs.append(ends)
+                size += ends.nbytes
             if size >= BYTES_PER_FRAME:
                 break
-        return wire.AttemptMessages(self.sent + 1, messages)
+        return wire.AttemptMessages(self.sent + 1, messages, logs)
 
     def mark_sent(self, frame: wire.AttemptMessages) -> None:
         """Note that these messages went to the head."""
@@ -99,6 +122,7 @@ class Outbox:
         """Drop all messages up to ``number``, which the head has on disk."""
         while self._messages and self.first <= number:
             self._sizes -= len(bytes(self._messages.popleft())) + _OVERHEAD_BYTES
+            self._drop_logs(self.first)
             self.first += 1
         self.sent = max(self.sent, self.first - 1)
         if self._spooled and number >= self._spooled:
@@ -168,6 +192,10 @@ class Outbox:
         if content.startswith(_MAGIC):
             self._spool_bytes = end
         self.urgent = self.newest > 0
+
+    def _drop_logs(self, number: int) -> None:
+        ends = self._logs.pop(number, None)
+        self._log_bytes -= 0 if ends is None else ends.nbytes
 
     def _drop_spool(self) -> None:
         self._spooled = self._spool_bytes = 0

@@ -87,6 +87,6 @@ def on_another_host(
         weights_root=weights_root or config.weights_root,
         read_roots=tuple(moved.get(each, each) for each in config.read_roots),
     )
-    if config.remote is not None:  # there is no share, and what is below the root is the host's
-        return there
+    if config.remote is not None or config.no_weights:
+        return there  # there is no share, and what is below the root is the host's
     return replace(there, canonical_root=config.weights_root, root_token=token)

@@ -72,6 +72,12 @@ class Ways:
             _log.warning("no answer of the head (%s); trying: %s", before.way, self.taken.way)
         return self.taken
 
+    def pass_over(self) -> Endpoint:
+        """Return the one to take in place of the one that was chosen, which cannot be tried now."""
+        self._at = (self._at + 1) % len(self._known)
+        self._begin()
+        return self.taken
+
     def better(self, known: Sequence[Endpoint]) -> tuple[Endpoint, ...]:
         """The ways before the one that is taken that can be tried beside it.
 

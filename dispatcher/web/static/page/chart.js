@@ -27,16 +27,16 @@ const padded = (low, high) => {
 /**
  * @param {{data: any[], series: object[], height?: number, time?: boolean, x: string, label: string,
  *   onPick?: (index: number) => void, hooks?: object, version?: any}} props  `series` in uPlot's words,
- *   with `stroke` and `fill` as names of the style sheet's colours
+ *   with `stroke` and `fill` as names of the style sheet's colours; so are `bands` between two of them
  */
-export function Chart({ data, series, height = 220, time = false, x, label, onPick, hooks = {}, span = null, whole = false }) {
+export function Chart({ data, series, height = 220, time = false, x, label, onPick, hooks = {}, span = null, whole = false, bands = null }) {
   const [place, width] = useWidth();
   const plot = useRef(null);
   const now = useRef(data);
   now.current = data;
   const picking = useRef(onPick);
   picking.current = onPick;
-  const shape = JSON.stringify([series.map(({ label: name, stroke, dash }) => [name, stroke, dash]), height, time]);
+  const shape = JSON.stringify([series.map(({ label: name, stroke, dash }) => [name, stroke, dash]), height, time, bands]);
   const within = useRef(span);
   within.current = span;
   useEffect(() => {
@@ -66,6 +66,7 @@ export function Chart({ data, series, height = 220, time = false, x, label, onPi
         value: (_, raw) => (raw === null || raw === undefined ? "–" : number(raw)),
       }))],
       hooks,
+      ...(bands ? { bands: bands.map((one) => ({ ...one, fill: colour(one.fill) })) } : {}),
     });
     make();
     const end = onTheme(make);

@@ -40,6 +40,7 @@ export function onTheme(listener) {
 }
 
 const KEPT = "bequeath.theme";
+export const THEMES = [["", "◐ system"], ["light", "○ light"], ["dark", "● dark"]];
 
 /** The theme that was chosen: light, dark, or "" for the system's. */
 export function theme() {

@@ -1,10 +1,10 @@
 /** Stop, resume, kill, limits, submit: by click, with the command beside it. */
-import { html, useState } from "./ui.js";
-import { change, of } from "./api.js";
+import { html, useEffect, useState } from "./ui.js";
+import { change, get, of } from "./api.js";
 import { COMMANDS } from "./commands.js";
 import { trialLink } from "./route.js";
-import { Ask, Choose } from "./widgets.js";
-import { count, number, several } from "./format.js";
+import { Ask, Choose, Problem } from "./widgets.js";
+import { bytes, count, number, several } from "./format.js";
 
 const LIMITS = [
   ["trialConcurrency", "trials at once"], ["maxTrialNumber", "trials in all"],
@@ -50,9 +50,9 @@ const Resume = ({ experiment, onClose }) => html`<${Ask} title="Take up this exp
   command=${COMMANDS.resume(experiment)} act=${async () => `A head leads it: process ${(await change("POST", of(experiment, "/resume"))).pid}.`}>
   <p>A head goes on where the last one ended, in the background.</p><//>`;
 
-function Limits({ experiment, summary, head, onClose }) {
-  const [key, setKey] = useState("trialConcurrency");
-  const [text, setText] = useState("");
+function Limits({ experiment, summary, head, onClose, start = {} }) {
+  const [key, setKey] = useState(start.key ?? "trialConcurrency");
+  const [text, setText] = useState(start.value ?? "");
   const now = {
     trialConcurrency: head?.slots ?? summary.slots, maxTrialNumber: head?.max_trials ?? summary.max_trials,
     lookahead: head?.lookahead, maxExperimentDuration: head?.max_duration_s ? `${number(head.max_duration_s)} s` : undefined,
@@ -96,6 +96,23 @@ export function Submit({ experiment, onClose, start = "{\n  \n}", title = "Run a
     ${fault ? html`<p class="warn" role="status">${fault}</p>` : words && html`<div role="status">${words(given)}</div>`}<//>`;
 }
 
+function Sweep({ experiment, onClose }) {
+  const [plan, setPlan] = useState({});
+  useEffect(() => {
+    get(of(experiment, "/weights/plan")).then((told) => setPlan({ told }), (error) => setPlan({ error }));
+  }, []);
+  const { told, error } = plan;
+  return html`<${Ask} title="Remove weights that nothing needs?" word="remove" danger disabled=${!told?.weights.length} onClose=${onClose} command=${COMMANDS.sweep(experiment)}
+    act=${async () => {
+      const done = await change("POST", of(experiment, "/weights/gc"));
+      return `${several(done.weights.length, "trial")} without weights now, ${bytes(done.bytes)} free.`;
+    }}>
+    <${Problem} error=${error} />
+    <p role="status">${!told ? (error ? "" : "Looking what could go …") : told.weights.length ? `The weights of ${several(told.weights.length, "trial")} would go, ${bytes(told.bytes)}: the file's retention keeps the others, and those that trials may still inherit.` : "Nothing can go: what is there is kept by the file's retention, or may still be inherited."}</p><//>`;
+}
+
+/** By their names, for buttons beside the sentence of why. */
+export const DIALOGS = { resume: Resume, limits: Limits, sweep: Sweep };
 
 /** Only the limits, for pages beside the overview. */
 export function LimitsButton({ experiment, summary, head, live }) {

@@ -2,12 +2,13 @@
 import { html, useState } from "./ui.js";
 import { exported } from "./exported.js";
 import { PAGES, home, link } from "./route.js";
-import { theme, setTheme } from "./colours.js";
+import { THEMES, theme, setTheme } from "./colours.js";
 import { Foreign, State, useNow } from "./widgets.js";
 import { ago, duration, time } from "./format.js";
-import { WhyText } from "./why.js";
+import { Mends } from "./mending.js";
+import { WhyText, causeInWords } from "./why.js";
 
-export function Frame({ where, session, live, children }) {
+export function Frame({ where, session, live, change, children }) {
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
     <header class="top">
@@ -25,11 +26,12 @@ export function Frame({ where, session, live, children }) {
       <div class="end">
         ${session?.saved_at && html`<span class="tag" title="a file, as of then; it asks nobody">saved ${time(session.saved_at)}</span>`}
         ${session?.scope === "read" && !exported && html`<span class="tag" title="this link only reads">read only</span>`}
+        ${session?.scope === "change" && !exported && html`<a href="settings" aria-current=${where.page === "settings" ? "page" : undefined}>settings</a>`}
         <${Theme} />
         <button type="button" class="plain" title="keys" aria-label="keys of this page" onClick=${() => document.dispatchEvent(new Event("keys"))}>?</button>
       </div>
     </header>
-    ${live?.standing && html`<${Why} live=${live} experiment=${where.experiment} />`}
+    ${live?.standing && html`<${Why} live=${live} experiment=${where.experiment} change=${change} />`}
     ${live && html`<${Line} live=${live} />`}
     ${session?.left_out?.length > 0 && html`<details class="left-out"><summary>What this file leaves out</summary><ul>${session.left_out.map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul></details>`}
     ${children}`;
@@ -41,8 +43,6 @@ function skip(event) {
   main?.setAttribute("tabindex", "-1");
   main?.focus();
 }
-
-const THEMES = [["", "◐ system"], ["light", "○ light"], ["dark", "● dark"]];
 
 function Theme() {
   const [chosen, setChosen] = useState(theme());
@@ -57,15 +57,16 @@ function Theme() {
 }
 
 /** Why nothing, or not more, runs: the first line of each page of an experiment. */
-function Why({ live, experiment }) {
+function Why({ live, experiment, change }) {
   const { experiment: summary, head } = live.standing;
   const text = head?.why?.text ?? summary.phase_reason ?? "";
   const cause = head?.why?.cause ?? "";
   return html`
     <section class="why" aria-label="why" aria-live="polite">
       <${State} word=${head?.phase ?? summary.status} />
-      <span class="why-text">${text ? html`<${WhyText} text=${text} experiment=${experiment} />` : head ? "Nothing is in the way." : `The experiment is ${summary.status}; no head runs.`}</span>
-      ${cause && html`<span class="quiet cause"><${Foreign} text=${inWords(cause)} most=${80} /></span>`}
+      <span class="why-text">${text ? html`<${WhyText} text=${text} experiment=${experiment} workers=${head?.workers.map((one) => one.name)} />` : head ? "Nothing is in the way." : `The experiment is ${summary.status}; no head runs.`}</span>
+      ${cause && html`<span class="quiet cause"><${Foreign} text=${causeInWords(cause)} most=${80} /></span>`}
+      <${Mends} live=${live} experiment=${experiment} change=${change} />
       <${Heard} live=${live} />
       ${head?.troubles?.length > 0 && html`<ul class="troubles">${head.troubles.slice(0, 5).map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul>`}
     </section>`;
@@ -80,9 +81,6 @@ function Heard({ live }) {
   }
   return html`<span class="heard quiet"><span class="dot" aria-hidden="true"></span> not live</span>`;
 }
-
-/** A cause by its name in the head's code, NO_FREE_GPU, or in words already. */
-const inWords = (cause) => (/^[A-Z_]+$/.test(cause) ? cause.replace(/_/g, " ").toLowerCase().replace(/\bgpu\b/, "GPU") : cause);
 
 /** Statuses in which nobody misses a head. */
 const OVER = new Set(["completed", "stopped", "failed", "created"]);

@@ -14,6 +14,7 @@ import { Keys } from "./keyboard.js";
 const PAGES = {
   experiments: [() => import("../pages/experiments.js"), "Experiments"],
   leaderboard: [() => import("../pages/leaderboard.js"), "Leaderboard"],
+  settings: [() => import("../pages/settings.js"), "Settings"],
   overview: [() => import("../pages/overview.js"), "Overview"],
   trials: [() => import("../pages/trials.js"), "Trials"],
   trial: [() => import("../pages/trial.js"), "Trial"],
@@ -57,7 +58,7 @@ function App() {
     return html`<${Frame} where=${where}><main id="main"><${Problem} error=${refused} /></main><//>`;
   }
   if (where.experiment) return html`<${Experiment} key=${where.experiment} where=${where} session=${session} change=${change} Page=${Page} />`;
-  return html`<${Frame} where=${where} session=${session}>${Page && html`<${Page} where=${where} change=${change} />`}<${Keys} where=${where} /><//>`;
+  return html`<${Frame} where=${where} session=${session}>${Page && html`<${Page} where=${where} change=${change} session=${session} />`}<${Keys} where=${where} /><//>`;
 }
 
 /** All pages of one experiment share what is known of it, and its stream. */

@@ -15,7 +15,7 @@ export const PAGES = [
 export function readPath(path) {
   const parts = path.split("/").filter(Boolean).map(decoded);
   if (parts.length === 0) return { page: "experiments" };
-  if (parts.length === 1 && parts[0] === "leaderboard") return { page: "leaderboard" };
+  if (parts.length === 1 && ["leaderboard", "settings"].includes(parts[0])) return { page: parts[0] };
   if (parts[0] === "e" && parts[1]) {
     const experiment = parts[1];
     if (parts.length === 2) return { page: "overview", experiment };

@@ -7,7 +7,7 @@ import { Chart } from "../page/chart.js";
 import { Log } from "../page/log.js";
 import { flatten, same } from "../page/words.js";
 import { Empty, Foreign, Panel, Problem, State, stateOf } from "../page/widgets.js";
-import { joined } from "./overview.js";
+import { joined } from "../page/curves.js";
 import { count, duration, number, value as shownValue, whole } from "../page/format.js";
 
 /** Names of parameters in which trials differ, or all. Pure. */

@@ -6,8 +6,9 @@ import { choose, go } from "../page/navigation.js";
 import { Given } from "../page/annotations.js";
 import { Chart } from "../page/chart.js";
 import { Parallel } from "../page/parallel.js";
+import { usePlot } from "../page/plotted.js";
 import { Trackers } from "../page/trackers.js";
-import { LINES, DASHES } from "../page/colours.js";
+import { joined } from "../page/curves.js";
 import { gains, progress, range } from "../page/progress.js";
 import { Choose, Empty, Foreign, Panel, State, stateOf, useCalm } from "../page/widgets.js";
 import { Controls } from "../page/controls.js";
@@ -117,8 +118,12 @@ function Progress({ table, mode, version, where }) {
 
 const CURVES = 8;
 
+/** Seconds between two questions for the curves of most. */
+const BANDS_S = 15;
+
 function Curves({ table, mode, version, experiment }) {
   const [told, setTold] = useState(null);
+  const { data: bands } = usePlot(of(experiment, "/curves/bands"), useCalm(version, BANDS_S));
   const wanted = useMemo(() => {
     const order = table.order("value", mode !== "minimize");
     return [...order].filter((row) => table.number("reports", row) > 1 && !Number.isNaN(table.number("value", row)))
@@ -133,26 +138,10 @@ function Curves({ table, mode, version, experiment }) {
       ended = true;
     };
   }, [wanted]);
-  const drawn = useMemo(() => told && joined(told.curves), [told]);
-  return html`<${Panel} title=${`curves of the best ${drawn ? drawn.series.length : ""}`.trim()}>
-    ${!wanted ? html`<${Empty}>No trial has reported intermediate metrics.<//>` : drawn && html`<${Chart} data=${drawn.data} series=${drawn.series} x="report" whole height=${220} label=${`curves of trials ${wanted}`} />`}<//>`;
-}
-
-/** Curves over one axis, as uPlot takes them. */
-export function joined(curves) {
-  const steps = [...new Set(curves.flatMap((one) => one.steps))].sort((a, b) => a - b);
-  const place = new Map(steps.map((step, at) => [step, at]));
-  const lines = curves.map((one) => {
-    const line = new Array(steps.length).fill(null);
-    one.steps.forEach((step, at) => {
-      line[place.get(step)] = one.values[at];
-    });
-    return line;
-  });
-  const series = curves.map((one, at) => ({
-    label: String(one.trial), stroke: LINES[at % LINES.length], dash: DASHES[at % DASHES.length], width: 1.8, spanGaps: true, points: { show: one.steps.length < 2 },
-  }));
-  return { data: [steps, ...lines], series };
+  const drawn = useMemo(() => told && joined(told.curves, bands), [told, bands]);
+  const many = told?.curves.length ?? 0;
+  return html`<${Panel} title=${`curves of the best ${many || ""}`.trim()} side=${bands?.steps.length ? `and between what 80 % of ${several(bands.used, "trial")} lie` : ""}>
+    ${!wanted ? html`<${Empty}>No trial has reported intermediate metrics.<//>` : drawn && html`<${Chart} data=${drawn.data} series=${drawn.series} bands=${drawn.bands} x="report" whole height=${220} label=${`curves of trials ${wanted}${bands?.steps.length ? `; in the end the median of ${several(bands.used, "trial")} is ${number(bands.middle.at(-1))}, and 80 % lie between ${number(bands.low.at(-1))} and ${number(bands.high.at(-1))}` : ""}`} />`}<//>`;
 }
 
 function Gains({ table, mode, version }) {

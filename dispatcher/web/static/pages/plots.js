@@ -1,6 +1,6 @@
 /** Plots that the server computes: the same numbers as the pictures of `bequeath plot`. */
-import { html, useEffect, useState } from "../page/ui.js";
-import { get, of } from "../page/api.js";
+import { html } from "../page/ui.js";
+import { of } from "../page/api.js";
 import { link } from "../page/route.js";
 import { choose } from "../page/navigation.js";
 import { COMMANDS } from "../page/commands.js";
@@ -8,6 +8,8 @@ import { Choose, Command, Foreign, Panel, Problem, useCalm } from "../page/widge
 import { brief } from "../page/safe.js";
 import { count, several } from "../page/format.js";
 import { Contour, Importance, Parallel, Pareto, Slices } from "../page/plots.js";
+import { usePlot } from "../page/plotted.js";
+import { Slots } from "../page/slots.js";
 import { Timeline } from "../page/timeline.js";
 
 const KINDS = {
@@ -17,8 +19,9 @@ const KINDS = {
   parallel: ["parallel", Parallel, ["metric", "many"]],
   pareto: ["Pareto front", Pareto, ["objectives"]],
   timeline: ["timeline", Timeline, ["worker"]],
+  slots: ["slots and why", Slots, ["last"]],
 };
-const OPTIONS = { metric: "--metric", seed: "--seed", x: "--x", y: "--y", many: "-n", parameters: "-p", objectives: "--objective", worker: "--worker" };
+const OPTIONS = { metric: "--metric", seed: "--seed", x: "--x", y: "--y", many: "-n", parameters: "-p", objectives: "--objective", worker: "--worker", last: "--last" };
 
 /** Seconds between two questions while the search goes on. */
 const CALM_S = 15;
@@ -40,22 +43,6 @@ export function objectives(query) {
   } catch {
     return [];
   }
-}
-
-function usePlot(path, version) {
-  const [state, setState] = useState({});
-  useEffect(() => {
-    let ended = false;
-    setState((before) => (before.path === path ? before : { path, busy: true }));
-    get(path).then(
-      (data) => ended || setState({ path, data }),
-      (error) => ended || setState({ path, error }),
-    );
-    return () => {
-      ended = true;
-    };
-  }, [path, version]);
-  return state.path === path ? state : { busy: true };
 }
 
 export function Plots({ where, live, version }) {

@@ -7,16 +7,17 @@ import { Annotate, Marks } from "../page/annotations.js";
 import { condition } from "../page/where.js";
 import { COMMANDS } from "../page/commands.js";
 import { telling } from "../page/progress.js";
+import { Spark } from "../page/sparks.js";
 import { Virtual } from "../page/virtual.js";
 import { brief } from "../page/safe.js";
 import { Command, Foreign, Problem, State, stateOf, useNow } from "../page/widgets.js";
 import { count, duration, number, several, signed, time, value as shownValue, whole } from "../page/format.js";
 
 const HEIGHT = 29;
-const OWN = ["value", "gain", "state", "parent", "generation", "took", "attempts", "worker", "latest", "reports", "created", "started", "ended", "pinned", "tags", "starred", "notes"];
+const OWN = ["curve", "value", "gain", "state", "parent", "generation", "took", "attempts", "worker", "latest", "reports", "created", "started", "ended", "pinned", "tags", "starred", "notes"];
 const FIRST = ["value", "gain", "state", "parent", "generation", "took"];
 const MOST_PARAMETERS = 6;
-const WIDTHS = { trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64, tags: 160, starred: 64, notes: 58 };
+const WIDTHS = { curve: 104, trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64, tags: 160, starred: 64, notes: 58 };
 const TITLES = { generation: "gen", took: "took" };
 
 export function Trials({ where, live, version, change }) {
@@ -53,7 +54,7 @@ export function Trials({ where, live, version, change }) {
   const head = html`<div class="vhead" role="rowgroup"><div class="vrow" role="row" aria-rowindex="1" style=${template}>
     <span role="columnheader" class="box"><span class="hidden">marked</span></span>
     ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} class=${rightly(table, name) ? "right" : ""} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
-      <button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button></span>`)}
+      ${name === "curve" ? "curve" : html`<button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button>`}</span>`)}
   </div></div>`;
   // Plain calls and no keys: a row that scrolls in takes the elements of one that scrolls out.
   const row = (index) => rowOf({
@@ -86,7 +87,8 @@ export function chosen(words, table) {
   if (known.length) return known;
   const found = telling(table, MOST_PARAMETERS);
   const given = ["starred", "tags"].filter((name) => table.tally(name).size > (name === "starred" ? 1 : 0));
-  return [...FIRST, ...given, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS))];
+  const curves = table.tally("reports").size > 1 ? ["curve"] : [];
+  return [...FIRST, ...given, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS)), ...curves];
 }
 
 /** Rows of a condition: found here where the columns know enough, else asked of the server. */
@@ -167,6 +169,7 @@ const rightly = (table, name) => name === "gain" || name === "took" || Boolean(t
 function cellOf(name, row, table, mode, experiment) {
   const running = table.get("state", row) === "running";
   if (name === "state") return html`<${State} word=${stateOf(table.get("state", row), table.get("outcome", row))} />`;
+  if (name === "curve") return html`<${Spark} experiment=${experiment} trial=${table.number("trial", row)} reports=${table.number("reports", row)} />`;
   if (name === "gain") return signed(table.numbers("gain", mode)[row]).replace("–", "");
   if (name === "took") return running ? html`<${Running} since=${table.get("started", row)} />` : duration(table.numbers("took")[row]).replace("–", "");
   const value = table.get(name, row);
@@ -207,7 +210,7 @@ export function csvCell(value) {
 }
 
 function download(table, order, columns, experiment, mode) {
-  const names = ["trial", ...columns];
+  const names = ["trial", ...columns.filter((name) => name !== "curve")];
   const lines = [names.map(csvCell).join(",")];
   for (const row of order) {
     lines.push(names.map((name) => {

@@ -2,9 +2,14 @@
 import { html, useMemo, useState } from "../page/ui.js";
 import { link, trialLink } from "../page/route.js";
 import { chain, groups, usual } from "../page/waiting.js";
-import { Empty, Foreign, Panel, State, stateOf } from "../page/widgets.js";
+import { Command, Empty, Foreign, Panel, Problem, State, stateOf, useCalm, useNow } from "../page/widgets.js";
 import { count, duration, roughly, several } from "../page/format.js";
 import { LimitsButton } from "../page/controls.js";
+import { of } from "../page/api.js";
+import { COMMANDS } from "../page/commands.js";
+import { exported } from "../page/exported.js";
+import { usePlot } from "../page/plotted.js";
+import { Slots } from "../page/slots.js";
 
 const SHOWN = 24;
 
@@ -24,12 +29,29 @@ export function Waits({ where, live, version, change }) {
         : all.length === 0 ? html`<${Empty}>Nobody waits for anybody.<//>`
         : html`<ul class="waits">${all.slice(0, 200).map((group) => html`<${Group} key=${`${group.mode}${group.parents}${group.place}`} group=${group} waiting=${waiting} table=${table} experiment=${experiment} head=${head} />`)}</ul>`}
       ${whole > waiting.length && head && html`<p class="quiet">The head names ${count(waiting.length)} of ${count(whole)}.</p>`}<//>
+    ${!exported && html`<${Slotted} experiment=${experiment} version=${version} />`}
     <div class="grid two">
       <${Panel} title="in the tuner" side=${head ? count(head.counts.open) : ""}>
         ${!head?.open.length ? html`<${Empty}>The tuner works on no request.<//>` : html`<ul class="plain-list">${head.open.slice(0, 50).map((one) => html`<li>request ${one.trial} <span class="quiet">for ${duration(one.for_s)}</span></li>`)}</ul>`}<//>
       <${Panel} title="refused" side="by what">
         ${!Object.keys(head?.refused ?? {}).length ? html`<${Empty}>Nothing was refused.<//>` : html`<ul class="plain-list">${Object.entries(head.refused).map(([who, kinds]) => html`<li><${Foreign} text=${who} />: ${Object.entries(kinds).map(([kind, many]) => html`<${Foreign} text=${kind} /> ${count(many)} `)}</li>`)}</ul>`}<//>
     </div></main>`;
+}
+
+/** Seconds between two questions while somebody looks. */
+const CALM_S = 15;
+
+/** The last hour: it goes on while nothing changes. */
+function Slotted({ experiment, version }) {
+  const calm = useCalm(version, CALM_S);
+  const turn = Math.floor(useNow(CALM_S) / CALM_S);
+  const { data, error, busy } = usePlot(of(experiment, "/plots/slots"), `${calm} ${turn}`);
+  return html`<${Panel} title="slots by the second, and what was in the way" wide id="slots" side=${html`<a href=${link(experiment, "plots", { kind: "slots" })}>longer</a>`}>
+    <${Problem} error=${error} />
+    ${busy && html`<p class="quiet" role="status">Going through the last hour …</p>`}
+    ${data && html`<${Slots} data=${data} experiment=${experiment} />
+      ${data.notes.map((note) => html`<p class="quiet"><${Foreign} text=${note} most=${400} /></p>`)}
+      <p class="as-command"><span class="quiet">the same as</span> <${Command} text=${COMMANDS.plot(experiment, "slots", [])} /></p>`}<//>`;
 }
 
 function Group({ group, waiting, table, experiment, head }) {

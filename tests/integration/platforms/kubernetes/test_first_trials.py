@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
-    """But for addresses, the Python of the image, and a folder in the place of its disk."""
+    """But for addresses, the Python of the image, and a folder in the place of its disk. Mutation:
+    a pod is looked over for weights that nobody shares, or waits for them."""
     found = re.search(
         r"\$ cat hello.yml\n(.*?)\$ bequeath", (ROOT / "docs/kubernetes.md").read_text(), re.S
     )
@@ -29,6 +30,8 @@ def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
     text = found[1].replace("10.0.0.9", "127.0.0.1").replace("7070", str(free_port()))
     own = f"python: {sys.executable}\n  workFolder: {tmp_path / 'work'}\n"
     text = text.replace("  slots: 2\n", f"  {own}  slots: 2\n")
+    assert "probe" not in text
+    assert "weightsRoot" not in text
     (tmp_path / "hello.yml").write_text(text)
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster", places=2) as there:
@@ -51,3 +54,5 @@ def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
     assert "10 trials: 10 succeeded" in ran.stdout + ran.stderr, ran.stdout + ran.stderr
     (journal,) = (tmp_path / "home").glob("*/journal.sqlite")
     assert check_store(journal, over=True) == []
+    log = (journal.parent / "logs" / "head.log").read_text()
+    assert "trials that save weights, or restore them, cannot run there" in log

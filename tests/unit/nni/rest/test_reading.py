@@ -295,6 +295,18 @@ def test_logs_are_the_heads_and_the_tuners(asked: Asked) -> None:
     assert asked("GET", "/logs/head.log", api="").status == 404
 
 
+def test_a_log_that_is_no_file_is_empty(asked: Asked) -> None:
+    """Mutation: a pipe holds a thread for ever, and a link shows a file of another place."""
+    logs = asked.folder / "logs"
+    logs.mkdir(exist_ok=True)
+    os.mkfifo(logs / "head.log")
+    (asked.folder / "key").write_text("secret")
+    (logs / "tuner.log").symlink_to(asked.folder / "key")
+    for name in ("nnimanager.log", "dispatcher.log"):
+        answer = asked("GET", f"/logs/{name}", api="")
+        assert (answer.status, answer.body) == (200, b"")
+
+
 def test_an_experiment_that_is_deleted_is_not_found(asked: Asked) -> None:
     live(asked)
     assert asked.get("/trial-jobs")

@@ -43,6 +43,7 @@ from tests.support.fake_nvml import FakeDriver, Gpu
 from tests.support.processes import wait_until
 from tests.unit.platforms.allocations.test_pool import CONFIG, S, Scheduler
 from trial_runtime.agent.config import AgentConfig, encode_config
+from trial_runtime.weights.remote.address import RemoteRoot
 
 NEEDS = ProbeNeeds(brings_code=True)
 
@@ -569,6 +570,62 @@ def test_what_is_too_large_to_be_brought_must_be_there(tmp_path: Path) -> None:
 
 
 # -- the program -------------------------------------------------------------------------------
+
+
+def test_where_no_weights_are_seen_none_are_looked_for(agent: AgentConfig, tmp_path: Path) -> None:
+    """Pods with nothing in common with this machine run trials that save none. Mutations: the start
+    ends, since its root is not there; nobody hears that others cannot run."""
+    config = replace(agent, weights_root="/nowhere/at/all", no_weights="pods see none: name one")
+    found = looked_over(config, tmp_path)
+    assert not [each for each in found if each.severity is Severity.PROBLEM], found
+    (weights,) = [each for each in found if each.topic == "weights"]
+    assert weights.severity is Severity.NOTE
+    assert weights.text == "trials that save weights, or restore them, cannot run there"
+    assert weights.hint == "pods see none: name one"
+
+
+def test_of_a_store_it_is_looked_whether_somebody_answers(
+    agent: AgentConfig, door: int, tmp_path: Path
+) -> None:
+    """Mutation: weights are looked for in a folder that the agent will make."""
+    store = RemoteRoot("s3://bucket", {"endpoint_url": f"http://127.0.0.1:{door}"})
+    found = looked_over(replace(agent, remote=store, weights_root="/nowhere"), tmp_path)
+    (weights,) = [each for each in found if each.topic == "weights"]
+    assert (weights.severity, weights.text) == (
+        Severity.OK,
+        f"the store at 127.0.0.1:{door} is reached",
+    )
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        closed = nobody.getsockname()[1]
+        store = RemoteRoot("s3://bucket", {"endpoint_url": f"http://127.0.0.1:{closed}"})
+        found = looked_over(replace(agent, remote=store, weights_root="/nowhere"), tmp_path)
+    (weights,) = [each for each in found if each.topic == "weights"]
+    assert weights.severity is Severity.NOTE
+    assert "is not reached: Connection refused" in weights.text
+
+
+@pytest.mark.parametrize(
+    "url, options, place",
+    [
+        ("sftp://me@127.0.0.1/x", {}, "127.0.0.1:22"),
+        ("sftp://127.0.0.1:2222/x", {}, "127.0.0.1:2222"),
+        ("sftp://127.0.0.1/x", {"port": 2200}, "127.0.0.1:2200"),
+        ("s3://b", {"client_kwargs": {"endpoint_url": "https://127.0.0.1"}}, "127.0.0.1:443"),
+        ("s3://bucket/x", {}, ""),
+        ("s3://bucket/x", {"endpoint_url": "env:STORE"}, ""),
+        ("s3://bucket/x", {"endpoint_url": "http://127.0.0.1:nonsense"}, ""),
+        ("s3://bucket/x", {"client_kwargs": "nonsense"}, ""),
+        ("gs://bucket", {"port": 1}, ""),
+    ],
+)
+def test_where_a_store_is(
+    url: str, options: dict[str, Any], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a reference is taken for a name, or the bucket for a host."""
+    monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
+    assert program.store_of({"url": url, "options": options}).get("store", "") == place
+    assert program.store_of(None) == {}
 
 
 def test_an_answer_that_is_printed_fits_what_a_scheduler_keeps(

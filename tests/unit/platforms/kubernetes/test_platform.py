@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.platforms.kubernetes import checks
+from dispatcher.platforms.kubernetes import KUBERNETES, checks
+from dispatcher.platforms.kubernetes.section import KubernetesSection
 from dispatcher.platforms.kubernetes.translation import order_there
 from tests.unit.platforms.kubernetes.test_bodies import order, section
 from trial_runtime.weights.remote.address import RemoteRoot
@@ -178,4 +179,53 @@ def test_weights_in_a_store_have_views_in_the_pod() -> None:
     remote = RemoteRoot("s3://bucket/x")
     given = dataclasses.replace(given, config=replace(given.config, remote=remote))
     there = order_there(given, section(), token="T").config
+    assert there.weights_root.startswith("/tmp/bequeath/experiments/abc123/kubernetes-2/")
+
+
+@pytest.mark.parametrize(
+    "keys, more, seen",
+    [
+        ({}, {}, False),
+        ({}, {"weightsRoot": "/w"}, True),
+        ({}, {"weightsRoot": "s3://bucket"}, True),
+        ({"weightsRoot": "/w"}, {}, True),
+        ({"storageDomain": "pods"}, {}, True),
+        ({"volumes": [{"hostPath": "/home", "at": "/home"}]}, {}, True),
+        ({"volumes": [{"hostPath": "/data", "at": "/data"}]}, {}, False),
+        ({"volumes": [{"scratch": "1Gi", "at": "/home"}]}, {}, False),
+    ],
+)
+def test_pods_see_a_weights_root_that_somebody_names(
+    keys: dict[str, Any], more: dict[str, Any], seen: bool, tmp_path: Path
+) -> None:
+    """The usual one is a folder of this machine. Mutations: pods that see it are told that they do
+    not; those that do not are to have it, and never join."""
+    file = {
+        "experimentWorkingDirectory": "/home/lea/experiments",
+        "searchSpace": {"x": {"_type": "choice", "_value": [1]}},
+        "tuner": {"name": "Random"},
+        "trialCommand": "true",
+        "trialConcurrency": 1,
+        "channel": OPEN,
+        "trainingService": {
+            "platform": "kubernetes",
+            "image": "i",
+            "kubeconfig": kubeconfig(tmp_path),
+            **keys,
+        },
+        **more,
+    }
+    experiment = build_experiment(file)
+    (service,) = experiment.services
+    assert isinstance(service, KubernetesSection)
+    assert (KUBERNETES.no_weights(service, experiment) == "") == seen
+
+
+def test_pods_without_a_weights_root_wait_for_none() -> None:
+    """Mutation: their agents look for the token of a share that nobody mounts, and never join."""
+    given = order()
+    config = replace(given.config, no_weights="pods see none")
+    there = order_there(dataclasses.replace(given, config=config), section(), token="T").config
+    assert there.root_token == ""
+    assert there.no_weights
     assert there.weights_root.startswith("/tmp/bequeath/experiments/abc123/kubernetes-2/")

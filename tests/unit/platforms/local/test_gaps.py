@@ -61,7 +61,13 @@ class Scene:
         self.now = 100.0
         self.line = Frames()
         config = agent_config(folder)
-        self.head = LocalBackend(self.line, config, clock=lambda: self.now)
+        self.logs: list[tuple[str, wire.LogEnds]] = []  # that were handed in
+        self.head = LocalBackend(
+            self.line,
+            config,
+            keep_logs=lambda worker, logs: self.logs.extend((worker, x) for x in logs),
+            clock=lambda: self.now,
+        )
         self.outbox = Outbox(config.spool_path)
         self.held: list[tuple[int, int]] = []
         self.config = config
@@ -115,6 +121,23 @@ def test_a_last_word_that_was_lost_comes_with_the_next_heartbeat(scene: Scene) -
     events, _ = scene.beat()
     assert [type(event) for event in events] == [e.AttemptEnded]
     assert scene.beat() == ([], []), "once is enough"
+
+
+def test_logs_come_with_the_end_however_often_it_is_lost(scene: Scene) -> None:
+    """Mutations: they go by themselves, and are lost with a connection; those of what is known
+    already come once more."""
+    logs = wire.LogEnds(3, 1, [wire.LogEnd("stderr", b"torn")])
+    scene.outbox.add(facts.AttemptEnded(3, 1, EndReason.FAILED), urgent=True, logs=logs)
+    scene.agent.flush()
+    scene.lose()
+    assert scene.logs == []
+    scene.beat()
+    assert scene.logs == [("local", logs)]
+    scene.head.acknowledge()
+    scene.beat()
+    scene.agent.greet()
+    scene.carry()
+    assert scene.logs == [("local", logs)]
 
 
 def test_an_order_that_was_lost_makes_the_agent_join_anew(scene: Scene) -> None:
