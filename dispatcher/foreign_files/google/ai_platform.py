@@ -173,8 +173,8 @@ class _TrainingJob:
             self._draft.refuse(
                 self._at,
                 "has neither 'pythonModule' nor a 'containerCommand'",
-                "gcloud was given it: write 'pythonModule: trainer.task' here, or 'trialCommand' "
-                "at the top of the file",
+                "gcloud was given it: write 'pythonModule: trainer.task' here, and 'jobDir' if it "
+                "was given --job-dir; or 'trialCommand' at the top of the file",
             )
             self._draft.broken.add("trialCommand")
             return

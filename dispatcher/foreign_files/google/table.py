@@ -83,7 +83,8 @@ AI_PLATFORM: dict[str, Row] = {
     "trainingInput.args": _special("trialCommand"),
     "trainingInput.jobDir": _special(
         "trialCommand",
-        "`--job-dir` with a folder of each trial's own: below it, if it is one of this machine",
+        "`--job-dir` with a folder of each trial's own: below it, if it is one of this machine. "
+        "If `gcloud` was given it, write it here",
     ),
     "trainingInput.region": _OF_GOOGLE,
     "trainingInput.runtimeVersion": _PYTHON,

@@ -52,8 +52,17 @@ def test_what_failed_or_is_not_finite_is_compared_with_nobody():
     assert run(assessor, "e", [{"default": 0.5}]) == [1]
 
 
+def test_so_many_end_well_before_any_is_stopped():
+    """Mutations: those that failed count; it begins one too late."""
+    assessor = make_assessor("Medianstop", {"min_trials": 2})
+    run(assessor, "a", [2, 2])
+    run(assessor, "b", [2, 2], success=False)
+    assert run(assessor, "c", [1, 1]) == []  # one to compare with; itself the second
+    assert run(assessor, "d", [1, 1], success=False) == [1, 2]
+
+
 @pytest.mark.parametrize(
-    "arguments", [{"start_steps": 1}, {"start_step": -1}, {"optimize_mode": 1}]
+    "arguments", [{"start_steps": 1}, {"start_step": -1}, {"min_trials": -1}, {"optimize_mode": 1}]
 )
 def test_arguments_are_checked(arguments):
     with pytest.raises(TunerArgumentError):
