@@ -8,9 +8,8 @@ that was asked to go leaves by the exit code for which AdaptDL starts the next g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dispatcher.platforms.adaptdl.section import AdaptdlSection
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.documents import mapping_in, sentence, text_of
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
@@ -18,6 +17,7 @@ from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
 from trial_runtime.agent.config import Renewal
 
 if TYPE_CHECKING:
+    from dispatcher.platforms.adaptdl.section import AdaptdlSection
     from dispatcher.platforms.allocations.allocation import AllocationOrder
     from dispatcher.platforms.kubernetes.section import KubernetesService
 
@@ -63,7 +63,7 @@ class AdaptdlJobKind(AllocationKind):
         self, order: AllocationOrder, section: KubernetesService, template: dict[str, Any]
     ) -> dict[str, Any]:
         """See :meth:`AllocationKind.spec_of`. All nodes answer a probe."""
-        assert isinstance(section, AdaptdlSection)
+        section = cast("AdaptdlSection", section)
         least = section.min_replicas if order.config.probe is None else None
         return {
             "minReplicas": min(least or order.nodes, order.nodes),

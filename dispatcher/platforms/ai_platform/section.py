@@ -17,7 +17,7 @@ class TierMachine(NamedTuple):
 
     machine: str
     accelerator: str = ""
-    count: int = 0
+    gpus: int = 0
 
 
 #: Tiers of one machine.
@@ -102,7 +102,7 @@ class AiTrainingSection(GoogleService):
     def gpus_asked(self) -> float:
         """See :attr:`ClusterService.gpus_asked`: a tier may have some."""
         machine = self.machine
-        return float(machine.count) if machine.accelerator.startswith("NVIDIA_") else 0.0
+        return float(machine.gpus) if machine.accelerator.startswith("NVIDIA_") else 0.0
 
     @model_validator(mode="after")
     def _fit(self) -> Self:

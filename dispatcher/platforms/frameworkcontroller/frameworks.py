@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dispatcher.platforms.allocations.allocation import AllocationState
 from dispatcher.platforms.frameworkcontroller.completion import completion_of
-from dispatcher.platforms.frameworkcontroller.section import FrameworkSection
 from dispatcher.platforms.kubernetes.api.documents import mapping_in, mappings_in, text_of
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
@@ -23,6 +22,7 @@ from trial_runtime.agent.nodes.meeting import OFFSET_VARIABLE
 
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
+    from dispatcher.platforms.frameworkcontroller.section import FrameworkSection
     from dispatcher.platforms.kubernetes.section import KubernetesService
 
 #: The number of a task in its role: an annotation of its pod, and a variable of its containers.
@@ -64,7 +64,7 @@ class FrameworkKind(AllocationKind):
         self, order: AllocationOrder, section: KubernetesService, template: dict[str, Any]
     ) -> dict[str, Any]:
         """See :meth:`AllocationKind.spec_of`."""
-        assert isinstance(section, FrameworkSection)
+        section = cast("FrameworkSection", section)
         return {
             "executionType": "Start",
             "retryPolicy": dict(NEVER_AGAIN),

@@ -120,8 +120,9 @@ def end_in_words(*texts: object, code: object = None) -> JobEnd:
 
 def epoch_s(milliseconds: object) -> float | None:
     """A moment in milliseconds since the epoch, as one in seconds; None: it is none."""
-    is_one = isinstance(milliseconds, int) and milliseconds > 0
-    return milliseconds / 1000.0 if is_one else None
+    if not isinstance(milliseconds, int) or milliseconds <= 0:
+        return None
+    return milliseconds / 1000.0
 
 
 def rows_in(answer: HttpAnswer, key: str = "", *, asked: str) -> Sequence[Mapping[str, Any]]:

@@ -8,10 +8,9 @@ the job, and may remove all of its pods before anybody has read their logs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
-from dispatcher.platforms.kubeflow.section import API_VERSION, KubeflowSection
 from dispatcher.platforms.kubernetes.api.documents import (
     condition_of,
     conditions_of,
@@ -27,6 +26,7 @@ from dispatcher.platforms.kubernetes.roles import template_of
 
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
+    from dispatcher.platforms.kubeflow.section import KubeflowSection
     from dispatcher.platforms.kubernetes.section import KubernetesService
 
 #: Labels that the operator gives to pods.
@@ -42,6 +42,8 @@ _MANY = 100_000
 
 #: Conditions in which a job goes on.
 _GOES_ON = ("Created", "Running", "Suspended")
+
+_API = "apis/kubeflow.org/v1"
 
 
 class TrainingJobKind(AllocationKind):
@@ -63,7 +65,7 @@ class TrainingJobKind(AllocationKind):
         self, order: AllocationOrder, section: KubernetesService, template: dict[str, Any]
     ) -> dict[str, Any]:
         """See :meth:`AllocationKind.spec_of`."""
-        assert isinstance(section, KubeflowSection)
+        section = cast("KubeflowSection", section)
         policy: dict[str, Any] = {
             **section.run_policy,
             "backoffLimit": 0,
@@ -127,7 +129,7 @@ class TrainingJobKind(AllocationKind):
 class PyTorchJobKind(TrainingJobKind):
     """A PyTorchJob: a master, which is rank 0, and workers."""
 
-    resource = ObjectKind(f"apis/{API_VERSION}", "pytorchjobs")
+    resource = ObjectKind(_API, "pytorchjobs")
     word = "PyTorchJob"
     container = "pytorch"
     specs = "pytorchReplicaSpecs"
@@ -137,7 +139,7 @@ class PyTorchJobKind(TrainingJobKind):
 class TFJobKind(TrainingJobKind):
     """A TFJob: workers, of which the first speaks unless there is a chief, and others."""
 
-    resource = ObjectKind(f"apis/{API_VERSION}", "tfjobs")
+    resource = ObjectKind(_API, "tfjobs")
     word = "TFJob"
     container = "tensorflow"
     specs = "tfReplicaSpecs"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
@@ -41,12 +41,12 @@ from dispatcher.platforms.trainer.runtimes import (
     job_of,
     problem_of,
 )
-from dispatcher.platforms.trainer.section import TrainerSection
 
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
     from dispatcher.platforms.kubernetes.api.server import ApiServer
     from dispatcher.platforms.kubernetes.section import KubernetesService
+    from dispatcher.platforms.trainer.section import TrainerSection
 
 #: Fields of pods that are the runtime's where a TrainJob has none: agents live with what it says.
 _LEFT_TO_RUNTIMES = frozenset({
@@ -104,7 +104,7 @@ class TrainJobKind(AllocationKind):
 
     def served_by(self, server: ApiServer, section: KubernetesService) -> AllocationKind:
         """See :meth:`AllocationKind.served_by`: by the schema of a server, and the runtime."""
-        assert isinstance(section, TrainerSection)
+        section = cast("TrainerSection", section)
         schema = server.schemas(self.resource.api).get(self.word)
         if schema is None:
             raise _not_there(server, self.resource)
@@ -127,7 +127,7 @@ class TrainJobKind(AllocationKind):
     ) -> dict[str, Any]:
         """See :meth:`AllocationKind.spec_of`. Raises ``PermanentBackendError``: something that the
         file asks for has no field."""
-        assert isinstance(section, TrainerSection)
+        section = cast("TrainerSection", section)
         (container,) = template["spec"]["containers"]
         program, *arguments = container["command"]
         # Both are given: what is not is the runtime's, and its arguments would follow our program.
