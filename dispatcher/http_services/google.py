@@ -45,7 +45,7 @@ class DefaultCredentials:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: Any = None
+        self._credentials: Any = None
         self._is_stale = False
 
     def headers(self, request: HttpRequest) -> Mapping[str, str]:
@@ -60,12 +60,12 @@ class DefaultCredentials:
         signed: dict[str, str] = {}
         with self._lock:
             try:
-                if self._found is None:
-                    self._found, _ = google.auth.default(scopes=[_SCOPE])
-                if self._is_stale or not self._found.valid:
-                    self._found.refresh(Request())
+                if self._credentials is None:
+                    self._credentials, _ = google.auth.default(scopes=[_SCOPE])
+                if self._is_stale or not self._credentials.valid:
+                    self._credentials.refresh(Request())
                     self._is_stale = False
-                self._found.apply(signed)
+                self._credentials.apply(signed)
             except (GoogleAuthError, OSError, ValueError) as error:
                 raise _error_of(error) from error
         return signed
@@ -73,7 +73,7 @@ class DefaultCredentials:
     def refused(self) -> bool:
         """See :class:`Signer`: another token is fetched."""
         with self._lock:
-            was_had, self._is_stale = self._found is not None, True
+            was_had, self._is_stale = self._credentials is not None, True
         return was_had
 
 

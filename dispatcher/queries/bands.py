@@ -1,4 +1,4 @@
-"""What the curves of many trials have in common: a tenth lies below, and a tenth above.
+"""Bands in which most curves of many trials lie: a tenth lies below, and a tenth above.
 
 Of ten thousand trials some hundreds are looked at, from the worst to the best evenly.
 """

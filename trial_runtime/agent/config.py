@@ -272,16 +272,20 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         """The file of the messages that no head has acknowledged when an agent ends."""
         return f"{self.experiment_folder}/spool-{self.worker}"
 
-    def restarts(self, environment: Mapping[str, str] = os.environ) -> int:
+    def restarts(self, environment: Mapping[str, str] | None = None) -> int:
         """Return how often the scheduler has lent the place anew; 0 where none does, or says so."""
-        given = "" if self.renewal is None else environment.get(self.renewal.restarts, "")
+        given = "" if self.renewal is None else _in(environment, self.renewal.restarts)
         return int(given) if given.isascii() and given.isdigit() else 0
 
-    def nodes_now(self, environment: Mapping[str, str] = os.environ) -> int:
+    def nodes_now(self, environment: Mapping[str, str] | None = None) -> int:
         """Return how many nodes there are this time: those of the file at most."""
-        given = "" if self.renewal is None else environment.get(self.renewal.nodes, "")
+        given = "" if self.renewal is None else _in(environment, self.renewal.nodes)
         many = int(given) if given.isascii() and given.isdigit() else self.nodes
         return max(1, min(many, self.nodes))
+
+
+def _in(environment: Mapping[str, str] | None, name: str) -> str:
+    return (os.environ if environment is None else environment).get(name, "")
 
 
 _decoder = msgspec.json.Decoder(AgentConfig)

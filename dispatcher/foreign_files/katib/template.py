@@ -33,7 +33,7 @@ _NO_COMMAND = (
 class ContainerParts:
     """A container's command and variables, with their places in the file."""
 
-    words: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
     variables: dict[str, tuple[str, JsonPath]] = field(default_factory=dict)
     at: JsonPath = ()
 
@@ -51,7 +51,8 @@ class TemplateReader:
         self._primary = primary
         self._command: list[str] = []
         self._arguments: list[str] = []
-        self.parts = ContainerParts()
+        self._variables: dict[str, tuple[str, JsonPath]] = {}
+        self._at: JsonPath = ()
         translation.handle(
             {
                 "object.kind": self._ignore,
@@ -86,7 +87,7 @@ class TemplateReader:
         kind = spec.get("kind") if isinstance(spec, Mapping) else None
         inner = spec.get("spec") if isinstance(spec, Mapping) else None
         here = (*at, "spec")
-        self.parts.at = here
+        self._at = here
         if kind in ROLES:
             self._roles(inner, here, ROLES[kind])
         elif kind in _KINDS:
@@ -100,12 +101,14 @@ class TemplateReader:
                 is_key=False,
             )
             translation.draft.broken.add("trialCommand")
-            return self.parts
-        self.parts.words = self._command + self._arguments
+            return self._parts()
         if not self._command and "trialCommand" not in translation.draft.broken:
-            translation.draft.refuse(self.parts.at, "names no command", _NO_COMMAND)
+            translation.draft.refuse(self._at, "names no command", _NO_COMMAND)
             translation.draft.broken.add("trialCommand")
-        return self.parts
+        return self._parts()
+
+    def _parts(self) -> ContainerParts:
+        return ContainerParts(self._command + self._arguments, self._variables, self._at)
 
     def _roles(self, section: Any, at: JsonPath, field_name: str) -> None:
         translation = self._translation
@@ -150,7 +153,7 @@ class TemplateReader:
             )
         for index, (entry, here) in enumerate(entries):
             if index == chosen:
-                self.parts.at = here
+                self._at = here
                 self._translation.walk(entry, here, "container")
             else:
                 self._translation.draft.drop(here, "it is not the one that trains")
@@ -158,13 +161,13 @@ class TemplateReader:
 
     def _take_command(self, value: Any, at: JsonPath) -> None:
         self._command = words_of(self._translation, value, at)
-        self.parts.at = at
+        self._at = at
 
     def _take_arguments(self, value: Any, at: JsonPath) -> None:
         self._arguments = words_of(self._translation, value, at)
 
     def _take_variables(self, value: Any, at: JsonPath) -> None:
-        self.parts.variables = environment_of(self._translation, value, at, "container.env[]")
+        self._variables = environment_of(self._translation, value, at, "container.env[]")
 
     def _resources(self, value: Any, at: JsonPath) -> None:
         if isinstance(value, Mapping):

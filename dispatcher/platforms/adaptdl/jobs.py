@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.kubernetes.api.documents import mapping_in, sentence, text_of
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
-from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding
 from trial_runtime.agent.config import Renewal
 
 if TYPE_CHECKING:
@@ -72,19 +72,19 @@ class AdaptdlJobKind(AllocationKind):
             "template": template,
         }
 
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """See :meth:`AllocationKind.standing`."""
         status = mapping_in(document, "status")
         phase = text_of(status.get("phase"))
         if phase == "Succeeded":
-            return Standing(AllocationState.ENDED, Gone.FINISHED)
+            return KindStanding(AllocationState.ENDED, Gone.FINISHED)
         if phase == "Failed":
             reason = sentence(status.get("reason"), status.get("message"))
-            return Standing(AllocationState.ENDED, Gone.FAILED, reason)
+            return KindStanding(AllocationState.ENDED, Gone.FAILED, reason)
         if phase not in _WHY:
-            return Standing(AllocationState.UNKNOWN, reason=phase)
+            return KindStanding(AllocationState.UNKNOWN, reason=phase)
         group = status.get("group")
-        return Standing(reason=_WHY[phase], began=isinstance(group, int) and group >= 0)
+        return KindStanding(reason=_WHY[phase], began=isinstance(group, int) and group >= 0)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`: at most, as all of them are renewed."""

@@ -412,10 +412,8 @@ class AgentDriver:
         )
 
     def _forget(self) -> None:
-        self._joined = False
-        self._suspect = False
-        self._incarnation = ""
-        self._trouble = ""
+        self._joined = self._suspect = False
+        self._incarnation = self._trouble = ""
         self._report.gone()
         self.files.gone()
         self._outbox.forget()

@@ -143,7 +143,10 @@ class MessageCheck:
     ) -> None:
         """Begin to count: the agent holds these, and repeats what was not acknowledged.
 
-        ``start`` and ``restarts`` are those of its hello.
+        Args:
+            holds: the numbers (trial, attempt) of the attempts that it holds.
+            start: that of its hello.
+            restarts: that of its hello.
         """
         self._start, self._restarts = start, restarts
         self._heard = dict.fromkeys(holds, 0)

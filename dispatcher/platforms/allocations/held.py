@@ -101,17 +101,16 @@ class Held:
         self._lags_until = float("-inf")
         self._fence_until = float("inf")
         self._grace_s = 0.0  # of one that is to end
-        self._sought = False  # whether the scheduler was asked for it since it is to end
+        self._sought = self._in_vain = (
+            False  # whether the scheduler was asked for it since it is to end
+        )
         self._ran_since: float | None = None
         self._short_lives = 0
-        self._in_vain = False
         self.heard = self.renewed = False
-        self.reason = ""
+        self.reason = self.why_later = ""
         self.waiting_since = now
         self.ends_at: float | None = None
-        self.not_before = float("-inf")
-        self.why_later = ""
-        self.leaves_until = float("-inf")
+        self.not_before = self.leaves_until = float("-inf")
 
     # -- what it is ------------------------------------------------------------------------------
 

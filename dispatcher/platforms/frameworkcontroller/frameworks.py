@@ -16,7 +16,7 @@ from dispatcher.platforms.allocations.allocation import AllocationState
 from dispatcher.platforms.frameworkcontroller.completion import completion_of
 from dispatcher.platforms.kubernetes.api.documents import mapping_in, mappings_in, text_of
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
-from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding
 from dispatcher.platforms.kubernetes.roles import Role, template_of
 from trial_runtime.agent.nodes.meeting import OFFSET_VARIABLE
 
@@ -74,18 +74,18 @@ class FrameworkKind(AllocationKind):
             ],
         }
 
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """See :meth:`AllocationKind.standing`."""
         status = mapping_in(document, "status")
         state = text_of(status.get("state"))
         if state == "Completed":
             gone, reason = completion_of(mapping_in(status, "attemptStatus"))
-            return Standing(AllocationState.ENDED, gone, reason)
+            return KindStanding(AllocationState.ENDED, gone, reason)
         if not state:
-            return Standing(reason=_UNSEEN)
+            return KindStanding(reason=_UNSEEN)
         if state in _GOES_ON:
-            return Standing(reason=f"FrameworkController has made no pod of it yet: {state}")
-        return Standing(AllocationState.UNKNOWN, reason="" if state in _ENDS else state)
+            return KindStanding(reason=f"FrameworkController has made no pod of it yet: {state}")
+        return KindStanding(AllocationState.UNKNOWN, reason="" if state in _ENDS else state)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`: those of all roles."""

@@ -1,4 +1,4 @@
-"""What a job finds out about itself before its agent begins: its secret, or the rank of its node.
+"""A job finds out about itself before its agent begins: its secret, or the rank of its node.
 
 Runs in the job's container, by any Python from 3.9 on, and imports the standard library alone."""
 

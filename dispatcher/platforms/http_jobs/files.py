@@ -17,7 +17,7 @@ from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.http_jobs.jobs import JobOrder, JobService
 from dispatcher.platforms.http_jobs.launching import line_of_file, line_of_secret, start_script
 from dispatcher.platforms.http_jobs.section import HttpJobsService
-from dispatcher.platforms.http_jobs.translation import Translation
+from dispatcher.platforms.http_jobs.translation import PathsThere
 from trial_runtime.agent.config import AgentConfig, encode_config
 from trial_runtime.agent.processes.record import write_private
 
@@ -36,9 +36,7 @@ class JobFiles:
         translation: of orders for its jobs.
     """
 
-    def __init__(
-        self, service: ServiceGiven[C], jobs: JobService, translation: Translation
-    ) -> None:
+    def __init__(self, service: ServiceGiven[C], jobs: JobService, translation: PathsThere) -> None:
         self._section: HttpJobsService = service.section
         self._folder = service.section.homes(service.experiment, service.folder)
         self._label = service.label

@@ -52,8 +52,8 @@ class HttpJobsPlatform(ClusterPlatform[C]):
         ...
 
     def findings(self, section: C) -> Iterable[Finding]:
-        """What its service says before anything is ordered: whether it knows us, and has what the
-        section names. Asks it; may raise ``BackendError``."""
+        """Ask its service before anything is ordered whether it knows us, and has what the section
+        names. May raise ``BackendError``."""
         return ()
 
     def check(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterable[KeyProblem]:

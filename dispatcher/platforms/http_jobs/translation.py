@@ -16,7 +16,7 @@ from trial_runtime.agent.config import AgentConfig, Brought
 from trial_runtime.endpoint import FOLDER, Endpoint
 
 
-class Translation:
+class PathsThere:
     """Translates orders for the jobs of one service.
 
     Args:

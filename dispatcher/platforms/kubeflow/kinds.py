@@ -21,7 +21,7 @@ from dispatcher.platforms.kubernetes.api.documents import (
 )
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 from dispatcher.platforms.kubernetes.jobs import NOT_ADMITTED
-from dispatcher.platforms.kubernetes.kind import KEPT_S, AllocationKind, Standing
+from dispatcher.platforms.kubernetes.kind import KEPT_S, AllocationKind, KindStanding
 from dispatcher.platforms.kubernetes.roles import template_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _API = "apis/kubeflow.org/v1"
 
 
 class TrainingJobKind(AllocationKind):
-    """What kinds of the Training Operator have in common.
+    """A kind of the Training Operator.
 
     Attributes:
         specs: the field with the pods of each role.
@@ -94,23 +94,23 @@ class TrainingJobKind(AllocationKind):
             },
         }
 
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """See :meth:`AllocationKind.standing`."""
         over = condition_of(document, "Succeeded", "Failed")
         if over is not None:
             gone = Gone.FINISHED if over.get("type") == "Succeeded" else Gone.FAILED
-            return Standing(AllocationState.ENDED, gone, sentence_of(over))
+            return KindStanding(AllocationState.ENDED, gone, sentence_of(over))
         again = condition_of(document, "Restarting")
         if again is not None:  # its next pods are no place of ours
-            return Standing(AllocationState.WAITING, Gone.FAILED, sentence_of(again))
+            return KindStanding(AllocationState.WAITING, Gone.FAILED, sentence_of(again))
         suspended = condition_of(document, "Suspended")
         if suspended is not None:
-            return Standing(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
+            return KindStanding(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
         holds = [each for each in conditions_of(document) if each.get("status") == "True"]
         if holds and condition_of(document, *_GOES_ON) is None:
-            return Standing(AllocationState.UNKNOWN, reason=text_of(holds[-1].get("type")))
+            return KindStanding(AllocationState.UNKNOWN, reason=text_of(holds[-1].get("type")))
         policy = mapping_in(mapping_in(document, "spec"), "runPolicy")
-        return Standing(reason=NOT_ADMITTED if policy.get("suspend") is True else "")
+        return KindStanding(reason=NOT_ADMITTED if policy.get("suspend") is True else "")
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`: those of all roles."""

@@ -12,7 +12,7 @@ from dispatcher.platforms.kubernetes.api.documents import (
     text_of,
 )
 from dispatcher.platforms.kubernetes.api.server import JOBS, Document
-from dispatcher.platforms.kubernetes.kind import KEPT_S, AllocationKind, Standing
+from dispatcher.platforms.kubernetes.kind import KEPT_S, AllocationKind, KindStanding
 
 if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import AllocationOrder
@@ -53,18 +53,18 @@ class JobKind(AllocationKind):
             spec["suspend"] = True
         return spec
 
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """See :meth:`AllocationKind.standing`."""
         over = condition_of(document, "Complete", "Failed")
         if over is not None:
-            return Standing(AllocationState.ENDED, _gone(over), sentence_of(over))
+            return KindStanding(AllocationState.ENDED, _gone(over), sentence_of(over))
         failing = condition_of(document, "FailureTarget")
         if failing is not None:
-            return Standing(AllocationState.WAITING, _gone(failing), sentence_of(failing))
+            return KindStanding(AllocationState.WAITING, _gone(failing), sentence_of(failing))
         if mapping_in(document, "spec").get("suspend") is not True:
-            return Standing()
+            return KindStanding()
         suspended = condition_of(document, "Suspended") or {}
-        return Standing(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
+        return KindStanding(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`."""

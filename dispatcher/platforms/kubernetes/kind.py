@@ -1,4 +1,4 @@
-"""What is particular to a kind of object whose pods hold an allocation. Pure.
+"""The particulars of a kind of object whose pods hold an allocation. Pure.
 
 The platform ``kubernetes`` orders Jobs. Each of its dialects orders objects of which another
 controller makes pods: it brings one kind or several, and a section that chooses among them. All
@@ -36,7 +36,7 @@ class Right(NamedTuple):
     needed: bool = True
 
 
-class Standing(NamedTuple):
+class KindStanding(NamedTuple):
     """How an object stands in its own words, beside which its pods say more.
 
     Attributes:
@@ -138,7 +138,7 @@ class AllocationKind(ABC):
         ...
 
     @abstractmethod
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """Read how an object stands, by its status. A document has any form."""
         ...
 

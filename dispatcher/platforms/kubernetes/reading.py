@@ -23,7 +23,7 @@ from dispatcher.platforms.kubernetes.api.documents import (
     uid_of,
 )
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.platforms.kubernetes.kind import AllocationKind, Standing
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
 #: are away for minutes at times.
@@ -104,7 +104,7 @@ def allocation_of(
     """
     there = {} if document is None else document
     about = mapping_in(there, "metadata")
-    standing = Standing() if document is None else kind.standing(document)
+    standing = KindStanding() if document is None else kind.standing(document)
     waited_s = 0.0 if standing.began else times.since(about.get("creationTimestamp")) or 0.0
     deleted = "deletionTimestamp" in about
     if standing.state is AllocationState.ENDED:
@@ -147,7 +147,7 @@ def _leaving(
 ) -> Allocation:
     """One whose object is being deleted. It goes with its pods, and no others are started."""
     if pods:
-        return _of_pods(kind, name, pods, times, waited_s, {}, Standing())
+        return _of_pods(kind, name, pods, times, waited_s, {}, KindStanding())
     state = AllocationState.RUNNING if ran else AllocationState.WAITING
     return Allocation(name, state, f"its {kind.word} is being deleted", waited_s)
 
@@ -159,12 +159,12 @@ def _of_pods(
     times: ServerClock,
     waited_s: float,
     events: Mapping[str, str],
-    standing: Standing,
+    standing: KindStanding,
 ) -> Allocation:
     place = _place(pods)
     if kind.renews_pods and any(_is_over(each, times) for each in pods):
         failed = any(mapping_in(each, "status").get("phase") == "Failed" for each in pods)
-        over = Standing(AllocationState.ENDED, Gone.FAILED if failed else Gone.FINISHED)
+        over = KindStanding(AllocationState.ENDED, Gone.FAILED if failed else Gone.FINISHED)
         cause, text = _end(kind, over, pods)
         return Allocation(name, AllocationState.ENDED, text, gone=cause, place=place)
     states = [_state_within(kind.starts_within_s, each, times, events) for each in pods]
@@ -179,7 +179,7 @@ def _of_pods(
 
 
 def _running(
-    name: str, pods: Sequence[Document], times: ServerClock, standing: Standing
+    name: str, pods: Sequence[Document], times: ServerClock, standing: KindStanding
 ) -> Allocation:
     ends = [end for each in pods if (end := _ends_in_s(each, times)) is not None]
     age = times.since(standing.since)
@@ -250,7 +250,7 @@ def _state(
 
 def _end(
     kind: AllocationKind,
-    standing: Standing,
+    standing: KindStanding,
     pods: Sequence[Document],
     *,
     deleted: bool = False,
@@ -281,7 +281,7 @@ def _end(
 
 
 def _failure(exits: Sequence[Mapping[str, Any]]) -> tuple[Gone, str] | None:
-    """What the ends of some containers come to; None: none of them has failed."""
+    """The end that those of some containers come to; None: none of them has failed."""
     for each in exits:
         if each.get("reason") == "OOMKilled":
             return Gone.OUT_OF_MEMORY, "OOMKilled: it used more memory than its limit"

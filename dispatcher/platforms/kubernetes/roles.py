@@ -32,7 +32,8 @@ class RoleConfig(Section):
         None
     )
     requests: Annotated[
-        Quantities | None, Field(description="What each is promised; as all if not given.")
+        Quantities | None,
+        Field(description="Resources that each is promised; as all if not given."),
     ] = None
     limits: Annotated[
         Quantities | None, Field(description="Most that each may use; as all if not given.")

@@ -39,7 +39,7 @@ _NEEDED_ABOUT = frozenset({"labels", "annotations"})
 
 @dataclass(frozen=True)
 class PodFields:
-    """What the TrainJobs of a server can give their pods.
+    """Fields by which the TrainJobs of a server give pods what they need.
 
     Attributes:
         way: the field of a TrainJob that does: ``runtimePatches`` or ``podTemplateOverrides``.

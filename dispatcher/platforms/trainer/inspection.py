@@ -1,4 +1,4 @@
-"""What a training runtime says of the pods of our TrainJobs: asked before anything is ordered."""
+"""The inspection of a training runtime, which says what the pods of our TrainJobs are."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 from dispatcher.platforms.kubernetes.bodies import QUEUE
 from dispatcher.platforms.kubernetes.jobs import NOT_ADMITTED
-from dispatcher.platforms.kubernetes.kind import AllocationKind, Right, Standing
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding, Right
 from dispatcher.platforms.trainer.fields import (
     NEWEST,
     OVERRIDES,
@@ -167,11 +167,11 @@ class TrainJobKind(AllocationKind):
         patch = {"name": NODE, **wanted}
         return _known(pod, self._fields.pod, _LEFT_TO_RUNTIMES, "pod") | {"containers": [patch]}
 
-    def standing(self, document: Document) -> Standing:
+    def standing(self, document: Document) -> KindStanding:
         """See :meth:`AllocationKind.standing`."""
         over = condition_of(document, "Complete", "Failed")
         if over is not None:
-            return Standing(AllocationState.ENDED, _gone(over), sentence_of(over))
+            return KindStanding(AllocationState.ENDED, _gone(over), sentence_of(over))
         spec = mapping_in(document, "spec")
         reason = ""
         if spec.get("suspend") is True:
@@ -181,7 +181,7 @@ class TrainJobKind(AllocationKind):
             reason = f"of its runtime {', '.join(first)} runs first"
         limit = spec.get("activeDeadlineSeconds")
         limit_s = float(limit) if isinstance(limit, int) else None
-        return Standing(reason=reason, limit_s=limit_s, since=_since(document))
+        return KindStanding(reason=reason, limit_s=limit_s, since=_since(document))
 
     def _first_jobs(self, document: Document) -> list[str]:
         """The jobs of the runtime that run while ours does not: they prepare something."""

@@ -36,7 +36,7 @@ class RuntimeRef(Section):
     kind: Annotated[
         Annotated[RuntimeKind, BeforeValidator(_read_kind)],
         Field(
-            description="Its kind: `ClusterTrainingRuntime`, or `TrainingRuntime` for one of the "
+            description="Kind of it: `ClusterTrainingRuntime`, or `TrainingRuntime` for one of the "
             "namespace."
         ),
     ] = "ClusterTrainingRuntime"

@@ -164,8 +164,8 @@ def folders_of(config: dict[str, Any], marker: str) -> Any:
 
 
 def store_of(remote: dict[str, Any] | None) -> dict[str, str]:
-    """Where the store of weights is, and why nobody answers there, as far as its address is known
-    without its library: a host in the URL, or an ``endpoint_url`` among its options."""
+    """The place of the store of weights, and why nobody answers there, as far as its address is
+    known without its library: a host in the URL, or an ``endpoint_url`` among its options."""
     if remote is None:
         return {}
     options = remote.get("options", {})

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.platforms.http_jobs.translation import Translation
+from dispatcher.platforms.http_jobs.translation import PathsThere
 from tests.support.services.played import Orders
 from tests.unit.platforms.http_jobs.test_allocator import section
 from trial_runtime.agent.config import Brought, BroughtArchive, TrialSpec
@@ -18,8 +18,8 @@ from trial_runtime.endpoint import Endpoint
 RANK = "RANK_THERE"
 
 
-def translation(orders: Orders, bringing: Any = None) -> Translation:
-    return Translation(orders.service, RANK, lambda: "TOKEN", bringing)
+def translation(orders: Orders, bringing: Any = None) -> PathsThere:
+    return PathsThere(orders.service, RANK, lambda: "TOKEN", bringing)
 
 
 @pytest.mark.parametrize("path, there", [

@@ -19,7 +19,7 @@ from dispatcher.platforms.kubernetes.api.documents import mapping_in
 from dispatcher.platforms.kubernetes.api.kubeconfig import read_access
 from dispatcher.platforms.kubernetes.api.server import CONFIG_MAPS, ApiServer, Document, ObjectKind
 from dispatcher.platforms.kubernetes.jobs import JOB
-from dispatcher.platforms.kubernetes.kind import AllocationKind, Right, Standing
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding, Right
 from dispatcher.platforms.kubernetes.rights import rights_of
 from dispatcher.platforms.kubernetes.section import KubernetesService
 from tests.support.kubernetes import api_server
@@ -52,10 +52,10 @@ CRD = Crd({"spec": {
 }})  # fmt: skip
 
 _STATES = {
-    "drained": Standing(AllocationState.ENDED, Gone.CANCELLED, "somebody has drained it"),
-    "dry": Standing(AllocationState.ENDED, Gone.NEVER, "it never had water"),
-    "moves": Standing(AllocationState.RUNNING),
-    "froze": Standing(AllocationState.UNKNOWN, reason="froze"),
+    "drained": KindStanding(AllocationState.ENDED, Gone.CANCELLED, "somebody has drained it"),
+    "dry": KindStanding(AllocationState.ENDED, Gone.NEVER, "it never had water"),
+    "moves": KindStanding(AllocationState.RUNNING),
+    "froze": KindStanding(AllocationState.UNKNOWN, reason="froze"),
 }
 
 
@@ -73,8 +73,8 @@ class LakeKind(AllocationKind):
     ) -> dict[str, Any]:
         return {"pods": order.nodes, "template": template}
 
-    def standing(self, document: Document) -> Standing:
-        return _STATES.get(mapping_in(document, "status").get("word", ""), Standing())
+    def standing(self, document: Document) -> KindStanding:
+        return _STATES.get(mapping_in(document, "status").get("word", ""), KindStanding())
 
     def first_pods(self, document: Document) -> int:
         return int(mapping_in(document, "spec")["pods"])

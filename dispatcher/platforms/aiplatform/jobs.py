@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.errors import NotThere
-from dispatcher.platforms.ai_platform.section import AiTrainingSection
+from dispatcher.platforms.aiplatform.section import AiTrainingSection
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.google_cloud.jobs import (
     SECRET_PLACE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dispatcher.platforms.ai_platform.section import AiTrainingSection
+from dispatcher.platforms.aiplatform.section import AiTrainingSection
 from dispatcher.platforms.google_cloud.platform import GooglePlatform
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class AiTrainingPlatform(GooglePlatform[AiTrainingSection]):
 
     def jobs(self, section: AiTrainingSection, label: str) -> GoogleJobs:
         """See :meth:`HttpJobsPlatform.jobs`."""
-        from dispatcher.platforms.ai_platform.jobs import AiTrainingJobs, AiTrainingJobsWithSecrets
+        from dispatcher.platforms.aiplatform.jobs import AiTrainingJobs, AiTrainingJobsWithSecrets
 
         shares = section.shared_folder is not None
         return (AiTrainingJobs if shares else AiTrainingJobsWithSecrets)(section, label)

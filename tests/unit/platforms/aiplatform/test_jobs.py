@@ -12,8 +12,8 @@ import pytest
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.http_services.errors import Invalid
-from dispatcher.platforms.ai_platform import jobs as module
-from dispatcher.platforms.ai_platform.jobs import AiTrainingJobs, body_of, id_of
+from dispatcher.platforms.aiplatform import jobs as module
+from dispatcher.platforms.aiplatform.jobs import AiTrainingJobs, body_of, id_of
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.http_jobs.allocator import HttpJobsAllocator
 from tests.support.processes import wait_until
