@@ -34,7 +34,8 @@ _read_way = choice_reader("arguments", "environment", "file")
 
 def _read_ways(value: object) -> object:
     several = value if isinstance(value, list | tuple) else [value]
-    return tuple(dict.fromkeys(_read_way(each) for each in several))
+    ways = tuple(_read_way(each) for each in several)
+    return tuple(dict.fromkeys(ways)) if all(isinstance(each, str) for each in ways) else ways
 
 
 Way = Literal["arguments", "environment", "file"]

@@ -93,6 +93,7 @@ def read(more: str, folder: Path) -> ExperimentConfig:
             "must be 'latest', 'min' or 'max'",
         ),
         ("trialCommand: 'true'\nparametersAs: [files]", "7:16", "must be 'arguments'"),
+        ("trialCommand: 'true'\nparametersAs: [{}]", "7:16", "must be 'arguments'"),
         (
             "trialCommand: a ${trialParameters.lrr}",
             "6:15",
