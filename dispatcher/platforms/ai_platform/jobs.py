@@ -106,8 +106,8 @@ def body_of(order: JobOrder, command: Sequence[str], section: AiTrainingSection)
     """
     machine = section.machine
     config: dict[str, Any] = {"imageUri": section.image, "containerCommand": list(command)}
-    if machine.count:
-        config["acceleratorConfig"] = {"type": machine.accelerator, "count": str(machine.count)}
+    if machine.many:
+        config["acceleratorConfig"] = {"type": machine.accelerator, "count": str(machine.many)}
     if section.disk:
         config["diskConfig"] = section.disk
     given: dict[str, Any] = {

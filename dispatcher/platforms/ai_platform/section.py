@@ -13,11 +13,11 @@ from dispatcher.platforms.google_cloud.section import BucketPath, GoogleService,
 
 
 class TierMachine(NamedTuple):
-    """The machine that a tier stands for, with its GPU; no count: it has none."""
+    """The machine that a tier stands for, with the kind and the number of its GPUs."""
 
     machine: str
     accelerator: str = ""
-    count: int = 0
+    many: int = 0
 
 
 #: Tiers of one machine.
@@ -95,14 +95,14 @@ class AiTrainingSection(GoogleService):
         if self.scale_tier != "CUSTOM":
             return TIERS[self.scale_tier]
         accelerator = self.accelerator_type or ""
-        count = (self.accelerator_count or 1) if accelerator else 0
-        return TierMachine(self.master_type or "", accelerator, count)
+        many = (self.accelerator_count or 1) if accelerator else 0
+        return TierMachine(self.master_type or "", accelerator, many)
 
     @property
     def gpus_asked(self) -> float:
         """See :attr:`ClusterService.gpus_asked`: a tier may have some."""
         machine = self.machine
-        return float(machine.count) if machine.accelerator.startswith("NVIDIA_") else 0.0
+        return float(machine.many) if machine.accelerator.startswith("NVIDIA_") else 0.0
 
     @model_validator(mode="after")
     def _fit(self) -> Self:

@@ -126,7 +126,8 @@ class GoogleApis:
             key: of the file, that names it.
         """
         bucket, _, folder = url.removeprefix("gs://").partition("/")
-        query = {"prefix": f"{folder.rstrip('/')}/" if folder else "", "maxResults": 1}
+        prefix = f"{folder.rstrip('/')}/" if folder else ""
+        query: dict[str, str | int] = {"prefix": prefix, "maxResults": 1}
         path, asked, client = f"/storage/v1/b/{bucket}/o", f"look at {url}", self.of("storage")
         try:
             items = client.ask("GET", path, asked=asked, query=query).fields.get("items")

@@ -1,5 +1,5 @@
-"""The conformance suite over the platform ``aiplatform``, on AI Platform Training of our own, whose jobs are processes
-of this machine; judged by the published contract."""
+"""The conformance suite over the platform ``aiplatform``, on a service of ours whose jobs are
+processes of this machine; judged by the published contract of AI Platform Training."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The conformance suite over the platform ``vertex``, on Vertex AI of our own, whose jobs are processes
-of this machine; judged by the published contract."""
+"""The conformance suite over the platform ``vertex``, on a service of ours whose jobs are
+processes of this machine; judged by the published contract of Vertex AI."""
 
 from __future__ import annotations
 
