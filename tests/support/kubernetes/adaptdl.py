@@ -131,7 +131,8 @@ class AdaptdlController(Operator):
             mounts = container.setdefault("volumeMounts", [])
             if any(each["mountPath"] == SHARED_MEMORY for each in mounts):
                 return f'volumeMounts: Invalid value: "{SHARED_MEMORY}": must be unique'
-            mounts.append({"name": "adaptdl-shm", "mountPath": SHARED_MEMORY})
+            # The real one's comes last, but runtimes mount what lies deeper after what lies above.
+            mounts.insert(0, {"name": "adaptdl-shm", "mountPath": SHARED_MEMORY})
         variables = {
             "ADAPTDL_JOB_ID": f"trials/{about['name']}",
             "ADAPTDL_MASTER_PORT": str(47000 + group),
