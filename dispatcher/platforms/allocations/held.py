@@ -418,5 +418,4 @@ def _reason(allocation: Allocation) -> str:
 
 
 def _beside(text: str, allocation: Allocation) -> str:
-    reason = _reason(allocation)
-    return f"{text}: {reason}" if reason else text
+    return f"{text}: {reason}" if (reason := _reason(allocation)) else text
