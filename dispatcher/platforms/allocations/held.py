@@ -197,8 +197,7 @@ class Held:
             while self._name_of(newest) in listed:
                 newest = replace(newest, number=newest.number + 1)
         self._newest = replace(newest, at=wall)
-        self.stage = Stage.DRAFTED
-        self._ran_since, self.reason = None, ""
+        self.stage, self._ran_since, self.reason = Stage.DRAFTED, None, ""
         return self._name_of(newest), newest.ticket
 
     def _name_of(self, incarnation: Incarnation) -> str:
