@@ -338,7 +338,25 @@ ROOMS_OF_PLACES = (
 #: they share, what brings code to all of them and reads files on them, is more than 1,000 lines.
 #: Kubernetes is the longest: a client over HTTP, and the objects by which a head runs there.
 MOST_LINES_OF_PLACES = 12_600
+#: Services over HTTP share one more folder, and are short.
 MOST_LINES_OF_AN_ENGINE = 4_400
+MOST_LINES_OF_A_SERVICE = 450
+
+_ENGINES = "Allocation|Cluster|SharedFolder|HttpJobs"
+
+
+def test_a_platform_of_a_service_over_http_is_short() -> None:
+    """What it needs that others need as well belongs to what they share."""
+    texts = dict(product("dispatcher/platforms"))
+    folders = {
+        path.rpartition("/")[0]
+        for path, text in texts.items()
+        if re.search(r"^class \w+\(HttpJobsPlatform", text, re.MULTILINE)
+    }
+    assert folders
+    for folder in folders:
+        own = [text for path, text in texts.items() if path.startswith(f"{folder}/")]
+        assert sum(len(text.splitlines()) for text in own) <= MOST_LINES_OF_A_SERVICE, folder
 
 
 def test_rooms_of_places_do_not_grow_unseen() -> None:
@@ -346,7 +364,7 @@ def test_rooms_of_places_do_not_grow_unseen() -> None:
     engines = {
         path.rpartition("/")[0]
         for path, text in product("dispatcher/platforms")
-        if re.search(r"^class \w+\((Allocation|Cluster|SharedFolder)Platform", text, re.MULTILINE)
+        if re.search(rf"^class \w+\(({_ENGINES})Platform", text, re.MULTILINE)
     }
     lines = Counter[str]()
     for path, text in product(*ROOMS_OF_PLACES):

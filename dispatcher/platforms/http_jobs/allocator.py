@@ -195,8 +195,8 @@ class HttpJobsAllocator(Allocator):
         return isinstance(self._jobs.states.get(job.word), Gone)
 
     def _vanished(self, chosen: Mapping[str, ServiceJob]) -> list[ServiceJob | None]:
-        """What became of jobs that are listed no more: a list may lack a page, and a job that an
-        administrator has deleted is gone. Those that could not be asked about are as they were."""
+        """Jobs that are listed no more, as they are: a list may lack a page, and a job that an
+        administrator has deleted is gone. Of those that could not be asked about nobody knows."""
         found: list[ServiceJob | None] = []
         for name, job in self._listed.items():
             if name in chosen:
@@ -206,11 +206,16 @@ class HttpJobsAllocator(Allocator):
             elif not self._may_ask():
                 found.append(replace(job, word=""))  # nobody knows
             else:
-                found.append(self._found_again(name))
+                found.append(self._found_again(job))
         return found
 
-    def _found_again(self, name: str) -> ServiceJob | None:
-        job = self._jobs.find(name)
+    def _found_again(self, before: ServiceJob) -> ServiceJob | None:
+        name = before.name
+        try:
+            job = self._jobs.find(name)
+        except BackendError as error:
+            _log.info("%s: it is not listed, and cannot be asked about: %s", name, error)
+            return replace(before, word="")
         if job is None:
             reason = f"its job was deleted at {self._jobs.where}"
             ended = Allocation(name, AllocationState.ENDED, reason, gone=Gone.CANCELLED)
@@ -359,9 +364,8 @@ class HttpJobsAllocator(Allocator):
 
     def answer(self, order: AllocationOrder) -> str:
         """See :meth:`Allocator.answer`: the file of the shared folder, else what was printed."""
-        text = text_of(order) if self._section.shared_folder is not None else ""
-        if text or not self._jobs.has_output:
-            return text
+        if self._section.shared_folder is not None:
+            return text_of(order)
         try:
             return self._jobs.output(order.name)[-MOST_OUTPUT:]
         except NotThere:
