@@ -363,16 +363,33 @@ ROOMS_OF_PLACES = (
 #: Kubernetes is the longest: a client over HTTP, and the objects by which a head runs there.
 #: 300 lines more keep the ends of logs that agents hand in where files go with their place.
 MOST_LINES_OF_PLACES = 13_100
+#: Services over HTTP share one more folder, and are short.
 MOST_LINES_OF_AN_ENGINE = 4_400
+MOST_LINES_OF_A_SERVICE = 450
+
+_ENGINES = "Allocation|Cluster|SharedFolder|Pod|HttpJobs|Google"
+
+
+def test_a_platform_of_a_service_over_http_is_short() -> None:
+    """What it needs that others need as well belongs to what they share."""
+    texts = dict(product("dispatcher/platforms"))
+    folders = {
+        path.rpartition("/")[0]
+        for path, text in texts.items()
+        if re.search(r"^class \w+\((HttpJobs|Google)Platform", text, re.MULTILINE)
+    }
+    assert folders
+    for folder in folders:
+        own = [text for path, text in texts.items() if path.startswith(f"{folder}/")]
+        assert sum(len(text.splitlines()) for text in own) <= MOST_LINES_OF_A_SERVICE, folder
 
 
 def test_rooms_of_places_do_not_grow_unseen() -> None:
     """Who needs more raises the bound, and says for what."""
-    bases = "Allocation|Cluster|SharedFolder|Pod|HttpJobs|Google"
     engines = {
         path.rpartition("/")[0]
         for path, text in product("dispatcher/platforms")
-        if re.search(rf"^class \w+\(({bases})Platform", text, re.MULTILINE)
+        if re.search(rf"^class \w+\(({_ENGINES})Platform", text, re.MULTILINE)
     }
     lines = Counter[str]()
     for path, text in product(*ROOMS_OF_PLACES):

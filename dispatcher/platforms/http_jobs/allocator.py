@@ -31,7 +31,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     allocation_of,
 )
 from dispatcher.platforms.http_jobs.section import HttpJobsService
-from dispatcher.platforms.http_jobs.translation import PathsThere
+from dispatcher.platforms.http_jobs.translation import Translation
 from trial_runtime.agent.config import AgentConfig
 
 #: Seconds between two looks while something is expected to change, and otherwise: a look is one
@@ -89,7 +89,7 @@ class HttpJobsAllocator(Allocator):
         self._jobs = jobs
         self._clock = clock
         self._bringing = bringing_of(self._section, service.archives)
-        translation = PathsThere(self._section, jobs.rank_variable, service.token, self._bringing)
+        translation = Translation(self._section, jobs.rank_variable, service.token, self._bringing)
         self._files = JobFiles(service, jobs, translation)
         self._pace = LookPace(QUICK_LOOK_S, SLOW_LOOK_S, QUICK_FOR_S, clock)
         self._listed: dict[str, ServiceJob] = {}  # the one that counts of each name
@@ -195,9 +195,8 @@ class HttpJobsAllocator(Allocator):
         return isinstance(self._jobs.states.get(job.word), Gone)
 
     def _vanished(self, chosen: Mapping[str, ServiceJob]) -> list[ServiceJob | None]:
-        """Find out what became of jobs that are listed no more: a list may lack a page, and a job
-        that an administrator has deleted is gone. Those that could not be asked about are as they
-        were."""
+        """Jobs that are listed no more, as they are: a list may lack a page, and a job that an
+        administrator has deleted is gone. Of those that could not be asked about nobody knows."""
         found: list[ServiceJob | None] = []
         for name, job in self._listed.items():
             if name in chosen:
@@ -207,11 +206,16 @@ class HttpJobsAllocator(Allocator):
             elif not self._may_ask():
                 found.append(replace(job, word=""))  # nobody knows
             else:
-                found.append(self._found_again(name))
+                found.append(self._found_again(job))
         return found
 
-    def _found_again(self, name: str) -> ServiceJob | None:
-        job = self._jobs.find(name)
+    def _found_again(self, before: ServiceJob) -> ServiceJob | None:
+        name = before.name
+        try:
+            job = self._jobs.find(name)
+        except BackendError as error:
+            _log.info("%s: it is not listed, and cannot be asked about: %s", name, error)
+            return replace(before, word="")
         if job is None:
             reason = f"its job was deleted at {self._jobs.where}"
             ended = Allocation(name, AllocationState.ENDED, reason, gone=Gone.CANCELLED)
@@ -236,7 +240,7 @@ class HttpJobsAllocator(Allocator):
         if self._has_ended(job) and (end := self._end_of(job, now)) is None:
             return Allocation(name, AllocationState.UNKNOWN)
         seen = allocation_of(
-            job, self._jobs.states, self._jobs.times, wall_s=self._section.wall_s, end=end
+            job, self._jobs.states, self._jobs.times, wall_s=self._section.wall_time, end=end
         )
         if seen.state is not AllocationState.ENDED:
             return self._forward(seen, now)
@@ -360,9 +364,8 @@ class HttpJobsAllocator(Allocator):
 
     def answer(self, order: AllocationOrder) -> str:
         """See :meth:`Allocator.answer`: the file of the shared folder, else what was printed."""
-        text = text_of(order) if self._section.shared_folder is not None else ""
-        if text or not self._jobs.has_output:
-            return text
+        if self._section.shared_folder is not None:
+            return text_of(order)
         try:
             return self._jobs.output(order.name)[-MOST_OUTPUT:]
         except NotThere:

@@ -160,7 +160,6 @@ class JobService(ABC):
             empty: it has no secrets, and what is secret lies in the shared folder.
         rank_variable: the variable by which it tells each node its rank.
         ends_at_wall: whether it ends jobs at their wall time itself; else their script does.
-        has_output: whether :meth:`output` returns what jobs have printed.
     """
 
     states: ClassVar[States]
@@ -168,7 +167,6 @@ class JobService(ABC):
     secret_place: ClassVar[str] = ""
     rank_variable: ClassVar[str] = "BEQUEATH_RANK"
     ends_at_wall: ClassVar[bool] = True
-    has_output: ClassVar[bool] = False
 
     def __init__(self, client: HttpClient) -> None:
         self.client = client
@@ -221,7 +219,8 @@ class JobService(ABC):
         return JobEnd()
 
     def output(self, name: str) -> str:
-        """Return the end of what a job has printed, for :attr:`has_output`; empty: nothing yet."""
+        """Return the end of what a job has printed; empty: nothing yet. A probe that shares no
+        folder answers so, where the platform says ``has_output``."""
         return ""
 
     def remove(self, job: ServiceJob) -> None:  # noqa: B027 - not all can

@@ -31,6 +31,7 @@ class HttpJobsPlatform(ClusterPlatform[C]):
     Attributes:
         has_secrets: whether its service has secrets for what an agent must know; else the section
             needs a shared folder.
+        has_output: whether its service says what jobs have printed (``JobService.output``).
         packages: modules that are needed here, and the extra of ours that has each.
     """
 
@@ -38,6 +39,7 @@ class HttpJobsPlatform(ClusterPlatform[C]):
     own_resources: ClassVar[bool] = False
     has_nodes: ClassVar[bool] = True
     has_secrets: ClassVar[bool] = False
+    has_output: ClassVar[bool] = False
     packages: ClassVar[Mapping[str, str]] = {"urllib3": "http"}
 
     @abstractmethod
@@ -52,7 +54,7 @@ class HttpJobsPlatform(ClusterPlatform[C]):
         ...
 
     def findings(self, section: C) -> Iterable[Finding]:
-        """Ask its service before anything is ordered whether it knows us, and has what the section
+        """Ask its service before anything is ordered: whether it knows us, and has what the section
         names. May raise ``BackendError``."""
         return ()
 
@@ -74,14 +76,9 @@ class HttpJobsPlatform(ClusterPlatform[C]):
 
     def probe_needs(self, given: Given[C]) -> ProbeNeeds | None:
         """See :meth:`AllocationPlatform.probe_needs`: where its answer can be had."""
-        needs = probe_needs_of(given, brings_modules=given.section.bring_code)
-        if given.section.shared_folder is not None or needs is None:
-            return needs
-        jobs = self.jobs(given.section, "")
-        try:
-            return needs if jobs.has_output else None
-        finally:
-            jobs.close()
+        if given.section.shared_folder is None and not self.has_output:
+            return None
+        return probe_needs_of(given, brings_modules=given.section.bring_code)
 
     def files(self, given: Given[C], trial: int, attempt: int) -> AttemptFiles | None:
         """See :meth:`Platform.files`: those of the shared folder; others are asked of agents."""

@@ -49,7 +49,6 @@ class OpenPaiJobs(JobService):
     secret_place = f"<% $secrets.{SECRET} %>"
     rank_variable = "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"
     ends_at_wall = False
-    has_output = True
 
     def __init__(self, section: OpenPaiSection, label: str) -> None:
         super().__init__(client_of(section))

@@ -19,6 +19,7 @@ class OpenPaiPlatform(HttpJobsPlatform[OpenPaiSection]):
     protocol = 2
     section = OpenPaiSection
     has_secrets: ClassVar[bool] = True
+    has_output: ClassVar[bool] = True
 
     def jobs(self, section: OpenPaiSection, label: str) -> JobService:
         """See :meth:`HttpJobsPlatform.jobs`."""

@@ -81,7 +81,7 @@ def whole_section(
         "python": sys.executable,
         "sharedFolder": str(shared),
         "mounts": {str(shared): str(there)},
-        "codeFolder": str(folder),
+        **({} if keys.get("bringCode") else {"codeFolder": str(folder)}),
         "allocations": 2,
         "headAddress": "127.0.0.1",
         "probe": False,

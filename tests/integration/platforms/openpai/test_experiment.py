@@ -1,5 +1,5 @@
 """Digits evolve in jobs of a cluster of our own, while jobs, answers, tokens and a head are taken
-away. They come by a shared folder that is mounted at another path there."""
+away. Code, weights and messages go through a folder that is mounted at another path there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.digits import HELD, TRIALS, digits
+from tests.support.digits import TRIALS, digits
 from tests.support.processes import wait_until
 from tests.support.services.openpai import OPENPAI
 from tests.support.services.played import whole_section
@@ -21,7 +21,7 @@ def test_sixty_trials_outlive_all_that_a_service_does(tmp_path: Path) -> None:
     nothing is left there."""
     with OPENPAI.serving(tmp_path, 3) as there:
         service = whole_section(
-            OPENPAI, there, tmp_path, codeFolder=str(HELD), probe=True, channel="folder"
+            OPENPAI, there, tmp_path, bringCode=True, probe=True, channel="folder"
         )
         del service["headAddress"]
         weights = tmp_path / "shared/data"
@@ -52,5 +52,5 @@ def test_sixty_trials_outlive_all_that_a_service_does(tmp_path: Path) -> None:
             assert all(each.planned for each in lab.losses()), lab.losses()
             assert token not in lab.text()
         wait_until(lambda: there.alive() == [], "no job is left")
-    for path in (tmp_path / "shared/bequeath").glob("**/*"):
+    for path in (tmp_path / "shared/bequeath").glob("[!.]*/**/*"):
         assert path.is_dir() or path.stat().st_mode & 0o077 == 0, path

@@ -256,6 +256,21 @@ def test_refusals_have_their_kind(orders: Orders, served: OpenPai, make: Make) -
         allocator.close()
 
 
+def test_one_that_cannot_be_asked_about_stops_no_other(
+    allocator: HttpJobsAllocator, orders: Orders, served: OpenPai, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a question about a single job fails, and with it the look at all others."""
+    monkeypatch.setattr("dispatcher.http_services.patience.FIRST_S", 0.0)
+    one, other = orders.order(), orders.order(worker="other")
+    for order in (one, other):
+        allocator.submit(order)
+        reaches(allocator, order.name, AllocationState.RUNNING)
+    served.hidden.add(one.name)
+    served.fail(f"GET /api/v2/jobs/alice~{one.name}", 500, times=3)
+    states = {each.name: each.state for each in allocator.look()}
+    assert states == {one.name: AllocationState.UNKNOWN, other.name: AllocationState.RUNNING}
+
+
 def test_all_pages_are_read(
     orders: Orders, served: OpenPai, monkeypatch: pytest.MonkeyPatch
 ) -> None:
