@@ -31,7 +31,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     allocation_of,
 )
 from dispatcher.platforms.http_jobs.section import HttpJobsService
-from dispatcher.platforms.http_jobs.translation import Translation
+from dispatcher.platforms.http_jobs.translation import PathsThere
 from trial_runtime.agent.config import AgentConfig
 
 #: Seconds between two looks while something is expected to change, and otherwise: a look is one
@@ -89,7 +89,7 @@ class HttpJobsAllocator(Allocator):
         self._jobs = jobs
         self._clock = clock
         self._bringing = bringing_of(self._section, service.archives)
-        translation = Translation(self._section, jobs.rank_variable, service.token, self._bringing)
+        translation = PathsThere(self._section, jobs.rank_variable, service.token, self._bringing)
         self._files = JobFiles(service, jobs, translation)
         self._pace = LookPace(QUICK_LOOK_S, SLOW_LOOK_S, QUICK_FOR_S, clock)
         self._listed: dict[str, ServiceJob] = {}  # the one that counts of each name
