@@ -221,16 +221,13 @@ SUITE = Path(__file__).parents[2] / "support/kubernetes/conformance_real.py"
     "service, operators",
     [
         ({"platform": "kubeflow", "kind": "TFJob"}, "training_operator:training_operators"),
-        ({"platform": "frameworkcontroller"}, "framework_controller:framework_controllers"),
         ({"platform": "adaptdl"}, "adaptdl:adaptdl_controllers"),
-        (
-            {"platform": "trainer", "runtimeRef": "on-hosts", "pod": {}},
-            "trainer_controller:trainer_operators",
-        ),
     ],
-    ids=["kubeflow", "frameworkcontroller", "adaptdl", "trainer"],
+    ids=["kubeflow", "adaptdl"],
 )
 def test_the_conformance_suite(service: dict[str, Any], operators: str, tmp_path: Path) -> None:
+    """Of the usual kind, and of the one that differs most; the others run it on the server of our
+    own (tests/integration/platforms), which takes a part of the time."""
     plugin = ["-p", "dispatcher.conformance.plugin", "-p", "no:cacheprovider"]
     words = ["-q", "-x", "-rs", *plugin, f"--rootdir={tmp_path}", "-c", os.devnull, str(SUITE)]
     ran = subprocess.run(
