@@ -16,6 +16,9 @@ ON_HOST = ROOT / "dispatcher/remote_python/on_host"
 #: The verb that agents have, too, and that is packed beside the others.
 FILES = ROOT / "trial_runtime/attempt_folder.py"
 
+#: What a job runs before its agent, alone.
+IN_JOB = ROOT / "dispatcher/platforms/google_cloud/in_job.py"
+
 #: What gives a Python its program as an argument: one constant for all that travels, and
 #: constants that need no function of another one.
 CONSTANTS = {
@@ -66,7 +69,9 @@ def test_a_program_is_an_argument_in_these_places_only() -> None:
     assert found == CONSTANTS
 
 
-@pytest.mark.parametrize("path", [*sorted(ON_HOST.glob("*.py")), FILES], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*sorted(ON_HOST.glob("*.py")), FILES, IN_JOB], ids=lambda path: path.name
+)
 def test_what_travels_imports_the_library_and_its_neighbours_only(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from abc import abstractmethod
@@ -10,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.findings import Finding
 from dispatcher.http_services.client import HttpAnswer
-from dispatcher.http_services.errors import AlreadyThere, Invalid, Unreachable
+from dispatcher.http_services.errors import AlreadyThere, Invalid, NotThere, Unreachable
 from dispatcher.platforms.allocations.allocation import Gone
 from dispatcher.platforms.google_cloud import in_job
 from dispatcher.platforms.google_cloud.apis import GoogleApis
@@ -35,9 +36,9 @@ ATTEMPT, SERVICE, EXPERIMENT, MARK = (
 _ENDS = (
     (re.compile(r"out[- ]of[- ]memory|\bOOM", re.IGNORECASE), Gone.OUT_OF_MEMORY),
     (re.compile(r"preempt", re.IGNORECASE), Gone.PREEMPTED),
-    (re.compile(r"insufficient|stockout|RESOURCE_EXHAUSTED", re.IGNORECASE), Gone.CANCELLED),
-    (re.compile(r"time[d ]*out|running time|deadline", re.IGNORECASE), Gone.WALL_TIME),
-    (re.compile(r"internal error|maintenance|unavailable", re.IGNORECASE), Gone.NODE_LOST),
+    (re.compile(r"resources are insufficient|stock-?out", re.IGNORECASE), Gone.CANCELLED),
+    (re.compile(r"maximum running time|exceeded .*timeout", re.IGNORECASE), Gone.WALL_TIME),
+    (re.compile(r"internal error|VM maintenance", re.IGNORECASE), Gone.NODE_LOST),
 )
 
 
@@ -60,6 +61,7 @@ class GoogleJobs(JobService):
         self.label = label
         self.pages = Pages(self.page)
         self._python, self._wall_s = section.python, section.wall_s
+        self._unused: set[str] = set()  # names of secrets whose jobs may not be there
 
     # -- for each service ------------------------------------------------------------------------
 
@@ -97,11 +99,13 @@ class GoogleJobs(JobService):
             variable, rank = self.rank_variable, self._asking(in_job.RANK)
             script = f"{variable}=$({rank}) || exit 69; export {variable}; {script}"
         if order.secret:
+            self._unused.add(order.name)
             address = self.apis.keep_secret(order.name, order.secret, labels_of(order))
             script = script.replace(f"'{SECRET_PLACE}'", '"$s"')
             script = f"s=$({self._asking(address)}) || exit 69; {script}"
         try:
             self.ask_for(order, ["sh", "-c", script])
+            self._unused.discard(order.name)
         except AlreadyThere:
             raise
         except PermanentBackendError:
@@ -122,7 +126,7 @@ class GoogleJobs(JobService):
         asked, path = f"cancel the job {job.name!r}", f"{self.path(job.id)}:cancel"
         try:
             self.client.ask("POST", path, asked=asked, body={}, is_repeatable=True)
-        except Invalid:  # as it says of one that has ended
+        except (Invalid, NotThere):  # as it says of one that has ended, or has been removed
             there = self.find(job.name)
             if there is not None and not isinstance(self.states.get(there.word), Gone):
                 raise
@@ -163,10 +167,14 @@ class GoogleJobs(JobService):
         self._forget(job.name)
 
     def close(self) -> None:
-        """See :class:`JobService`."""
+        """See :class:`JobService`. Secrets are removed whose jobs were never had."""
+        with contextlib.suppress(BackendError):
+            for name in [each for each in self._unused if self.find(each) is None]:
+                self._forget(name)
         self.apis.close()
 
     def _forget(self, name: str) -> None:
+        self._unused.discard(name)
         if self.secret_place:
             self.apis.forget_secret(name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -41,6 +41,7 @@ BucketPath = Annotated[
     Text, shaped(r"gs://[a-z0-9][a-z0-9._-]+(/\S*)?", "a folder of a bucket, as gs://BUCKET/FOLDER")
 ]
 Machine = Annotated[Text, shaped(r"[a-z][a-z0-9_-]+", "a type of machine, as n1-standard-4")]
+_Api = Literal["aiplatform", "ml", "logging", "secretmanager", "storage"]
 _Label = Annotated[
     Text,
     shaped(r"[^\W\d_A-Z]([^\WA-Z]|-){0,62}", "a label: at most 63 small letters, digits, - and _"),
@@ -113,7 +114,7 @@ class GoogleService(HttpJobsService):
         ),
     ] = None
     endpoints: Annotated[
-        dict[Text, ServiceUrl],
+        dict[_Api, ServiceUrl],
         Field(
             description="Addresses of Google's services that differ from `https://NAME."
             "googleapis.com`, by their names, as of Private Service Connect."

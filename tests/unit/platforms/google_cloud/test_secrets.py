@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.errors import PermanentBackendError
+from dispatcher.errors import PassingBackendError, PermanentBackendError
 from dispatcher.http_services.errors import Invalid
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.google_cloud import in_job
@@ -78,6 +78,22 @@ def test_a_cancelled_job_leaves_no_secret(orders: Orders, served: PlayedGoogle) 
     allocator.cancel([order.name], 0.0)
     assert served.secrets == {}
     allocator.close()
+
+
+def test_a_job_that_was_never_had_leaves_no_secret(orders: Orders, served: PlayedGoogle) -> None:
+    """Its answer was an error, and nobody asks for it again. Mutation: keys for thirty days."""
+    path, _ = served.lists()
+    allocator = orders.allocator()
+    first, second = orders.order(1), orders.order(2)
+    served.fail(f"POST {path}", 500)
+    with pytest.raises(PassingBackendError):
+        allocator.submit(first)
+    served.fail(f"POST {path}", 500, done=True)
+    with pytest.raises(PassingBackendError):
+        allocator.submit(second)
+    assert set(served.secrets) == {first.name, second.name}
+    allocator.close()
+    assert set(served.secrets) == {second.name}, "that job is there"
 
 
 @pytest.mark.parametrize("what", ["POST /v1/projects/lab-project-7/secrets", "POST "])

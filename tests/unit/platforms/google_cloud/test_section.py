@@ -39,6 +39,7 @@ COMMON: Bad = {
     "an accelerator": ({"acceleratorType": "v100"}, "acceleratorType", "as NVIDIA_TESLA_T4"),
     "a count alone": ({"acceleratorCount": 2}, "acceleratorCount", "no 'acceleratorType'"),
     "an address of a service": ({"endpoints": {"logging": "a b"}}, "logging", "as https://HOST"),
+    "a service that is none": ({"endpoints": {"log": "x.lab"}}, "log", "secretmanager"),
     "a wall time without a unit": ({"wallTime": 90}, "wallTime", "must have a unit"),
     "a trial that is longer than a job": ({"wallTime": "1h"}, "wallTime", "'maxTrialDuration'"),
 }  # fmt: skip
