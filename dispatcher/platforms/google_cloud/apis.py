@@ -141,4 +141,5 @@ class GoogleApis:
         return Finding("bucket", Severity.OK, f"{url} is there, and empty")
 
     def _address(self, name: str, host: str = "") -> str:
-        return self._section.endpoints.get(name, f"https://{host or name}.googleapis.com")
+        own = next((url for key, url in self._section.endpoints.items() if key == name), "")
+        return own or f"https://{host or name}.googleapis.com"
