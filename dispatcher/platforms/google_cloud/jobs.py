@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.findings import Finding
@@ -52,8 +52,6 @@ class GoogleJobs(JobService):
         api: the service, as in ``endpoints`` of the file.
         host: the first part of its address, where that is another word.
     """
-
-    has_output: ClassVar[bool] = True
 
     def __init__(self, section: GoogleService, label: str, api: str, host: str = "") -> None:
         self.apis = GoogleApis(section)

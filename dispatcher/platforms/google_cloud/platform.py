@@ -32,6 +32,7 @@ class GooglePlatform(HttpJobsPlatform[C]):
     """A platform of jobs of Google Cloud. One of ours writes :meth:`jobs`."""
 
     has_secrets: ClassVar[bool] = True
+    has_output: ClassVar[bool] = True
     packages: ClassVar[Mapping[str, str]] = {"urllib3": EXTRA}
 
     @abstractmethod

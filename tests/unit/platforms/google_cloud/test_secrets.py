@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,6 +68,17 @@ def test_a_job_reads_its_secret_and_shows_it_to_nobody(
     allocator.look()
     assert served.secrets == {}
     allocator.close()
+
+
+def test_a_place_is_looked_over_where_no_folder_is_shared(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer comes by Cloud Logging. Mutation: nobody looks, and the first trial fails."""
+    asked = "dispatcher.platforms.http_jobs.platform.probe_needs_of"
+    monkeypatch.setattr(asked, lambda given, brings_modules: "all of it")
+    assert orders.service.shared_folder is None
+    given: Any = SimpleNamespace(section=orders.service)
+    assert orders.platform.probe_needs(given) == "all of it"
 
 
 def test_a_cancelled_job_leaves_no_secret(orders: Orders, served: PlayedGoogle) -> None:
