@@ -504,6 +504,10 @@ class PlayedAiPlatform(PlayedGoogle):
         """See :class:`PlayedGoogle`."""
         return f"bq_{name.replace('-', '_')}"
 
+    def foreign(self, name: str) -> None:
+        """See :class:`PlayedService`: it has an id, and no label of ours."""
+        self._wait(name, {})
+
     def create(self, asked: Asked) -> Any:
         """See :class:`PlayedGoogle`."""
         document, given = asked.document, asked.document["trainingInput"]
