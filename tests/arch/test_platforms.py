@@ -347,9 +347,10 @@ ROOMS_OF_PLACES = (
 #: rooms are for: logins, wheels for machines without a network, files of attempts elsewhere.
 #: Engines whose allocations our agents run in came later, each with a folder and a bound; what
 #: they share, what brings code to all of them and reads files on them, is more than 1,000 lines.
-#: Kubernetes is the longest: a client over HTTP, and the objects by which a head runs there.
+#: Kubernetes is the longest: a client over HTTP, and the objects by which a head runs there; and
+#: what its dialects share: kinds of objects, roles, places that are renewed.
 MOST_LINES_OF_PLACES = 12_600
-MOST_LINES_OF_AN_ENGINE = 4_400
+MOST_LINES_OF_AN_ENGINE = 4_700
 
 
 def test_rooms_of_places_do_not_grow_unseen() -> None:

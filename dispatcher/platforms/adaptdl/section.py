@@ -41,8 +41,8 @@ class AdaptdlSection(KubernetesService):
     preemptible: Annotated[
         Switch,
         Field(
-            description="Whether AdaptDL may stop pods and start them anew, elsewhere or as many "
-            "others: what runs there hands over, and is tried again."
+            description="Whether AdaptDL may stop pods and start others, on other nodes or of "
+            "another number: what runs there hands over, and is tried again."
         ),
     ] = True
 

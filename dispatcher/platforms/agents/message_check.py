@@ -141,9 +141,12 @@ class MessageCheck:
     def joined(
         self, holds: Collection[tuple[int, int]], start: str = "", restarts: int = 0
     ) -> None:
-        """Begin to count: the agent holds these, and repeats what was not acknowledged.
+        """Begin to count: the agent repeats what was not acknowledged.
 
-        ``start`` and ``restarts`` are those of its hello.
+        Args:
+            holds: the attempts that it holds.
+            start: as in its hello.
+            restarts: as in its hello.
         """
         self._start, self._restarts = start, restarts
         self._heard = dict.fromkeys(holds, 0)

@@ -91,15 +91,15 @@ def _tasks_in(attempt: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping[str, An
     """Yield the role and the status of each task."""
     packed = attempt.get("taskRoleStatusesCompressed")
     if isinstance(packed, str) and packed:
-        attempt = {"taskRoleStatuses": _unpacked(packed)}
+        attempt = {"taskRoleStatuses": unpacked(packed)}
     for role in mappings_in(attempt, "taskRoleStatuses"):
         for task in mappings_in(role, "taskStatuses"):
             yield role.get("name"), task
 
 
 @lru_cache(maxsize=16)
-def _unpacked(text: str) -> Any:
-    """What a text of gzip and base64 holds; None for one that is none, or holds too much."""
+def unpacked(text: str) -> Any:
+    """The document in a text of gzip and base64; None for one that is none, or holds too much."""
     try:
         inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         content = inflater.decompress(b64decode(text, validate=True), MOST_BYTES)

@@ -255,10 +255,10 @@ def test_what_is_none_of_that_says_nothing(text: str, monkeypatch: pytest.Monkey
 def test_they_are_unpacked_once() -> None:
     """A look comes twice a second, for a minute."""
     text = packed(json.dumps([{"name": "worker", "taskStatuses": []}]).encode())
-    before = module._unpacked.cache_info().misses
+    before = module.unpacked.cache_info().misses
     for _ in range(5):
         read(large(text))
-    assert module._unpacked.cache_info().misses == before + 1
+    assert module.unpacked.cache_info().misses == before + 1
 
 
 status = st.dictionaries(
