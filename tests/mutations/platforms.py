@@ -6,6 +6,24 @@ from tests.mutations.mutation import Mutation
 
 PLATFORMS: tuple[Mutation, ...] = (
     Mutation(
+        "a-second-start-of-one-group-is-let-in",
+        3,
+        "an agent that was started twice in one place displaces the first, which goes on",
+        "dispatcher/platforms/agents/message_check.py",
+        "and hello.restarts <= self._restarts",
+        "and hello.restarts < self._restarts",
+        ("tests/unit/platforms/agents/test_waiting.py",),
+    ),
+    Mutation(
+        "a-job-that-is-moved-is-deleted",
+        10,
+        "a scheduler that lends another place by itself is asked for a new one, behind all others",
+        "dispatcher/platforms/allocations/stages.py",
+        "        gone = allocation.renewed and not (heard and speaks)\n",
+        "        gone = False\n",
+        ("tests/unit/platforms/allocations/test_renewed.py",),
+    ),
+    Mutation(
         "a-probe-that-has-answered-stays",
         6,
         "the Job of a probe stays for a day where its end is reported after that of the head",

@@ -57,8 +57,7 @@ IN_VAIN = "the place before ended too soon for any trial: the next is asked for 
 SUBMITTED, UNLISTED = "it was submitted", "its scheduler does not list it yet"
 PREPARED = "its place is being prepared"
 UNKNOWN = "its scheduler lists it in a state that its platform does not know"
-MOVED = "its scheduler has taken its place back, and is to lend it another one"
-OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN, MOVED)
+OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN)
 
 _STAGES = {
     "new": Stage.DRAFTED,
@@ -294,9 +293,9 @@ class Held:
             return None if stays else self._unlisted(upshot, now)
         if self.stage is Stage.DRAFTED:  # a head died between its order and its note of it
             self._note("ordered")
-        if upshot is Upshot.TAKE_BACK:
-            if allocation.renewed:  # its next agent may speak before its scheduler does
-                return None if self.heard and speaks else self._moves(allocation, now)
+        if upshot.is_move(allocation, heard=self.heard, speaks=speaks):
+            return self._moves(allocation, now)
+        if upshot is Upshot.TAKE_BACK and not allocation.renewed:
             self.condemn(0.0, now)
             return Loss(_beside("its place was taken back", allocation), planned=True)
         if upshot is Upshot.END:
@@ -343,7 +342,7 @@ class Held:
     def _moves(self, allocation: Allocation, now: float) -> Loss:
         """It waits for its next place under the same ticket, by its scheduler's own will."""
         self.stage, self.heard, self.ends_at, self._ran_since = Stage.LISTED, False, None, None
-        self.reason, self.waiting_since = _reason(allocation) or MOVED, now
+        self.reason, self.waiting_since = _reason(allocation) or PREPARED, now
         return Loss(_beside("its place was taken back", allocation), planned=True, returns=True)
 
     def _waits(self, allocation: Allocation, now: float) -> None:

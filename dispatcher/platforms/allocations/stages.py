@@ -55,6 +55,20 @@ class Upshot(StrEnum):
     APPEAR = "appear"  # one that is recalled was listed late
     FREE = "free"  # gone, as was wanted
 
+    def is_move(self, allocation: Allocation, *, heard: bool, speaks: bool) -> bool:
+        """Whether an allocation has lost its place and waits for the next one, which its scheduler
+        lends by itself. One whose agent speaks has it already: that may be sooner than its
+        scheduler says so.
+
+        Args:
+            allocation: as listed.
+            heard: whether its agent has introduced itself.
+            speaks: whether that was heard a moment ago.
+        """
+        waits = heard and self in (Upshot.WAIT, Upshot.PREPARE)
+        gone = allocation.renewed and not (heard and speaks)
+        return gone and (waits or self is Upshot.TAKE_BACK)
+
 
 def _row(*upshots: Upshot) -> Mapping[Sight, Upshot]:
     return MappingProxyType(dict(zip(Sight, upshots, strict=True)))

@@ -58,6 +58,7 @@ class FrameworkKind(AllocationKind):
     pod_label = "FC_FRAMEWORK_NAME"
     rank_variable = TASK_INDEX
     removes_pods = True
+    tells_deletions = True
     stopping: ClassVar[Document | None] = {"spec": {"executionType": "Stop"}}
 
     def spec_of(

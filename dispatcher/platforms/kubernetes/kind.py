@@ -81,6 +81,8 @@ class AllocationKind(ABC):
             its node: it waits for nothing then, and one that takes longer never begins.
         checkpoint_variable: a further variable with the folder of a trial's checkpoints.
         removes_pods: whether its controller may remove pods of an object that has ended.
+        tells_deletions: whether its controller says so where a pod that it had was deleted by
+            others: one that it has removed itself is not taken for that.
         stopping: fields given to an object that is to end; None: it is deleted at once. What has
             ended so is deleted later, and what does not end of that as well.
         deletion: what is deleted first: the pods (``Foreground``), or the object, where its
@@ -104,6 +106,7 @@ class AllocationKind(ABC):
     starts_within_s: ClassVar[float] = math.inf
     checkpoint_variable: ClassVar[str] = ""
     removes_pods: ClassVar[bool] = False
+    tells_deletions: ClassVar[bool] = False
     stopping: ClassVar[Document | None] = None
     deletion: ClassVar[Literal["Foreground", "Background"]] = "Foreground"
     more_rights: ClassVar[tuple[Right, ...]] = ()

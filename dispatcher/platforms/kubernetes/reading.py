@@ -270,6 +270,7 @@ def _end(
                 return cause, sentence_of(given)
     taken = not deleted and any("deletionTimestamp" in mapping_in(pod, "metadata") for pod in pods)
     taken = taken and gone is not Gone.WALL_TIME  # at which pods are deleted
+    taken = taken and not kind.tells_deletions
     if taken and not (kind.removes_pods and _left_first(pods)):
         return Gone.EVICTED, DELETED
     if gone is Gone.FINISHED or gone in _TAKEN:

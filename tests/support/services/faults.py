@@ -313,11 +313,12 @@ def test_a_storm_of_refusals_is_waited_out(
     assert state(restless, name) == "running", "a few are a matter of moments"
 
 
+@pytest.mark.parametrize("hours", [3, -3])
 def test_a_clock_that_is_three_hours_wrong_changes_no_duration(
-    played: PlayedPlatform, served: PlayedService, tmp_path: Path, clock: Clock
+    hours: int, played: PlayedPlatform, served: PlayedService, tmp_path: Path, clock: Clock
 ) -> None:
     """Mutation: the age of a job is the difference of two clocks."""
-    served.skew_s = 3 * 3600.0
+    served.skew_s = hours * 3600.0
     orders = Orders(whole_section(played, served, tmp_path, wallTime="2h"), tmp_path)
     allocator = orders.allocator(clock)
     name = running(allocator, orders)

@@ -61,6 +61,20 @@ def listed_as(scene: Scene, state: S) -> object:
     return Allocation(scene.held.name or "", state, "Stopping", renewed=True)
 
 
+def test_one_that_was_heard_and_is_silent_has_gone(tmp_path: Path) -> None:
+    """Its scheduler has never listed it as running: it was moved as this head came, or the hello
+    was that of a pod on a lost node. Mutation: its silence is counted, and its job is given up."""
+    scene = Scene(tmp_path)
+    scene.order()
+    scene.hears(scene.ticket)
+    waits = listed_as(scene, S.WAITING)
+    assert scene.held.seen(waits, scene.now, scene.now, speaks=True) is None
+    assert (scene.held.number, scene.held.is_listed) == (1, True)
+    assert scene.held.seen(waits, scene.now, scene.now) == MOVED
+    assert (scene.held.number, scene.held.is_condemned) == (None, False)
+    assert scene.held.seen(waits, scene.now, scene.now) is None
+
+
 def test_its_next_wait_has_the_limit_anew(scene: Scene) -> None:
     """Mutation: a job that has run for a day has waited for longer than any limit."""
     scene.now += DAY

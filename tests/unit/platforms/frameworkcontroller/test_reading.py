@@ -15,7 +15,7 @@ from dispatcher.platforms.allocations.allocation import Allocation, AllocationSt
 from dispatcher.platforms.frameworkcontroller import completion as module
 from dispatcher.platforms.frameworkcontroller.completion import completion_of
 from dispatcher.platforms.frameworkcontroller.frameworks import FRAMEWORK
-from dispatcher.platforms.kubernetes.reading import DELETED, SECOND, allocation_of
+from dispatcher.platforms.kubernetes.reading import SECOND, allocation_of
 from tests.support.kubernetes.framework_controller import PHRASES, completion
 from tests.unit.platforms.frameworkcontroller.test_bodies import CRD, framework_of
 from tests.unit.platforms.kubeflow.test_reading import gone
@@ -187,8 +187,13 @@ def test_what_its_pods_say_comes_first_where_they_are_there() -> None:
         Gone.FAILED, "exit code 3: ValueError: no",
     )  # fmt: skip
     taken = gone(exits(143), asked_s=40, ended_s=36, grace_s=30)
-    evicted = read(framework("Completed", completion(-101)), left=[taken])
-    assert (evicted.gone, evicted.reason) == (Gone.EVICTED, DELETED)
+    evicted = read(framework("Completed", completion(-101, "Pod was deleted")), left=[taken])
+    assert (evicted.gone, evicted.reason) == (
+        Gone.EVICTED, "PodExternalDeleted (-101): Pod was deleted",
+    )  # fmt: skip
+    removed = gone(exits(143), asked_s=40, ended_s=36, grace_s=30)
+    own_end = read(framework("Completed", completion(143)), left=[removed])
+    assert own_end.gone is not Gone.EVICTED, "its controller would say that it was deleted"
     passing = framework("Completed", completion(200))
     own = gone(exits(200), asked_s=4, ended_s=5)
     assert read(passing, left=[own]).gone is Gone.EVICTED, "its cluster's own rule for exit codes"
