@@ -252,7 +252,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str, query: dict[str, str]) -> None:
         page, search = self.server_of_page, self.server_of_page.search
         if path == "/session":
-            self._json({"version": "0.1.0", "scope": page.scope, "token": "…ab12", "user": "me"})
+            told = {"version": "0.1.0", "scope": page.scope, "token": "…ab12", "user": "me"}
+            self._json({**told, "logs": True})
             return
         if path == "/experiments":
             listed = [search.listing("running" if page.head else "interrupted").to_json()]

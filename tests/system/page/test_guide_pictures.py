@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ PICTURES = {
     "trials": ("/trials?where=value>0.9&marked={best},{parent}", "of 1,260", "light", 1280, 560),
     "trial": ("/t/{best}", "epoch 12", "light", 1280, 900),
     "lineage": ("/lineage?pick={best}", "Wheel zooms", "dark", 1280, 720),
-    "waits": ("/waits", "who waits for whom", "light", 1280, 560),
+    "waits": ("/waits", "idle because", "light", 1280, 720),
     "compare": ("/compare?trials={best},{parent}", "what differs", "light", 1280, 760),
 }
 
@@ -44,11 +45,14 @@ def search() -> MadeSearch:
     for state, many in (("running", 40), ("blocked", 17), ("queued", 3)):
         for _ in range(many):
             made.add(state=state)
-    _bring_near(made, 3_540.0)  # the last ones have just ended
+    _bring_near(made)
     return made
 
 
-def _bring_near(made: MadeSearch, seconds: float) -> None:
+def _bring_near(made: MadeSearch) -> None:
+    """Move the search in time, so that the newest of its trials has just begun or ended."""
+    newest = max(moment for one in made.trials for moment in (one.started, one.ended) if moment)
+    seconds = time.time() - 5.0 - newest
     made.began += seconds
     for one in made.trials:
         one.created += seconds

@@ -54,7 +54,7 @@ export function Trials({ where, live, version, change }) {
   const head = html`<div class="vhead" role="rowgroup"><div class="vrow" role="row" aria-rowindex="1" style=${template}>
     <span role="columnheader" class="box"><span class="hidden">marked</span></span>
     ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} class=${rightly(table, name) ? "right" : ""} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
-      ${name === "curve" ? "curve" : html`<button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button>`}</span>`)}
+      ${name === "curve" ? html`<b>curve</b>` : html`<button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button>`}</span>`)}
   </div></div>`;
   // Plain calls and no keys: a row that scrolls in takes the elements of one that scrolls out.
   const row = (index) => rowOf({
@@ -88,7 +88,7 @@ export function chosen(words, table) {
   const found = telling(table, MOST_PARAMETERS);
   const given = ["starred", "tags"].filter((name) => table.tally(name).size > (name === "starred" ? 1 : 0));
   const curves = table.tally("reports").size > 1 ? ["curve"] : [];
-  return [...FIRST, ...given, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS)), ...curves];
+  return [...FIRST, ...curves, ...given, ...(found.length ? found : table.names("parameter").slice(0, MOST_PARAMETERS))];
 }
 
 /** Rows of a condition: found here where the columns know enough, else asked of the server. */
