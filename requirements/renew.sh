@@ -19,7 +19,7 @@ compile() {
 }
 # All but torch: see base.in.
 compile dev pyproject.toml requirements/base.in --extra ssh --extra s3 --extra gpu --extra kubernetes \
-  --extra optuna --extra plot --extra nni --extra examples --extra dev
+  --extra http --extra google --extra optuna --extra plot --extra nni --extra examples --extra dev
 compile demo pyproject.toml requirements/base.in --extra plot --extra examples \
   -c requirements/dev.lock
 compile tools requirements/tools.in

@@ -201,6 +201,8 @@ class AgentHello(Message, frozen=True, tag="H"):
     ticket and another ``start`` comes a process that was started a second time by somebody else.
     ``serves``: what it may be asked for beside orders, such as :data:`FILES`.
     ``way``: the word for the way by which it reaches this head, where it knows one.
+    ``restarts``: how often its scheduler has lent the place anew under this ticket, as some do by
+    themselves: of two processes the one with more of them comes after the other.
     """
 
     life: Name
@@ -221,6 +223,7 @@ class AgentHello(Message, frozen=True, tag="H"):
         default_factory=list
     )
     way: Name = ""
+    restarts: Count = 0
 
 
 class Offers(Message, frozen=True, tag="O"):

@@ -190,7 +190,8 @@ def slots(
 ) -> None:
     """Draw how many slots were busy over time, and why no more were.
 
-    The journal is gone through again, and each state says what `bequeath why` said then.
+    The journal is gone through again, and each state has the answer of
+    `bequeath why` at that moment.
     """
     _plot("slots", experiment, out, folder, as_json, _chosen(last=last))
 

@@ -89,6 +89,9 @@ def from_json(text: str, origin: str = "snapshot") -> ExperimentConfig:
             f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors()
         ]
+        unknown = any(each["type"] == "extra_forbidden" for each in error.errors())
         raise ExperimentFileError(
-            f"the record of an experiment does not hold: {'; '.join(lines)}", where=origin
+            f"the record of an experiment does not hold: {'; '.join(lines)}",
+            hint="a newer bequeath may have written it: upgrade this one" if unknown else "",
+            where=origin,
         ) from None

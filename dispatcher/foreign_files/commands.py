@@ -68,9 +68,9 @@ class ShellWords:
         pieces.append(_quoted(word[before:]))
         return "".join(pieces) or "''"
 
-    def line(self, words: Sequence[str]) -> str:
+    def line(self, command: Sequence[str]) -> str:
         """Return a command of several words."""
-        return " ".join(map(self.word, words))
+        return " ".join(map(self.word, command))
 
     def _text_of(self, groups: Mapping[str, str | None]) -> str | None:
         """The text for bash of one match; None for one that stands as it is."""
@@ -88,7 +88,13 @@ def _quoted(text: str) -> str:
 
 
 def words_of(translation: Translation, value: Any, at: JsonPath) -> list[str]:
-    """Return the words of a list; numbers are words, and anything else is refused."""
+    """Return the words of a list; numbers are words, and anything else is refused.
+
+    Args:
+        translation: of the file.
+        value: the list.
+        at: its path in the file.
+    """
     words = []
     for each, here in translation.each(value, at):
         plain = isinstance(each, str | int | float) and not isinstance(each, bool)
@@ -151,7 +157,7 @@ def put_environment(
     translation: Translation,
     variables: Mapping[str, tuple[str, JsonPath]],
     name_of: Callable[[str], str | None],
-    words: ShellWords,
+    shell: ShellWords,
 ) -> list[str]:
     """Put variables under our key, and return those that only bash can set, as assignments.
 
@@ -159,14 +165,14 @@ def put_environment(
         translation: takes the variables.
         variables: of :func:`environment_of`.
         name_of: returns our name of a parameter; None if bash has to write it.
-        words: writes the others for bash.
+        shell: writes the others for bash.
     """
     assignments = []
     for name, (text, at) in variables.items():
         ours = TEMPLATE.sub(lambda match: _template(name_of(match[1]), match[0]), text)
-        for_bash = words.word(text)
+        for_bash = shell.word(text)
         plain = all(name_of(match[1]) is not None for match in TEMPLATE.finditer(text))
-        if plain and not any(place in text for place in words.placed):
+        if plain and not any(place in text for place in shell.placed):
             translation.put(("trialEnvironment", name), literal(ours), at)
         else:
             translation.draft.drop(at, "it stands in front of the command")

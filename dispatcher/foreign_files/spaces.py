@@ -39,6 +39,11 @@ def options(values: list[Any]) -> Parameter:
 def whole(low: int, high: int, *, log: bool = False) -> Parameter:
     """Return a whole number from ``low`` to ``high``, both included.
 
+    Args:
+        low: the least.
+        high: the most.
+        log: whether it is drawn by its logarithm.
+
     >>> whole(1, 5)
     {'_type': 'randint', '_value': [1, 6]}
     """
@@ -54,6 +59,11 @@ def whole(low: int, high: int, *, log: bool = False) -> Parameter:
 def real(low: float, high: float, *, log: bool = False) -> Parameter:
     """Return a number from ``low`` to ``high``.
 
+    Args:
+        low: the least.
+        high: the most.
+        log: whether it is drawn by its logarithm.
+
     >>> real(0.1, 1, log=True)
     {'_type': 'loguniform', '_value': [0.1, 1]}
     """
@@ -67,6 +77,11 @@ def real(low: float, high: float, *, log: bool = False) -> Parameter:
 
 def stepped(low: float, high: float, step: float) -> Parameter:
     """Return a number of the row that begins at ``low``, in steps.
+
+    Args:
+        low: the first.
+        high: the last is no more than this.
+        step: between two.
 
     >>> stepped(1, 7, 2)
     {'_type': 'choice', '_value': [1, 3, 5, 7]}
@@ -89,6 +104,12 @@ def stepped(low: float, high: float, step: float) -> Parameter:
 
 def bell(low: float, high: float, step: float | None, *, log: bool = False) -> Parameter:
     """Return a normal number whose bounds are three sigma away, as Katib means it.
+
+    Args:
+        low: three sigma below the mean.
+        high: three sigma above it.
+        step: between two values; None: any value.
+        log: whether its logarithm is normal.
 
     >>> bell(0.0, 6.0, None)
     {'_type': 'normal', '_value': [3.0, 1.0]}

@@ -184,9 +184,8 @@ class Translation:
             at: its path.
             answers: what each word stands for.
         """
-        word = value if isinstance(value, str) else None
-        if word in answers:
-            return answers[word]
+        if isinstance(value, str) and value in answers:
+            return answers[value]
         self.draft.refuse(at, f"is {value!r}", f"there are {', '.join(answers)}", is_key=False)
         return None
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 from dispatcher.core import State
 from dispatcher.core.ids import WorkerId
 from dispatcher.core.model import Worker
-from dispatcher.core.place_ends import spent_text
+from dispatcher.core.place_ends import end_of, spent_text
 from dispatcher.core.resource_match import never_fits
 from dispatcher.core.resources import Needs
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.platforms.agents.self_report import AT_ONCE
 from dispatcher.platforms.allocations.process import Load
 from dispatcher.wiring.needs import domain_of_place, offered_at
 from dispatcher.wiring.places import places
@@ -189,4 +190,5 @@ def load_of(state: State, clock: Callable[[], float], worker: str) -> Load:
     if there is None:
         return Load(queued, False)
     spent = spent_text(state, there, clock())
-    return Load(queued, bool(there.running), there.begun, spent)
+    going = end_of(there) == AT_ONCE
+    return Load(queued, bool(there.running), there.begun, spent, going)

@@ -42,7 +42,7 @@ def keys_in(text: str, table: Iterable[tuple[str, str]]) -> tuple[JsonPath, ...]
         table: pairs of a word in lower case, and a key.
     """
     lower = text.lower()
-    return tuple((key,) for word, key in table if word in lower)
+    return tuple(dict.fromkeys((key,) for word, key in table if word in lower))
 
 
 def place_of(finding: Finding, places: FilePlaces, at: JsonPath) -> str:

@@ -37,44 +37,44 @@ def slots(reader: ExperimentReader, *, last: float = 3_600.0) -> Slots:
         until = max(until, time.time())
     each_s = max(LEAST_STEP_S, last / STEPS)
     notes: list[str] = []
-    found: SlotsThen | None = None
+    history: SlotsThen | None = None
     try:
-        found = slots_then(reader.folder / STORE_NAME, until - last, until, each_s)
+        history = slots_then(reader.folder / STORE_NAME, until - last, until, each_s)
     except InternalError as error:
         notes.append(f"the past is not shown: {error.message}")
     else:
-        if found is None:
+        if history is None:
             notes.append(f"a journal of more than {MOST_ROWS:,} rows is not gone through for this")
-        elif not found.whole:
+        elif not history.whole:
             notes.append("what was before is compacted: a journal keeps it only for so long")
-    if found is None:
-        found = SlotsThen(until, each_s, [], 0.0, {}, whole=True)
-    in_all = found.busy_s + sum(found.idle_s.values())
-    shares = sorted(found.idle_s.items(), key=lambda one: -one[1])
+    if history is None:
+        history = SlotsThen(until, each_s, [], 0.0, {}, whole=True)
+    in_all = history.busy_s + sum(history.idle_s.values())
+    shares = sorted(history.idle_s.items(), key=lambda one: -one[1])
     return Slots(
         reader.id, reader.name, cursor, notes,
-        begin=found.begin,
+        begin=history.begin,
         until=until,
         each_s=each_s,
-        busy=[round(one.busy, 2) for one in found.steps],
-        slots=[round(one.slots, 2) for one in found.steps],
-        busy_share=found.busy_s / in_all if in_all > 0 else None,
+        busy=[round(one.busy, 2) for one in history.steps],
+        slots=[round(one.slots, 2) for one in history.steps],
+        busy_share=history.busy_s / in_all if in_all > 0 else None,
         idle=[IdleShare(cause, seconds / in_all) for cause, seconds in shares if seconds > 0],
-        reasons=spans_of(found, until)[-_MOST_SPANS:],
+        reasons=spans_of(history, until)[-_MOST_SPANS:],
     )  # fmt: skip
 
 
-def spans_of(found: SlotsThen, until: float) -> list[ReasonSpan]:
+def spans_of(history: SlotsThen, until: float) -> list[ReasonSpan]:
     """Return the times in which one cause stood in the way, in their order.
 
     Args:
-        found: steps.
+        history: steps.
         until: where the last one ends.
     """
     spans: list[ReasonSpan] = []
-    for place, step in enumerate(found.steps):
-        begin = found.begin + place * found.each_s
-        end = min(until, begin + found.each_s)
+    for place, step in enumerate(history.steps):
+        begin = history.begin + place * history.each_s
+        end = min(until, begin + history.each_s)
         if spans and spans[-1].cause == step.cause:
             before = spans[-1]
             spans[-1] = ReasonSpan(before.begin, end, before.cause, before.text)

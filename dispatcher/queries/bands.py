@@ -1,4 +1,4 @@
-"""What the curves of many trials have in common: a tenth lies below, and a tenth above.
+"""Bands in which most curves of many trials lie: a tenth lies below, and a tenth above.
 
 Of ten thousand trials some hundreds are looked at, from the worst to the best evenly.
 """
@@ -58,11 +58,12 @@ def curve_bands(reader: ExperimentReader, name: str = "", *, most: int = MOST_TR
         chosen = [every[place * len(every) // many] for place in range(many)]
         curves = [found for one in chosen if (found := curve(reader, one, name)).steps]
     steps = _steps(curves)
-    points = []
+    points: list[tuple[int, float, float, float]] = []
     for step in steps:
         values = sorted(value for one in curves if (value := _at(one, step)) is not None)
         if len(values) >= _FEWEST:
-            points.append((step, *(_part(values, share) for share in (_LOW, _MIDDLE, _HIGH))))
+            low, middle, high = (_part(values, share) for share in (_LOW, _MIDDLE, _HIGH))
+            points.append((step, low, middle, high))
     return CurveBands(
         len(every),
         len(curves),

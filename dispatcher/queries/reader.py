@@ -189,13 +189,12 @@ class ExperimentReader:
 
     def look_at_schema(self) -> None:
         """Read the version of the schema again: a head or a command may have migrated the store
-        since it was opened. Costs nothing where it has the newest one.
+        since it was opened, a newer bequeath to one that this one does not know.
 
         Raises:
             StoreError: it cannot be read, or is of a version that this bequeath does not know.
         """
-        if self.schema != max(SCHEMAS):
-            self.schema = _checked_schema(self._connection, self.folder / STORE_NAME)
+        self.schema = _checked_schema(self._connection, self.folder / STORE_NAME)
 
     def close(self) -> None:
         """Close the store. Idempotent."""

@@ -16,6 +16,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from dispatcher.web.allocator import give_back_at_once
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.connection import MOST_CONNECTIONS, MOST_HEADER_BYTES, BoundedConnection
 
@@ -93,6 +94,7 @@ class Service(uvicorn.Server):
             audit: the log for what the library says of faults.
             with_stdin: end when stdin does, as the one who started it has ended.
         """
+        give_back_at_once()
         _give_logs_to(audit)
         _more_descriptors()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

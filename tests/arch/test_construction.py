@@ -41,6 +41,7 @@ LATER = {
     # The library's connection has a state that requests get; this adds whose it is.
     "KnownConnection.app_state",
     # The library's connection has a socket once it is connected, and this connects to another kind.
+    "Encrypted.sock",
     "_UnixConnection.sock",
 }
 

@@ -27,6 +27,8 @@ NAMED = {
     "dispatcher/cli/web.py",
     "dispatcher/code_archive/ignoring.py",
     "dispatcher/core/asking.py",
+    "dispatcher/experiment/programs.py",
+    "dispatcher/wiring/programs.py",
     "dispatcher/core/why.py",
     "dispatcher/experiment/config.py",
     "dispatcher/experiment/all_keys.py",

@@ -16,6 +16,8 @@ PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
 RENAME = {
     # Of folders that the code of trials can change: by descriptors, so that no link is followed.
     "dispatcher/attempt_files/fetching.py",
+    # The older part of a log, which is there already.
+    "dispatcher/attempt_files/kept_logs.py",
     "trial_runtime/agent/attempts/preparing.py",
     "trial_runtime/artefacts.py",
     "trial_runtime/checkpoints.py",
@@ -66,7 +68,7 @@ OWN_BASES = {
     "a wait that an author's except Exception must not swallow": {"WaitCancelled"},
     "a wrong value, which whoever asked for it turns into a finding with a place": {
         "BadNeeds", "BadPins", "CannotHonour", "InvalidMetric", "Misfit", "Misfits", "NotJson",
-        "SpaceError", "TunerArgumentError", "UnfitSpace", "WireError",
+        "RolesDoNotFit", "SpaceError", "TunerArgumentError", "UnfitSpace", "WireError",
     },
     "a signal between two functions, which nobody reads": {
         "AgentEnded", "ChangesMeanwhile", "FilterTooSlow", "FrameTooLong", "HeadGone",

@@ -247,7 +247,7 @@ AGENTS: tuple[Mutation, ...] = (
         6,
         "after kill -9 of an agent a process that was just started by what it ran stays for ever",
         "trial_runtime/agent/processes/warden.py",
-        '    return None if end == 0 or end > start else b""\n',
+        '    return None if code == 0 or end > start else b""\n',
         '    return b""\n',
         ("tests/unit/trial_runtime/test_sweep.py",),
     ),

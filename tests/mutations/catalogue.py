@@ -18,6 +18,7 @@ from tests.mutations.entering import ENTERING
 from tests.mutations.feeding import FEEDING
 from tests.mutations.files import FILES
 from tests.mutations.following import FOLLOWING
+from tests.mutations.hiding import HIDING
 from tests.mutations.mutation import Mutation
 from tests.mutations.nni_words import NNI_WORDS
 from tests.mutations.owners import OWNERS
@@ -48,6 +49,7 @@ ALL: tuple[Mutation, ...] = (
     *NNI_WORDS,
     *ADVISING,
     *ENTERING,  # who comes in over the page
+    *HIDING,  # secrets, strangers' folders, full disks
     *TELLING,
     *UNSEEN,
     *BLIND_AGAIN,  # likewise, after the nets were changed

@@ -13,6 +13,7 @@ _SEEN = (
     "tests/integration/web/test_running.py::test_a_running_experiment_is_seen_changed_and_lost",
 )
 _WATCH = ("tests/unit/web/test_watch.py",)
+_PORT = ("tests/integration/web/test_strangers_port.py",)
 
 ENTERING = (
     Mutation(
@@ -176,6 +177,54 @@ ENTERING = (
         "        while self.kept_bytes > MOST_STEP_BYTES and len(self._steps) > 1:",
         "        while self.kept_bytes < 0 and len(self._steps) > 1:",
         _WATCH,
+    ),
+    Mutation(
+        "whoever-has-the-port-gets-the-token",
+        9,
+        "another user takes the port of a page that was killed, and is given the owner's token",
+        "dispatcher/web/instances.py",
+        "            if not token or not hmac.compare_digest(body, expected):",
+        '            if not body.startswith(b"ok"):',
+        _PORT,
+    ),
+    Mutation(
+        "a-proof-is-of-any-page",
+        9,
+        "another user passes the question on to a page of the owner's, and is given the token",
+        _KEYS,
+        '    text = f"server:{mark}:{challenge}".encode()',
+        '    text = f"server:{challenge}".encode()',
+        _PORT,
+    ),
+    Mutation(
+        "two-who-share-at-once-lose-one",
+        2,
+        "a share that was revoked by a command counts again, since the page has made another one",
+        _KEYS,
+        "            fcntl.flock(descriptor, fcntl.LOCK_EX)\n",
+        "            pass\n",
+        ("tests/unit/web/test_keys.py",),
+    ),
+    Mutation(
+        "answers-that-are-kept-have-any-size",
+        8,
+        "a script that asks a model by keys fills the memory of the page",
+        "dispatcher/web/repeated.py",
+        " and self.bytes <= self._most_bytes",
+        "",
+        ("tests/unit/web/test_repeated.py",),
+    ),
+    Mutation(
+        "a-warm-model-is-looked-at-by-nobody",
+        8,
+        "code of a trial goes on in a warm model, and takes all processors and memory",
+        "dispatcher/inference/models.py",
+        "                if left <= 0 or not warm.process.fits_idle(IDLE_CPU_S):",
+        "                if left <= 0:",
+        (
+            "tests/integration/inference/test_hostile.py"
+            "::test_one_that_nobody_asks_keeps_its_bounds[time]",
+        ),
     ),
     Mutation(
         "steps-wait-for-ever-to-be-taken",

@@ -34,11 +34,13 @@ def main() -> int:
         return 0
     config = read_config(sys.argv[1])
     folder = Path(config.experiment_folder)
+    start, several = _start_of(config), config.nodes > 1
+    config = replace(config, nodes=config.nodes_now())
     meeting = None
-    if config.nodes > 1:
+    if several:
         from trial_runtime.agent.nodes.meeting import CannotMeet, Meeting
 
-        meeting = Meeting(folder, config.ticket, config.nodes)
+        meeting = Meeting(folder, start, config.nodes)
         try:
             rank = meeting.rank(config.rank_variable)
             if rank:
@@ -46,7 +48,7 @@ def main() -> int:
         except (CannotMeet, OSError) as error:
             sys.stderr.write(f"{error}\n")
             return 1
-    lock = StartLock(folder, config.worker, config.ticket) if config.ticket else None
+    lock = StartLock(folder, config.worker, start) if config.ticket else None
     if lock is not None and not lock.take():
         sys.stderr.write(_SECOND.format(config.worker, folder))  # the log is the other's
         return 1
@@ -69,7 +71,14 @@ def main() -> int:
         os.unlink(sys.argv[1])
         if lock is not None:
             lock.remove()
-    return 0
+    renewal = config.renewal
+    return renewal.exit_code if renewal is not None and agent.taken_back else 0
+
+
+def _start_of(config: AgentConfig) -> str:
+    """A text for this start alone: its ticket, and how often its scheduler has lent it a place."""
+    restarts = config.restarts()
+    return f"{config.ticket}.{restarts}" if restarts else config.ticket
 
 
 def _follow(config: AgentConfig, rank: int, meeting: Meeting) -> int:

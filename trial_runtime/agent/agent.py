@@ -169,6 +169,11 @@ class Agent:
         finally:
             self._close()
 
+    @property
+    def taken_back(self) -> bool:
+        """Whether it has left since its scheduler has asked it to."""
+        return self._leaving
+
     # -- one turn ------------------------------------------------------------------------------
 
     def _turn(self) -> None:
@@ -383,7 +388,8 @@ class Agent:
         if self._nodes is not None:
             from trial_runtime.agent.nodes.runner import NodesRunner
 
-            return NodesRunner(context, self._nodes.followers, self._timers)
+            launched = self._config.launched
+            return NodesRunner(context, self._nodes.followers, self._timers, launched=launched)
         return runner_of(context, self._config)
 
     def _close(self) -> None:

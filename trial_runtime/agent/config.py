@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Literal, Optional
 
 import msgspec
@@ -73,6 +75,7 @@ class TrialSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     max_metrics: int = 100_000
     max_message_rate: int = 20_000  # a second, and for one attempt
     own_folders: bool = False  # each attempt begins in a working directory of its own
+    checkpoint_variable: str = ""  # a further one with the folder of a command's checkpoints
     nni: bool = False  # written for NNI: its module and variables, metrics of any JSON value
     program: Optional[ProgramSpec] = None  # it imports nothing of ours
 
@@ -162,9 +165,10 @@ class ProbeQuestions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The questions to a place that is looked over before an agent begins there.
 
     ``answer``: the name of the file in the experiment's folder for the answer; one that the head
-    has made is overwritten. ``marker``: the name of a file that the head has made in the weights
-    root; empty for none. ``modules`` and ``packages``: names of those that trials need. ``code``:
-    whether the trials' code must be there, and is not brought.
+    has made is overwritten; a whole path names one that each node has for itself. ``marker``: the
+    name of a file that the head has made in the weights root; empty for none. ``modules`` and
+    ``packages``: names of those that trials need. ``code``: whether the trials' code must be there,
+    and is not brought.
     """
 
     answer: str
@@ -172,6 +176,19 @@ class ProbeQuestions(msgspec.Struct, frozen=True, omit_defaults=True):
     packages: tuple[str, ...]
     marker: str
     code: bool = True
+
+
+class Renewal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The way in which a scheduler takes a place back and lends it again, under the same ticket.
+
+    ``restarts``: the variable with the number of times that it has done so. ``nodes``: the variable
+    with the number of nodes that there are this time; empty: as many as ever. ``exit_code``: that
+    of an agent that was asked to go, by which the scheduler knows that it is to come again.
+    """
+
+    restarts: str
+    nodes: str = ""
+    exit_code: int = 0
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -197,6 +214,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     by :mod:`trial_runtime.begin`. ``nodes``: of its allocation; each of them starts with this very
     configuration, and one speaks for all. ``rank_variable``: of the environment, where the
     scheduler says which of them it is; where it is not set they take ranks as they come.
+    ``launched``: whether a launcher of the place tells the processes of a trial where the others
+    are: its variables count then, and not ours.
+    ``renewal``: of a scheduler that lends the place anew by itself; None: none does.
     ``ways``: further ways to the head, tried in this order where the head gives no answer at
     ``head``. ``probe``: the questions of a program that looks for what this agent would need; no
     agent is started with it. ``no_weights``: why nothing can save weights there, or restore them,
@@ -235,6 +255,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     brought: Optional[Brought] = None
     nodes: int = 1
     rank_variable: str = "BEQUEATH_RANK"
+    launched: bool = False
+    renewal: Optional[Renewal] = None
     ways: tuple[Endpoint, ...] = ()
     probe: Optional[ProbeQuestions] = None
     log_end_bytes: int = 0
@@ -249,6 +271,21 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     def spool_path(self) -> str:
         """The file of the messages that no head has acknowledged when an agent ends."""
         return f"{self.experiment_folder}/spool-{self.worker}"
+
+    def restarts(self, environment: Mapping[str, str] | None = None) -> int:
+        """Return how often the scheduler has lent the place anew; 0 where none does, or says so."""
+        given = "" if self.renewal is None else _in(environment, self.renewal.restarts)
+        return int(given) if given.isascii() and given.isdigit() else 0
+
+    def nodes_now(self, environment: Mapping[str, str] | None = None) -> int:
+        """Return how many nodes there are this time: those of the file at most."""
+        given = "" if self.renewal is None else _in(environment, self.renewal.nodes)
+        many = int(given) if given.isascii() and given.isdigit() else self.nodes
+        return max(1, min(many, self.nodes))
+
+
+def _in(environment: Mapping[str, str] | None, name: str) -> str:
+    return (os.environ if environment is None else environment).get(name, "")
 
 
 _decoder = msgspec.json.Decoder(AgentConfig)

@@ -115,7 +115,7 @@ def _row(one: ExperimentListing) -> tuple[str, ...]:
     return (
         one.id,
         one.name,
-        f"damaged: {one.problem}" if one.problem else one.status.value,
+        f"unreadable: {one.problem}" if one.problem else one.status.value,
         formatting.moment(one.created_at),
         str(one.trials),
         formatting.number(one.best_value),

@@ -18,8 +18,9 @@ from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.references import ENV, FILE
 from dispatcher.experiment.source import Source
 from dispatcher.platforms.kubernetes.api.access import NAMESPACE
+from dispatcher.platforms.kubernetes.kind import AllocationKind
 from dispatcher.platforms.kubernetes.rights import role_of
-from dispatcher.platforms.kubernetes.section import KubernetesSection, VolumeConfig
+from dispatcher.platforms.kubernetes.section import KubernetesService, VolumeConfig
 from tuners.plain_json import JsonPath
 
 #: Where the head's pod has its experiments and its file.
@@ -79,9 +80,14 @@ class HeadPlan:
     storage_class: str | None = None
 
     @property
-    def sections(self) -> list[KubernetesSection]:
+    def sections(self) -> list[KubernetesService]:
         """The services whose trials run in a cluster."""
-        return [each for each in self.config.services if isinstance(each, KubernetesSection)]
+        return [each for each in self.config.services if isinstance(each, KubernetesService)]
+
+    def kinds_in(self, namespace: str) -> list[AllocationKind]:
+        """The kinds of objects that the trials of a namespace run in."""
+        there = (x for x in self.sections if (x.namespace or self.namespace) == namespace)
+        return list(dict.fromkeys(each.allocation_kind for each in there))
 
     @property
     def variables(self) -> list[str]:
@@ -127,7 +133,7 @@ def usual_name(experiment: str) -> str:
 
 def namespace_of(config: ExperimentConfig) -> str:
     """The namespace of an experiment's trials, which is the head's if it gets none."""
-    spaces = (x.namespace for x in config.services if isinstance(x, KubernetesSection))
+    spaces = (x.namespace for x in config.services if isinstance(x, KubernetesService))
     return next(filter(None, spaces), NAMESPACE)
 
 
@@ -145,7 +151,7 @@ def problems_of(plan: HeadPlan) -> Iterator[FileProblem]:
         return
     several = isinstance(plan.config.training_service, tuple)
     for index, section in enumerate(plan.config.services):
-        if isinstance(section, KubernetesSection):
+        if isinstance(section, KubernetesService):
             at: JsonPath = ("trainingService", index) if several else ("trainingService",)
             yield from _of_section(plan, section, at)
     yield from _of_channel(plan)
@@ -165,7 +171,7 @@ def problems_of(plan: HeadPlan) -> Iterator[FileProblem]:
             yield FileProblem(key, f"is larger than {MOST_BYTES:,} bytes", "a ConfigMap is not")
 
 
-def _of_section(plan: HeadPlan, section: KubernetesSection, at: JsonPath) -> Iterator[FileProblem]:
+def _of_section(plan: HeadPlan, section: KubernetesService, at: JsonPath) -> Iterator[FileProblem]:
     for key, value in (("kubeconfig", section.kubeconfig), ("context", section.context)):
         if value is not None:
             text = "is of this machine: in the cluster the head has the account of its pod"
@@ -241,7 +247,7 @@ def objects_of(plan: HeadPlan) -> Iterator[dict[str, Any]]:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": about}
     yield account
     for space in dict.fromkeys(each.namespace or plan.namespace for each in plan.sections):
-        yield from role_of(space, f"{plan.namespace}:{plan.name}", plan.name)
+        yield from role_of(space, f"{plan.namespace}:{plan.name}", plan.kinds_in(space), plan.name)
     yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": dict(plan.files)}
     claim: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],

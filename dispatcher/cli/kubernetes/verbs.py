@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from dispatcher.terminal.console import note, pass_on
 
 if TYPE_CHECKING:
     from dispatcher.cli.kubernetes.manifest import HeadPlan
+    from dispatcher.platforms.kubernetes.kind import AllocationKind
 
 KUBERNETES: Table = {
     "rights": CommandEntry(
@@ -44,6 +45,15 @@ def rights(
             "--namespace", "-n", metavar="NAMESPACE", help="Namespace in which trials run."
         ),
     ] = "default",
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--platform",
+            metavar="PLATFORM",
+            help="Platform whose trials run there: this one, or one for other kinds of objects of "
+            "the same API.",
+        ),
+    ] = "kubernetes",
 ) -> None:
     """Print the Role that a head needs, and its binding, for `kubectl apply -f -`.
 
@@ -51,11 +61,26 @@ def rights(
     """
     from dispatcher.platforms.kubernetes.rights import role_of
 
+    kinds = _kinds_of(platform)
     try:
-        bodies = list(role_of(namespace, subject))
+        bodies = list(role_of(namespace, subject, kinds))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'SUBJECT'") from None
     _print(bodies)
+
+
+def _kinds_of(platform: str) -> Sequence[AllocationKind]:
+    """The kinds of objects that trials of a platform may run in."""
+    from dispatcher.experiment.plugged import Unusable, platform_named
+    from dispatcher.platforms.kubernetes.section import KubernetesService
+
+    named = platform_named(platform)
+    if isinstance(named, Unusable):
+        raise typer.BadParameter(f"{named.text}; {named.hint}", param_hint="'--platform'")
+    if not issubclass(named.section, KubernetesService):
+        text = f"trials of {platform!r} run in no pods that a head asks for"
+        raise typer.BadParameter(text, param_hint="'--platform'")
+    return named.section.allocation_kinds()
 
 
 def manifest(

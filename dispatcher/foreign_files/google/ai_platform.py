@@ -46,7 +46,7 @@ class _TrainingJob:
         self._at: JsonPath = () if alone else (_INPUT,)
         self._translation = Translation(values, table, "AI Platform Training", folded=True)
         self._draft = self._translation.draft
-        self._words: dict[str, tuple[list[str], JsonPath]] = {}
+        self._parts: dict[str, tuple[list[str], JsonPath]] = {}
         self._module: tuple[str, JsonPath] | None = None
         self._job_dir: tuple[str, JsonPath] | None = None
         self._is_named = False  # its metric is
@@ -127,7 +127,7 @@ class _TrainingJob:
 
     def _take(self, key: str) -> Any:
         def take(value: Any, at: JsonPath) -> None:
-            self._words[key] = (words_of(self._translation, value, at), at)
+            self._parts[key] = (words_of(self._translation, value, at), at)
 
         return take
 
@@ -155,14 +155,14 @@ class _TrainingJob:
 
     def _put_command(self) -> None:
         translation = self._translation
-        command, at = self._words.get("command", ([], self._at))
+        command, at = self._parts.get("command", ([], self._at))
         if self._module is not None and not command:
             at = self._module[1]
             command = ["python3", "-m", self._module[0]]
         elif self._module is not None:
             self._draft.drop(self._module[1], "the container's command counts")
         if translation.is_ours("trialCommand"):
-            for _, place in self._words.values():
+            for _, place in self._parts.values():
                 self._draft.drop(place, "'trialCommand' of this file counts")
             if self._module is not None:
                 self._draft.drop(self._module[1], "'trialCommand' of this file counts")
@@ -180,7 +180,7 @@ class _TrainingJob:
             return
         words = [*command]
         for key in ("arguments of the container", "arguments"):
-            words += self._words.get(key, ([], ()))[0]
+            words += self._parts.get(key, ([], ()))[0]
         text = ShellWords(lambda name: f"${{trialParameters.{name}}}").line(words)
         translation.put(("trialCommand",), f"{text}{self._job_dir_argument()}", at)
         how = "the service passes each parameter as an argument"

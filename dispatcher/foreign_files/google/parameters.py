@@ -60,7 +60,7 @@ class Parameters:
         if word == _REVERSE_LOG:
             self._translation.draft.remark(f"the parameter {name!r} ({_REVERSE_LOG}) {_REVERSED}")
         make = spaces.whole if is_whole else spaces.real
-        return make(low, high, log=word == _LOG)  # type: ignore[arg-type]
+        return make(low, high, log=word == _LOG)
 
     def values(self, values: Any, *, are_numbers: bool) -> list[Any]:
         """Return the values of a list.

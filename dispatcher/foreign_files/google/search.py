@@ -1,4 +1,4 @@
-"""What both of Google's tuning jobs have: goals, algorithms, early stops, and `hypertune`."""
+"""Parts of both of Google's tuning jobs: goals, algorithms, early stops, and `hypertune`."""
 
 from __future__ import annotations
 

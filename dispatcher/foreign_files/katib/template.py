@@ -33,7 +33,7 @@ _NO_COMMAND = (
 class ContainerParts:
     """A container's command and variables, with their places in the file."""
 
-    words: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=list)
     variables: dict[str, tuple[str, JsonPath]] = field(default_factory=dict)
     at: JsonPath = ()
 
@@ -51,7 +51,8 @@ class TemplateReader:
         self._primary = primary
         self._command: list[str] = []
         self._arguments: list[str] = []
-        self.parts = ContainerParts()
+        self._variables: dict[str, tuple[str, JsonPath]] = {}
+        self._at: JsonPath = ()
         translation.handle(
             {
                 "object.kind": self._ignore,
@@ -87,10 +88,10 @@ class TemplateReader:
         translation.walk(spec, at, "object")
         kind, inner = translation.get(spec, "kind"), translation.get(spec, "spec")
         here = (*at, "spec")
-        self.parts.at = here
+        self._at = here
         if not isinstance(spec, Mapping):
             translation.draft.broken.add("trialCommand")
-            return self.parts
+            return self._parts()
         if kind not in _KINDS:
             where = (*at, "kind") if kind is not None else at
             translation.draft.refuse(
@@ -100,16 +101,18 @@ class TemplateReader:
                 is_key=False,
             )
             translation.draft.broken.add("trialCommand")
-            return self.parts
+            return self._parts()
         if kind in ROLES:
             self._roles(inner, here, ROLES[kind])
         else:
             translation.walk(inner, here, kind)
-        self.parts.words = self._command + self._arguments
         if not self._command and "trialCommand" not in translation.draft.broken:
-            translation.draft.refuse(self.parts.at, "names no command", _NO_COMMAND)
+            translation.draft.refuse(self._at, "names no command", _NO_COMMAND)
             translation.draft.broken.add("trialCommand")
-        return self.parts
+        return self._parts()
+
+    def _parts(self) -> ContainerParts:
+        return ContainerParts(self._command + self._arguments, self._variables, self._at)
 
     def _roles(self, section: Any, at: JsonPath, field_name: str) -> None:
         translation = self._translation
@@ -154,7 +157,7 @@ class TemplateReader:
             )
         for index, (entry, here) in enumerate(entries):
             if index == chosen:
-                self.parts.at = here
+                self._at = here
                 self._translation.walk(entry, here, "container")
             else:
                 self._translation.draft.drop(here, "it is not the one that trains")
@@ -162,13 +165,13 @@ class TemplateReader:
 
     def _take_command(self, value: Any, at: JsonPath) -> None:
         self._command = words_of(self._translation, value, at)
-        self.parts.at = at
+        self._at = at
 
     def _take_arguments(self, value: Any, at: JsonPath) -> None:
         self._arguments = words_of(self._translation, value, at)
 
     def _take_variables(self, value: Any, at: JsonPath) -> None:
-        self.parts.variables = environment_of(self._translation, value, at, "container.env[]")
+        self._variables = environment_of(self._translation, value, at, "container.env[]")
 
     def _resources(self, path: str) -> Handler:
         return lambda value, at: put_resources(self._translation, value, at, path)

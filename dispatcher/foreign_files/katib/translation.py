@@ -337,7 +337,7 @@ class _Experiment:
         words = ShellWords(self._bash_name, parts.variables, places)
         unknown = [
             name
-            for text in [*parts.words, *(text for text, _ in parts.variables.values())]
+            for text in [*parts.command, *(text for text, _ in parts.variables.values())]
             for name in _template_names(text)
             if name not in self._references
         ]
@@ -348,7 +348,7 @@ class _Experiment:
             self._draft.broken.add("trialCommand")
         if unknown:
             return
-        line = words.line(parts.words)
+        line = words.line(parts.command)
         assignments = put_environment(self._translation, parts.variables, self._our_name, words)
         if places and not words.placed:
             path, at = self._path or (_METRICS_PATH, (*_COLLECTOR, "collector", "kind"))

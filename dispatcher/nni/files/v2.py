@@ -105,6 +105,19 @@ def _services(draft: Draft, value: Any, at: JsonPath, origin: str) -> None:
     _service(draft, value, at, origin)
 
 
+def _not_translated(platform: str) -> tuple[str, str] | None:
+    """Why the section of a platform that NNI has as well cannot be taken, and what to do; None:
+    another package brings that platform, and reads it."""
+    there = platform_named(platform)
+    if isinstance(there, Unusable):
+        text = f"names {platform!r}, a training service that is not in this version"
+        return text, "there are 'local' and 'remote'"
+    if not type(there).__module__.startswith("dispatcher.platforms."):
+        return None
+    text = f"names {platform!r}, whose keys of NNI's are not translated in this version"
+    return text, "'bequeath convert' a file for 'local', and write this section under our keys"
+
+
 def _service(draft: Draft, section: Any, at: JsonPath, origin: str) -> None:
     if not isinstance(section, Mapping):
         draft.put(("trainingService",), section, at)
@@ -114,13 +127,8 @@ def _service(draft: Draft, section: Any, at: JsonPath, origin: str) -> None:
     base: JsonPath = ("trainingService",)
     theirs = {fold_word(each) for each in PLATFORMS}
     if isinstance(platform, str) and fold_word(platform) not in ("local", "remote", "ssh"):
-        if fold_word(platform) in theirs and isinstance(platform_named(platform), Unusable):
-            draft.refuse(
-                (*at, named),
-                f"names {platform!r}, a training service that is not in this version",
-                "there are 'local' and 'remote'",
-                is_key=False,
-            )
+        if fold_word(platform) in theirs and (why := _not_translated(platform)) is not None:
+            draft.refuse((*at, named), *why, is_key=False)
             return
         draft.put(base, dict(section), at, "a platform that another package brings")
         return

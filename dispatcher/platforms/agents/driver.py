@@ -28,7 +28,7 @@ from dispatcher.platforms.agents.file_asks import FileAsks, KeepLogs, keep_no_lo
 from dispatcher.platforms.agents.identity import agent_routing_id, identified
 from dispatcher.platforms.agents.message_check import MessageCheck
 from dispatcher.platforms.agents.outbox import ACKNOWLEDGE_EVERY, AgentOutbox
-from dispatcher.platforms.agents.process import AgentProcess, Loss
+from dispatcher.platforms.agents.process import MOVED, AgentProcess, Loss
 from dispatcher.platforms.agents.self_report import SelfReport, Statistics
 from dispatcher.platforms.agents.translation import answer_order, end_of_too_large
 from dispatcher.ports import PeerLink
@@ -208,7 +208,8 @@ class AgentDriver:
         if not self._closing and self._leads():
             loss = self._process.look(silent_s)
             if loss is not None and loss.left_by_another and not self._joined:
-                self._give_up()  # it left as we came; its successor has its spool
+                self._process.give_up()  # it left as we came; its successor has its spool
+                self._forget()
                 self._launch()
                 loss = None
             if loss is None and self._check.unheard and self._process.pid is not None:
@@ -331,6 +332,9 @@ class AgentDriver:
         news = not hello.trouble or hello.trouble != self._trouble
         if news and not self._check.introduces_itself(len(hello.holds)):
             return
+        if self._joined and self._check.is_next(hello):
+            events.append(self._lose(MOVED))  # it joins when that is on disk
+            return
         if hello.trouble and not hello.hands_in:
             self._exclude(hello, events)
             return
@@ -344,7 +348,7 @@ class AgentDriver:
         self._received = self._acknowledged = hello.first - 1
         self._outbox.begin(hello.life, hello.orders, self._received)
         held = set(hello.holds)
-        self._check.joined(held, hello.start)
+        self._check.joined(held, hello.start, hello.restarts)
         self.files.joined(hello.serves)
         slots = min(hello.slots, self._config.slots)  # no machine takes more than it is to have
         if self._process.outdated or hello.trouble:
@@ -400,20 +404,16 @@ class AgentDriver:
         if loss.leaves:
             self._outbox.add(wire.Shutdown(0.0))  # behind the last acknowledgement
             self._send_all()
-        self._give_up(LEAVE_S if loss.leaves else 0.0)
+        if not loss.returns:
+            self._process.give_up(LEAVE_S if loss.leaves else 0.0)
+        self._forget()
         return WorkerLost(
             self._worker, loss.reason, loss.hopeless, planned=planned, ends_as=ends_as
         )
 
-    def _give_up(self, grace_s: float = 0.0) -> None:
-        self._process.give_up(grace_s)
-        self._forget()
-
     def _forget(self) -> None:
-        self._joined = False
-        self._suspect = False
-        self._incarnation = ""
-        self._trouble = ""
+        self._joined = self._suspect = False
+        self._incarnation = self._trouble = ""
         self._report.gone()
         self.files.gone()
         self._outbox.forget()

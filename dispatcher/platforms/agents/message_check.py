@@ -73,10 +73,19 @@ class MessageCheck:
         self._heard: dict[tuple[int, int], int] = {}
         self._of_others = 0
         self._start = ""  # of the process that has joined; empty from one of 0.1.0
+        self._restarts = 0  # of its place, as it says
 
     def is_second(self, hello: wire.AgentHello) -> bool:
         """Whether another process shows the ticket of the one that has joined: its scheduler has
         started it a second time, while the first one may run."""
+        return self._is_another(hello) and hello.restarts <= self._restarts
+
+    def is_next(self, hello: wire.AgentHello) -> bool:
+        """Whether another process shows the ticket of the one that has joined since its scheduler
+        has taken that one's place back and lent another one."""
+        return self._is_another(hello) and hello.restarts > self._restarts
+
+    def _is_another(self, hello: wire.AgentHello) -> bool:
         return bool(hello.ticket) and hello.start != self._start
 
     def introduces_itself(self, holds: int = 0) -> bool:
@@ -129,12 +138,17 @@ class MessageCheck:
                 if self.refused.count(reason):
                     _log.error("agent %s: %s", self._worker, error)
 
-    def joined(self, holds: Collection[tuple[int, int]], start: str = "") -> None:
+    def joined(
+        self, holds: Collection[tuple[int, int]], start: str = "", restarts: int = 0
+    ) -> None:
         """Begin to count: the agent holds these, and repeats what was not acknowledged.
 
-        ``start`` is that of its hello.
+        Args:
+            holds: the numbers (trial, attempt) of the attempts that it holds.
+            start: that of its hello.
+            restarts: that of its hello.
         """
-        self._start = start
+        self._start, self._restarts = start, restarts
         self._heard = dict.fromkeys(holds, 0)
         self._of_others = 0
 

@@ -16,7 +16,9 @@ class Loss:
     ``left_by_another``: the process has ended, and a head before this one had started it.
     ``planned``: whoever lent its place took it back, such as for something more urgent or since its
     time was over; the agent is not to blame. ``ends_as``: how what ran there ended; None: that is
-    not known. ``leaves``: it is there, has nothing to run, and is to be asked to leave."""
+    not known. ``leaves``: it is there, has nothing to run, and is to be asked to leave.
+    ``returns``: it has gone for a while, by its scheduler's will, and comes again with the same
+    ticket: nothing is given up."""
 
     reason: str
     hopeless: bool = False
@@ -24,6 +26,11 @@ class Loss:
     planned: bool = False
     ends_as: EndReason | None = None
     leaves: bool = False
+    returns: bool = False
+
+
+MOVED = Loss("its place was taken back: its agent runs in another one", planned=True, returns=True)
+"""The loss of an agent whose successor is there before its scheduler has said that it moves."""
 
 
 @dataclass(frozen=True, slots=True)

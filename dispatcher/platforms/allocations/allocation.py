@@ -70,6 +70,8 @@ class Allocation:
         ends_in_s: seconds until its wall time; None: there is none, or it is not known.
         gone: how it ended, with ``ENDED``; None: not known.
         place: its node, for people.
+        renewed: whether its scheduler, where it takes the place back, lends another one by itself
+            under the same ticket: to wait after it ran is no end of this allocation.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Allocation:
     ends_in_s: float | None = None
     gone: Gone | None = None
     place: str = ""
+    renewed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no head can work with, in the line that made it; words are taken for what

@@ -57,7 +57,8 @@ IN_VAIN = "the place before ended too soon for any trial: the next is asked for 
 SUBMITTED, UNLISTED = "it was submitted", "its scheduler does not list it yet"
 PREPARED = "its place is being prepared"
 UNKNOWN = "its scheduler lists it in a state that its platform does not know"
-OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN)
+MOVED = "its scheduler has taken its place back, and is to lend it another one"
+OUR_REASONS = (SUBMITTED, UNLISTED, PREPARED, UNKNOWN, MOVED)
 
 _STAGES = {
     "new": Stage.DRAFTED,
@@ -80,6 +81,7 @@ class Held:
     Attributes:
         stage: how far it is.
         heard: whether its agent has introduced itself.
+        renewed: whether its scheduler lends it another place by itself, as it said last.
         reason: why it waits, in the scheduler's words.
         waiting_since: since when it waits, or nothing is had (monotonic).
         ends_at: when its place is taken back (seconds since the epoch); None: not known.
@@ -99,17 +101,16 @@ class Held:
         self._lags_until = float("-inf")
         self._fence_until = float("inf")
         self._grace_s = 0.0  # of one that is to end
-        self._sought = False  # whether the scheduler was asked for it since it is to end
+        self._sought = self._in_vain = (
+            False  # whether the scheduler was asked for it since it is to end
+        )
         self._ran_since: float | None = None
         self._short_lives = 0
-        self._in_vain = False
-        self.heard = False
-        self.reason = ""
+        self.heard = self.renewed = False
+        self.reason = self.why_later = ""
         self.waiting_since = now
         self.ends_at: float | None = None
-        self.not_before = float("-inf")
-        self.why_later = ""
-        self.leaves_until = float("-inf")
+        self.not_before = self.leaves_until = float("-inf")
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -196,8 +197,7 @@ class Held:
             while self._name_of(newest) in listed:
                 newest = replace(newest, number=newest.number + 1)
         self._newest = replace(newest, at=wall)
-        self.stage = Stage.DRAFTED
-        self._ran_since, self.reason = None, ""
+        self.stage, self._ran_since, self.reason = Stage.DRAFTED, None, ""
         return self._name_of(newest), newest.ticket
 
     def _name_of(self, incarnation: Incarnation) -> str:
@@ -295,6 +295,8 @@ class Held:
         if self.stage is Stage.DRAFTED:  # a head died between its order and its note of it
             self._note("ordered")
         if upshot is Upshot.TAKE_BACK:
+            if allocation.renewed:  # its next agent may speak before its scheduler does
+                return None if self.heard and speaks else self._moves(allocation, now)
             self.condemn(0.0, now)
             return Loss(_beside("its place was taken back", allocation), planned=True)
         if upshot is Upshot.END:
@@ -338,6 +340,12 @@ class Held:
         ends_as = EndReason.OUT_OF_MEMORY if gone is Gone.OUT_OF_MEMORY else None
         return Loss(text, gone is Gone.NEVER, planned=gone in TAKEN_BACK, ends_as=ends_as)
 
+    def _moves(self, allocation: Allocation, now: float) -> Loss:
+        """It waits for its next place under the same ticket, by its scheduler's own will."""
+        self.stage, self.heard, self.ends_at, self._ran_since = Stage.LISTED, False, None, None
+        self.reason, self.waiting_since = _reason(allocation) or MOVED, now
+        return Loss(_beside("its place was taken back", allocation), planned=True, returns=True)
+
     def _waits(self, allocation: Allocation, now: float) -> None:
         self.stage = Stage.LISTED
         self.reason = _reason(allocation)
@@ -359,7 +367,7 @@ class Held:
         return Loss(f"it has waited for its place for {self._limit_s:.0f} s: {why}", hopeless=True)
 
     def _runs(self, allocation: Allocation, now: float, wall: float) -> None:
-        self.stage = Stage.RUNNING
+        self.stage, self.renewed = Stage.RUNNING, allocation.renewed
         self._ran_since = now if self._ran_since is None else self._ran_since
         if allocation.ends_in_s is not None and math.isfinite(allocation.ends_in_s):
             ends_at = wall + allocation.ends_in_s
@@ -384,9 +392,8 @@ class Held:
             self._short_lives = self._short_lives + 1 if self._in_vain else 0
             if self._in_vain:
                 self._pause(now, hopeless=False, why=IN_VAIN)
-        self.stage, self.heard, self.ends_at = Stage.GONE, False, None
-        self._fence_until, self._lags_until = float("inf"), float("-inf")
-        self.waiting_since, self._in_vain = now, False
+        self.stage, self.heard, self.ends_at, self._in_vain = Stage.GONE, False, None, False
+        self._fence_until, self._lags_until, self.waiting_since = float("inf"), float("-inf"), now
         self._note("gone")
 
     def _note(self, stage: Literal["ordered", "condemned", "gone"]) -> None:
@@ -410,5 +417,4 @@ def _reason(allocation: Allocation) -> str:
 
 
 def _beside(text: str, allocation: Allocation) -> str:
-    reason = _reason(allocation)
-    return f"{text}: {reason}" if reason else text
+    return f"{text}: {reason}" if (reason := _reason(allocation)) else text

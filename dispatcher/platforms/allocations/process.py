@@ -51,12 +51,13 @@ SPEAKS_S = 10.0
 class Load(NamedTuple):
     """How much there is to do: ``queued`` trials, and whether anything runs on this worker.
     ``begun``: attempts in the place that it has. ``spent``: why none may begin there any more;
-    empty if one may."""
+    empty if one may. ``going``: whether its scheduler has asked its agent to go."""
 
     queued: int
     busy: bool
     begun: int = 0
     spent: str = ""
+    going: bool = False
 
 
 def always_enough() -> Load:
@@ -203,7 +204,8 @@ class AllocationProcess:
             elif self._idle_since is None:
                 self._idle_since = self._clock()
             loss, self._loss = self._loss, None
-            if loss is None and load.spent and not load.busy and self.pid is not None:
+            spent = load.spent and not (load.going and self._held.renewed)  # it comes again
+            if loss is None and spent and not load.busy and self.pid is not None:
                 if not load.begun:
                     self._held.was_in_vain()
                 return Loss(load.spent, planned=True, leaves=True)

@@ -65,6 +65,9 @@ PlaceMemory = Annotated[Size, AfterValidator(_check_memory)]
 """Memory of an allocation: a number alone is bytes, which nobody means."""
 
 
+SharedPath = Annotated[ResolvedPath, AfterValidator(_check_path)]
+"""A folder of this machine that allocations have as well."""
+
 BringCode = Annotated[
     Switch,
     Field(
@@ -161,7 +164,7 @@ class AllocationService(ServiceConfig):
         ),
     ] = "auto"
     shared_folder: Annotated[
-        Annotated[ResolvedPath, AfterValidator(_check_path)] | None,
+        SharedPath | None,
         Field(
             description="A folder that this machine and the allocations have at the same path: "
             "keys of agents, logs, working directories and the channel `folder` lie below it. The "

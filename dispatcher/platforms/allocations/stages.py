@@ -47,7 +47,8 @@ class Upshot(StrEnum):
     WAIT = "wait"  # in its queue, up to the limit
     PREPARE = "prepare"
     RUN = "run"
-    TAKE_BACK = "take back"  # it would begin anew under its ticket: lost without blame, recalled
+    TAKE_BACK = "take back"  # it would begin anew under its ticket: lost without blame, and
+    # recalled, unless its scheduler lends places anew by itself
     VANISH = "vanish"  # lost: the scheduler does not know it any more
     END = "end"  # lost, by the way it ended
     FENCE = "fence"  # given up on when its agent must have ended by itself, for want of a head

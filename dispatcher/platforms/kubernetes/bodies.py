@@ -1,32 +1,32 @@
-"""The objects of one allocation: a Job, and the Secret that it owns. Pure.
+"""The objects of one allocation: a Job, or one of another kind, and the Secret that it owns. Pure.
 
 The Job is made first: what it owns goes with it, so that nothing is left wherever a head dies. Its
-pod waits for the Secret.
+pods wait for the Secret.
 """
 
 from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2s
 from typing import Any
 
 from dispatcher.platforms.allocations.allocation import AllocationOrder
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.api.documents import label_of, name_of
+from dispatcher.platforms.kubernetes.api.server import Document
+from dispatcher.platforms.kubernetes.kind import AllocationKind
+from dispatcher.platforms.kubernetes.section import KubernetesService
 from trial_runtime.agent.config import encode_config
 from trial_runtime.agent.nodes.meeting import ADDRESS_VARIABLE
 
-#: Labels and annotations of ours. The service's label selects what a head looks at; that of a job
-#: on its pods is Kubernetes' own, on all its versions.
+#: Labels and annotations of ours. The service's label selects what a head looks at. The name of the
+#: allocation is a label where its object has another one.
 SERVICE, WORKER, EXPERIMENT = "bequeath/service", "bequeath/worker", "bequeath/experiment"
+ALLOCATION = "bequeath/allocation"
 TICKET = "bequeath/ticket"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-JOB_OF_POD = "job-name"
 QUEUE = "kueue.x-k8s.io/queue-name"
-
-#: The container of the agent.
-CONTAINER = "agent"
 
 #: Where it finds its configuration, and the key of the Secret that holds it.
 CONFIG_FOLDER, CONFIG = "/run/bequeath", "config"
@@ -38,25 +38,33 @@ ARCHIVES_FOLDER = "/run/bequeath-archives"
 #: pod 30 s unless it says otherwise.
 LEAVE_S, LEAST_GRACE_S = 15.0, 30
 
-#: How long an ended Job stays if no head removes it (seconds): its reason can be read meanwhile.
-KEPT_S = 24 * 3600
 
-#: A pod that was disturbed fails its Job: no second one is started. Servers before 1.26 drop it.
-NEVER_AGAIN = {"rules": [{"action": "FailJob", "onPodConditions": [
-    {"type": "DisruptionTarget", "status": "True"}]}]}  # fmt: skip
-
-
-def labels_of(order: AllocationOrder, service: str) -> dict[str, str]:
+def labels_of(kind: AllocationKind, order: AllocationOrder, service: str) -> dict[str, str]:
     """The labels of all objects of an allocation.
 
     Args:
+        kind: of its object.
         order: of the allocation.
         service: the beginning of the names of all allocations of its service.
     """
     config = order.config
     labels = {MANAGED_BY: "bequeath", SERVICE: service}
     given = {EXPERIMENT: config.experiment, WORKER: config.worker}
+    if kind.object_name(order.name) != order.name:
+        given[ALLOCATION] = order.name
     return labels | {key: value for key, value in given.items() if _is_label(value)}
+
+
+def allocation_in(kind: AllocationKind, document: Document, *, of_pod: bool = False) -> str:
+    """The name of the allocation that an object, or one of its pods, belongs to; empty: to none.
+
+    Args:
+        kind: of the object.
+        document: the object, or the pod.
+        of_pod: which of them.
+    """
+    named = label_of(document, kind.pod_label) if of_pod else name_of(document)
+    return label_of(document, ALLOCATION) or named
 
 
 def selector_of(experiment: str) -> str:
@@ -66,61 +74,60 @@ def selector_of(experiment: str) -> str:
 
 
 def ticket_of(order: AllocationOrder) -> str:
-    """A digest of its ticket, by which a Job is known as that of an order. The ticket itself is a
-    secret."""
+    """A digest of its ticket, by which an object is known as that of an order. The ticket itself is
+    a secret."""
     return blake2s(order.config.ticket.encode(), digest_size=16).hexdigest()
 
 
-def job_of(
+def object_of(
+    kind: AllocationKind,
     order: AllocationOrder,
-    section: KubernetesSection,
+    section: KubernetesService,
     service: str,
-    brought: Sequence[Mapping[str, Any]] = (),
+    brought: Sequence[Document] = (),
 ) -> dict[str, Any]:
-    """The Job of an order.
+    """The object of an order.
 
     Args:
+        kind: of it.
         order: with the configuration and the environment as they are to be there.
         section: the service's part of the file.
         service: the beginning of the names of all its allocations.
         brought: sources of the volume with our archives.
     """
-    labels = labels_of(order, service)
-    spec: dict[str, Any] = {
-        "backoffLimit": 0,
-        "completions": order.nodes,
-        "parallelism": order.nodes,
-        "ttlSecondsAfterFinished": KEPT_S,
-        "podFailurePolicy": NEVER_AGAIN,
-        "podReplacementPolicy": "Failed",
-        "template": {"metadata": {"labels": labels}, "spec": _pod(order, section, brought)},
-    }
-    if order.nodes > 1:
-        spec["completionMode"] = "Indexed"  # servers before 1.21 drop it, and ranks are claimed
-    about: dict[str, Any] = {
-        "name": order.name,
-        "labels": labels,
-        "annotations": {TICKET: ticket_of(order)},
-    }
+    labels = labels_of(kind, order, service)
+    pod = _pod(kind, order, section, brought)
+    template = {"metadata": {"labels": dict(labels)}, "spec": pod}
     if section.queue is not None:
-        about["labels"] = labels | {QUEUE: section.queue}
-        spec["suspend"] = True
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": spec}
+        labels[QUEUE] = section.queue
+    return {
+        "apiVersion": kind.resource.version,
+        "kind": kind.word,
+        "metadata": {
+            "name": kind.object_name(order.name),
+            "labels": labels,
+            "annotations": {TICKET: ticket_of(order)},
+        },
+        "spec": kind.spec_of(order, section, template),
+    }
 
 
-def secret_of(order: AllocationOrder, service: str, job: Mapping[str, Any]) -> dict[str, Any]:
-    """The Secret of an order, which its Job owns.
+def secret_of(
+    kind: AllocationKind, order: AllocationOrder, service: str, owner: Document
+) -> dict[str, Any]:
+    """The Secret of an order, which its object owns.
 
     Args:
-        order: as for :func:`job_of`.
+        kind: of the object.
+        order: as for :func:`object_of`.
         service: the beginning of the names of all its allocations.
-        job: as the server has it.
+        owner: the object as the server has it.
     """
-    owner = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "name": order.name,
-        "uid": job["metadata"]["uid"],
+    reference = {
+        "apiVersion": kind.resource.version,
+        "kind": kind.word,
+        "name": kind.object_name(order.name),
+        "uid": owner["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -131,8 +138,8 @@ def secret_of(order: AllocationOrder, service: str, job: Mapping[str, Any]) -> d
         "kind": "Secret",
         "metadata": {
             "name": order.name,
-            "labels": labels_of(order, service),
-            "ownerReferences": [owner],
+            "labels": labels_of(kind, order, service),
+            "ownerReferences": [reference],
         },
         "data": {key: b64encode(value.encode()).decode() for key, value in values.items()},
     }
@@ -160,7 +167,10 @@ def _key(index: int) -> str:
 
 
 def _pod(
-    order: AllocationOrder, section: KubernetesSection, brought: Sequence[Mapping[str, Any]]
+    kind: AllocationKind,
+    order: AllocationOrder,
+    section: KubernetesService,
+    brought: Sequence[Document],
 ) -> dict[str, Any]:
     volumes, mounts = _volumes(order, section)
     if brought:
@@ -170,7 +180,7 @@ def _pod(
         mounts.append(there)
     container: dict[str, Any] = {
         **section.container,
-        "name": CONTAINER,
+        "name": kind.container,
         "image": section.image,
         "command": [section.python, *order.arguments, f"{CONFIG_FOLDER}/{CONFIG}"],
         "env": _environment(order),
@@ -204,7 +214,7 @@ def _pod(
 
 
 def _volumes(
-    order: AllocationOrder, section: KubernetesSection
+    order: AllocationOrder, section: KubernetesService
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The volumes of a pod, and where they are mounted."""
     # Readable for whatever user the image has: nobody else is in there.

@@ -22,7 +22,7 @@ from dispatcher.platforms.bringing import begin_content, with_brought
 from dispatcher.platforms.kubernetes.api.errors import AlreadyThere, NotThere
 from dispatcher.platforms.kubernetes.api.server import CONFIG_MAPS, ApiServer, Document
 from dispatcher.platforms.kubernetes.bodies import ARCHIVES_FOLDER, MANAGED_BY, SERVICE
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import KubernetesService
 from dispatcher.remote_python.supply import supply
 from dispatcher.wheelhouse import WheelCache
 from trial_runtime.agent.config import AgentConfig, Brought, BroughtArchive, BroughtWheel
@@ -73,7 +73,7 @@ class BroughtMaps:
     def __init__(
         self,
         server: ApiServer,
-        section: KubernetesSection,
+        section: KubernetesService,
         label: str,
         archives: Callable[[], Archives],
         probed: Path | None = None,

@@ -12,7 +12,7 @@ from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.platforms.clusters.checks import check_environment, check_way
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import KubernetesService
 from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_section(
-    section: KubernetesSection, at: JsonPath, experiment: AllKeys
+    section: KubernetesService, at: JsonPath, experiment: AllKeys
 ) -> Iterator[KeyProblem]:
     """Yield what is missing here, and what does not fit the rest of the file.
 
@@ -57,7 +57,7 @@ def check_section(
 
 
 def _check_meeting(
-    section: KubernetesSection, at: JsonPath, experiment: AllKeys
+    section: KubernetesService, at: JsonPath, experiment: AllKeys
 ) -> Iterator[KeyProblem]:
     """Yield that the pods of one trial have no folder in common, in which they would meet."""
     if experiment.trial_nodes == 1 or section.shares(section.work_folder):

@@ -1,5 +1,5 @@
 """A cluster looked over before anything is ordered: whether it answers, what we may do there, and
-whether it would take our Job. Nothing is changed."""
+whether it would take our Job, or what else allocations are. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
 from dispatcher.platforms.kubernetes.api.server import (
     CLAIMS,
-    JOBS,
     NODES,
     PODS,
     ApiServer,
     Document,
 )
-from dispatcher.platforms.kubernetes.bodies import job_of
+from dispatcher.platforms.kubernetes.bodies import object_of
 from dispatcher.platforms.kubernetes.rights import missing_rights
-from dispatcher.platforms.kubernetes.section import KubernetesSection, amount
+from dispatcher.platforms.kubernetes.section import KubernetesService, amount
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 from tuners.plain_json import JsonPath
@@ -31,7 +30,7 @@ from tuners.plain_json import JsonPath
 #: The oldest version that this was tried with.
 OLDEST = (1, 20)
 
-#: Words of a server that refuses a Job, and the keys that they are about.
+#: Words of a server that refuses an object, and the keys that they are about.
 _KEYS = (
     ("namespace", "namespace"),
     ("service account", "serviceAccount"),
@@ -47,11 +46,11 @@ _KEYS = (
     ("image", "image"),
 )
 
-#: The name of the Job that is tried. No object of that name is ever kept.
+#: The name of the object that is tried. None of that name is ever kept.
 TRIED = "bequeath-dry-run"
 
 
-def inspect_cluster(section: KubernetesSection) -> Iterator[Finding]:
+def inspect_cluster(section: KubernetesService) -> Iterator[Finding]:
     """Yield what is found of a section's cluster, as far as it can be asked.
 
     Args:
@@ -64,6 +63,10 @@ def inspect_cluster(section: KubernetesSection) -> Iterator[Finding]:
     server = ApiServer(access, section.namespace or "")
     try:
         yield _version(server)
+        served = list(_served(server, section))
+        yield from served
+        if any(each.severity is Severity.PROBLEM for each in served):
+            return
         for look in (_rights, _takes, _nodes, _claims, _ways):
             yield from look(server, section)
     finally:
@@ -79,8 +82,30 @@ def _version(server: ApiServer) -> Finding:
     return Finding("cluster", Severity.OK, text)
 
 
-def _rights(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
-    missing = missing_rights(server)
+def _served(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
+    """Say whether the cluster has objects of a kind that is no part of Kubernetes."""
+    kind = section.allocation_kind
+    if not kind.controller:
+        return
+    resource = kind.resource
+    try:
+        if resource.plural in server.plurals(resource.api):
+            yield Finding("cluster", Severity.OK, f"it has {kind.word}s of {resource.version}")
+            return
+    except NotAllowed:
+        return  # what it takes says more
+    except NotThere:
+        pass
+    text = f"it has no {kind.word}s of {resource.version}"
+    with contextlib.suppress(BackendError):
+        others = ", ".join(server.versions(resource.group))
+        text += f"; of that group there is {others}" if others else ""
+    hint = f"its administrators install {kind.controller}"
+    yield Finding("cluster", Severity.PROBLEM, text, hint, (("platform",),))
+
+
+def _rights(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
+    missing = missing_rights(server, section.allocation_kind)
     needed = [f"{each.verb} {each.kind.plural}" for each in missing if each.needed]
     more = [f"{each.verb} {each.kind.plural}" for each in missing if not each.needed]
     hint = "`bequeath kubernetes rights USER` prints the Role for its administrators"
@@ -93,25 +118,30 @@ def _rights(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
         yield Finding("rights", Severity.OK, "all that is needed is allowed")
 
 
-def _takes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
-    """Have a Job of this section checked by all that would have a say, and kept by nobody."""
+def _takes(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
+    """Have an object of this section checked by all that would have a say, and kept by nobody."""
+    kind = section.allocation_kind
+    words = (*kind.key_words, *_KEYS)
     try:
-        answer = server.create(JOBS, job_of(_order(), section, TRIED), dry_run=True)
+        body = object_of(kind.served_by(server, section), _order(), section, TRIED)
+        answer = server.create(kind.resource, body, dry_run=True)
     except PassingBackendError as error:  # a quota without room: it would wait
-        keys = keys_in(error.message, _KEYS)
+        keys = keys_in(error.message, words)
         yield Finding("job", Severity.NOTE, error.message, error.hint, keys)
     except BackendError as error:
-        keys = keys_in(error.message, _KEYS)
+        keys = keys_in(error.message, words)
         yield Finding("job", Severity.PROBLEM, error.message, error.hint, keys)
     else:
         for warning in answer.warnings:
             yield Finding("job", Severity.NOTE, f"the server warns: {warning}")
         if not answer.warnings:
-            yield Finding("job", Severity.OK, f"it takes a Job with the image {section.image!r}")
+            one = f"{'an' if kind.word[0] in 'AEIOU' else 'a'} {kind.word}"
+            text = f"it takes {one} with the image {section.image!r}"
+            yield Finding("job", Severity.OK, text)
 
 
-def _nodes(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
-    """Say whether a node has what a pod asks for: a server takes a Job that none can run. Nothing
+def _nodes(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
+    """Say whether a node has what a pod asks for: a server takes what none can run. Nothing
     is said where nodes may not be listed, which is a right beyond the namespace."""
     asked = {**section.limits, **section.requests}
     labels = ",".join(f"{key}={value}" for key, value in section.node_selector.items())
@@ -166,7 +196,7 @@ def _order() -> AllocationOrder:
     return AllocationOrder(TRIED, config, ("-m", "trial_runtime.agent"), {})
 
 
-def _ways(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+def _ways(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
     """Nodes are known by the pods that run in the namespace: few may list nodes."""
     hosts: list[str] = []
     with contextlib.suppress(BackendError):  # findings about rights say so
@@ -175,7 +205,7 @@ def _ways(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
     yield from inspect_ways(section, filter(None, hosts))
 
 
-def _claims(server: ApiServer, section: KubernetesSection) -> Iterator[Finding]:
+def _claims(server: ApiServer, section: KubernetesService) -> Iterator[Finding]:
     claims = [each.claim for each in section.volumes]
     for name in dict.fromkeys(each for each in claims if each is not None):
         keys = (("volumes", claims.index(name), "claim"),)

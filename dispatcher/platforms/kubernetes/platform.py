@@ -1,4 +1,5 @@
-"""The platform ``kubernetes``: an agent in each of several Jobs of a cluster."""
+"""The platform ``kubernetes``: an agent in each of several Jobs of a cluster; and what it has in
+common with its dialects, whose allocations are other objects of the same API."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.platforms.clusters.platform import ClusterPlatform
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.section import K, KubernetesSection
 from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
@@ -27,22 +28,20 @@ NO_WEIGHTS = (
 )
 
 
-class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
-    """The platform of clusters. Its pods reach the head by TCP."""
+class PodPlatform(ClusterPlatform[K]):
+    """A platform of clusters whose agents run in pods, which reach the head by TCP. Its section
+    says of which kind of object these are."""
 
     protocol = 2
-    section = KubernetesSection
     has_nodes: ClassVar[bool] = True
 
-    def check(
-        self, section: KubernetesSection, at: JsonPath, experiment: AllKeys
-    ) -> Iterable[KeyProblem]:
+    def check(self, section: K, at: JsonPath, experiment: AllKeys) -> Iterable[KeyProblem]:
         """See :meth:`Platform.check`: the kubeconfig, references, and a way to the head."""
         from dispatcher.platforms.kubernetes.checks import check_section
 
         return check_section(section, at, experiment)
 
-    def no_weights(self, section: KubernetesSection, experiment: AllKeys) -> str:
+    def no_weights(self, section: K, experiment: AllKeys) -> str:
         """See :meth:`FilePlatform.no_weights`: the usual root is a folder of this machine."""
         named = experiment.weights_root is not None or section.weights_root is not None
         if named or self.storage_domain(section, section):
@@ -50,13 +49,14 @@ class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
         here = str(experiment.experiment_working_directory)
         return "" if section.shares(here) else NO_WEIGHTS
 
-    def inspect(self, section: KubernetesSection) -> Iterable[Finding]:
-        """See :meth:`Platform.inspect`: version, rights, claims, and whether it takes a Job."""
+    def inspect(self, section: K) -> Iterable[Finding]:
+        """See :meth:`Platform.inspect`: version, rights, claims, and whether it takes an
+        object of this kind."""
         from dispatcher.platforms.kubernetes.inspection import inspect_cluster
 
         return inspect_cluster(section)
 
-    def probe_needs(self, given: Given[KubernetesSection]) -> ProbeNeeds | None:
+    def probe_needs(self, given: Given[K]) -> ProbeNeeds | None:
         """See :meth:`AllocationPlatform.probe_needs`: what its image lacks is brought, but for what
         is no matter for ConfigMaps."""
         from dispatcher.platforms.clusters.platform import probe_needs_of
@@ -67,9 +67,7 @@ class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
             return needs
         return replace(needs, too_large=TOO_LARGE)
 
-    def shell(
-        self, given: Given[KubernetesSection], trial: int, attempt: int, *, pid: int = 0
-    ) -> AttemptShell:
+    def shell(self, given: Given[K], trial: int, attempt: int, *, pid: int = 0) -> AttemptShell:
         """See :meth:`Platform.shell`: in the worker's pod, by kubectl."""
         from dispatcher.platforms.files import with_our_terminal
         from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
@@ -81,7 +79,7 @@ class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
         order = whereabouts_there(given, trial, attempt, pid)
         return ShellInPod(given, order, server, with_our_terminal)
 
-    def allocator(self, service: ServiceGiven[KubernetesSection]) -> Allocator:
+    def allocator(self, service: ServiceGiven[K]) -> Allocator:
         """See :meth:`AllocationPlatform.allocator`: a client of the API server."""
         from dispatcher.platforms.kubernetes.allocator import KubernetesAllocator
         from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
@@ -97,3 +95,9 @@ class KubernetesPlatform(ClusterPlatform[KubernetesSection]):
             archives=service.archives,
             probed=service.probed,
         )
+
+
+class KubernetesPlatform(PodPlatform[KubernetesSection]):
+    """The platform whose allocations are Jobs."""
+
+    section = KubernetesSection

@@ -1,4 +1,4 @@
-"""A Job and its pods, read as an allocation: pure.
+"""An object and its pods, read as an allocation: pure.
 
 Documents are a server's of any version, so that each field may be missing or of another kind. What
 nobody knows is ``UNKNOWN``, and never a failure.
@@ -6,12 +6,24 @@ nobody knows is ``UNKNOWN``, and never a failure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from dispatcher.http_services.server_clock import ServerClock, moment_of
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
+from dispatcher.platforms.kubernetes.api.documents import (
+    condition_of,
+    conditions_of,
+    mapping_in,
+    mappings_in,
+    sentence,
+    sentence_of,
+    text_of,
+    uid_of,
+)
 from dispatcher.platforms.kubernetes.api.server import Document
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
 #: are away for minutes at times.
@@ -49,13 +61,27 @@ _ENDS = {
     "DeadlineExceeded": Gone.WALL_TIME,
 }
 
+#: Exit codes of an agent that was asked to leave.
+_ASKED = (0, 143)
+
+#: Ends of a pod in which its place was taken, whatever its agent has made of that.
+_TAKEN = (Gone.PREEMPTED, Gone.EVICTED, Gone.NODE_LOST)
+
+#: A pod that has ended by itself is given so long (seconds) until its controller says what comes of
+#: that; some never do.
+OVER_S = 60.0
+
+_CONTAINERS = "containerStatuses"
+
 SECOND = "its pod was taken away, and Kubernetes has started another one"
+AGAIN = "its node starts it again, and that is none of ours"
 DELETED = "its pod was deleted"
 
 
 def allocation_of(
+    kind: AllocationKind,
     name: str,
-    job: Document | None,
+    document: Document | None,
     pods: Sequence[Document],
     times: ServerClock,
     *,
@@ -63,56 +89,85 @@ def allocation_of(
     left: Sequence[Document] = (),
     events: Mapping[str, str] | None = None,
 ) -> Allocation:
-    """Return what a Job and its pods come to.
+    """Return what an object and its pods come to.
 
     Args:
+        kind: of the object.
         name: of the allocation.
-        job: the Job; None: it is gone, and its pods were left.
-        pods: of the Job.
+        document: the object; None: it is gone, and its pods were left.
+        pods: of the object.
         times: of the server.
-        first: the uids of the pods that the Job had first; empty: not known. Any other one is a
-            second start, which its agent's head refuses.
-        left: pods of the Job that have gone already, as they were at last.
+        first: the uids of the pods that the object had first; empty: not known. Any other one is a
+            second start, which its agent's head refuses, unless its kind renews them.
+        left: pods of the object that have gone already, as they were at last.
         events: the newest warning about an object, by its name.
     """
-    about = _mapping(job or {}, "metadata")
-    waited_s = times.since(about.get("creationTimestamp")) or 0.0
-    condition = _condition(job or {}, "Complete", "Failed")
-    if condition is not None:
-        gone, reason = _end(condition, [*pods, *left], deleted="deletionTimestamp" in about)
+    there = {} if document is None else document
+    about = mapping_in(there, "metadata")
+    standing = KindStanding() if document is None else kind.standing(document)
+    waited_s = 0.0 if standing.began else times.since(about.get("creationTimestamp")) or 0.0
+    deleted = "deletionTimestamp" in about
+    if standing.state is AllocationState.ENDED:
+        gone, reason = _end(kind, standing, [*pods, *left], deleted=deleted)
         return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
-    if "deletionTimestamp" in about:
-        return _leaving(name, pods, times, waited_s, ran=bool(first))
-    target = _condition(job or {}, "FailureTarget")
+    if deleted:
+        return _leaving(kind, name, pods, times, waited_s, ran=bool(first))
+    if standing.state is AllocationState.WAITING:
+        reason = _end(kind, standing, pods)[1]
+        return Allocation(name, AllocationState.WAITING, reason, waited_s)
+    if standing.state is AllocationState.RUNNING:
+        return _running(name, pods, times, standing)
+    if standing.state is not None:
+        return Allocation(name, AllocationState.UNKNOWN, standing.reason, place=_place(pods))
+    before = _ended_before(kind, pods)
+    if before and not kind.renews_pods:
+        gone, reason = _failure(before) or (Gone.FAILED, "it has ended")
+        reason = f"{reason}; {AGAIN}"
+        return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     others = [each for each in pods if first and uid_of(each) not in first]
-    if target is not None or others or (first and not pods and job is not None):
-        reason = _end(target, pods)[1] if target is not None else SECOND
-        return Allocation(name, AllocationState.WAITING, reason, waited_s)
+    missing = first and not pods and document is not None
+    if missing and kind.removes_pods and _left_first(left):
+        return Allocation(name, AllocationState.UNKNOWN)  # its controller says next how it ended
+    if (others or missing) and not kind.renews_pods:
+        return Allocation(name, AllocationState.WAITING, SECOND, waited_s)
     if not pods:
-        reason = _why_no_pod(name, job or {}, events or {})
-        return Allocation(name, AllocationState.WAITING, reason, waited_s)
-    return _of_pods(name, pods, times, waited_s, events or {})
+        event = (events or {}).get(text_of(about.get("name")), "")
+        return Allocation(name, AllocationState.WAITING, event or standing.reason, waited_s)
+    return _of_pods(kind, name, pods, times, waited_s, events or {}, standing)
 
 
 def _leaving(
-    name: str, pods: Sequence[Document], times: ServerClock, waited_s: float, *, ran: bool
+    kind: AllocationKind,
+    name: str,
+    pods: Sequence[Document],
+    times: ServerClock,
+    waited_s: float,
+    *,
+    ran: bool,
 ) -> Allocation:
-    """One whose Job is being deleted. It goes with its pods, and no others are started."""
+    """One whose object is being deleted. It goes with its pods, and no others are started."""
     if pods:
-        return _of_pods(name, pods, times, waited_s, {})
+        return _of_pods(kind, name, pods, times, waited_s, {}, KindStanding())
     state = AllocationState.RUNNING if ran else AllocationState.WAITING
-    return Allocation(name, state, "its Job is being deleted", waited_s)
+    return Allocation(name, state, f"its {kind.word} is being deleted", waited_s)
 
 
 def _of_pods(
+    kind: AllocationKind,
     name: str,
     pods: Sequence[Document],
     times: ServerClock,
     waited_s: float,
     events: Mapping[str, str],
+    standing: KindStanding,
 ) -> Allocation:
     place = _place(pods)
-    states = [_state(each, times, events) for each in pods]
+    if kind.renews_pods and any(_is_over(each, times) for each in pods):
+        failed = any(mapping_in(each, "status").get("phase") == "Failed" for each in pods)
+        over = KindStanding(AllocationState.ENDED, Gone.FAILED if failed else Gone.FINISHED)
+        cause, text = _end(kind, over, pods)
+        return Allocation(name, AllocationState.ENDED, text, gone=cause, place=place)
+    states = [_state_within(kind.starts_within_s, each, times, events) for each in pods]
     for wanted in (AllocationState.ENDED, AllocationState.WAITING, AllocationState.STARTING):
         for state, reason in states:
             if state is wanted:
@@ -120,88 +175,171 @@ def _of_pods(
                 return Allocation(name, state, reason, waited_s, gone=gone, place=place)
     if any(state is AllocationState.UNKNOWN for state, _ in states):
         return Allocation(name, AllocationState.UNKNOWN, states[0][1], place=place)
+    return _running(name, pods, times, standing)
+
+
+def _running(
+    name: str, pods: Sequence[Document], times: ServerClock, standing: KindStanding
+) -> Allocation:
     ends = [end for each in pods if (end := _ends_in_s(each, times)) is not None]
-    return Allocation(name, AllocationState.RUNNING, ends_in_s=min(ends, default=None), place=place)
+    age = times.since(standing.since)
+    if standing.limit_s is not None and age is not None:
+        ends.append(standing.limit_s - age)
+    ends_in_s = min(ends, default=None)
+    return Allocation(name, AllocationState.RUNNING, ends_in_s=ends_in_s, place=_place(pods))
+
+
+def _is_over(pod: Document, times: ServerClock) -> bool:
+    """Whether a pod has ended for good, by itself, and its controller does nothing of that: where
+    it renews pods it may take an end by a signal for one that it has wanted."""
+    status = mapping_in(pod, "status")
+    if status.get("phase") not in ("Failed", "Succeeded"):
+        return False
+    if "deletionTimestamp" in mapping_in(pod, "metadata"):
+        return False
+    if status.get("reason") == "DeadlineExceeded":
+        return True
+    ends = [times.since(each.get("finishedAt")) for each in _terminated(status)]
+    known = [each for each in ends if each is not None]
+    since = min(known) if known else times.since(status.get("startTime"))
+    return since is not None and since > OVER_S
+
+
+def _state_within(
+    limit_s: float, pod: Document, times: ServerClock, events: Mapping[str, str]
+) -> tuple[AllocationState, str]:
+    """The state of one pod, and the reason for it; one that does not begin in time never does."""
+    state, reason = _state(pod, times, events)
+    if state not in (AllocationState.WAITING, AllocationState.STARTING):
+        return state, reason
+    age_s = times.since(mapping_in(pod, "metadata").get("creationTimestamp"))
+    if age_s is None or age_s <= limit_s:
+        return state, reason
+    text = f"its pod has its node, and has not begun within {limit_s:.0f} s"
+    return AllocationState.ENDED, f"{text}: {reason}" if reason else text
 
 
 def _state(
     pod: Document, times: ServerClock, events: Mapping[str, str]
 ) -> tuple[AllocationState, str]:
     """The state of one pod, and the reason for it."""
-    status = _mapping(pod, "status")
+    status = mapping_in(pod, "status")
     phase = status.get("phase")
     if phase in ("Running", "Succeeded", "Failed"):  # the Job says next how it ended
         return AllocationState.RUNNING, ""
     if phase not in ("Pending", None):
-        return AllocationState.UNKNOWN, _text(phase)
-    event = events.get(_text(_mapping(pod, "metadata").get("name")), "")
+        return AllocationState.UNKNOWN, text_of(phase)
+    event = events.get(text_of(mapping_in(pod, "metadata").get("name")), "")
     for waiting in _waiting(status):
-        reason = _text(waiting.get("reason"))
+        reason = text_of(waiting.get("reason"))
         if reason not in _STUCK:
             continue
-        text = _sentence(reason, waiting.get("message"))
+        text = sentence(reason, waiting.get("message"))
         since = times.since(status.get("startTime")) or 0.0
         if reason in _NEVER or (reason in _PULLS and since > PULL_LIMIT_S):
             return AllocationState.ENDED, text
         return AllocationState.WAITING, text
-    scheduled = _condition(pod, "PodScheduled")
-    if scheduled is not None or _mapping(pod, "spec").get("nodeName"):
+    scheduled = condition_of(pod, "PodScheduled")
+    if scheduled is not None or mapping_in(pod, "spec").get("nodeName"):
         return AllocationState.STARTING, event
-    for each in _conditions(pod):
+    for each in conditions_of(pod):
         if each.get("type") == "PodScheduled" and (each.get("message") or each.get("reason")):
-            return AllocationState.WAITING, _sentence(each.get("reason"), each.get("message"))
+            return AllocationState.WAITING, sentence(each.get("reason"), each.get("message"))
     return AllocationState.WAITING, event
 
 
-def _why_no_pod(name: str, job: Document, events: Mapping[str, str]) -> str:
-    event = events.get(name, "")
-    if _mapping(job, "spec").get("suspend") is True:
-        suspended = _condition(job, "Suspended")
-        text = "" if suspended is None else _text(suspended.get("message"))
-        return event or text or "its queue has not admitted it yet"
-    return event
-
-
 def _end(
-    condition: Mapping[str, Any], pods: Sequence[Document], *, deleted: bool = False
+    kind: AllocationKind,
+    standing: KindStanding,
+    pods: Sequence[Document],
+    *,
+    deleted: bool = False,
 ) -> tuple[Gone, str]:
     """How it ended, and the reason: what disturbed a pod comes before what its container made of
     that. An agent that was asked to leave in good time has left with success."""
+    gone = standing.gone or Gone.FAILED
+    if gone in (Gone.CANCELLED, Gone.NEVER):
+        return gone, standing.reason
     for pod in pods:
-        status = _mapping(pod, "status")
-        disrupted = _condition(pod, "DisruptionTarget") or {}
+        status = mapping_in(pod, "status")
+        disrupted = condition_of(pod, "DisruptionTarget") or {}
         for given in (disrupted, status):
-            reason = _text(given.get("reason"))
-            gone = _ENDS.get(reason, Gone.EVICTED if reason.startswith("OutOf") else None)
-            if gone is not None:
-                return gone, _sentence(reason, given.get("message"))
-    if not deleted and any("deletionTimestamp" in _mapping(pod, "metadata") for pod in pods):
+            reason = text_of(given.get("reason"))
+            cause = _ENDS.get(reason, Gone.EVICTED if reason.startswith("OutOf") else None)
+            if cause is not None:
+                return cause, sentence_of(given)
+    taken = not deleted and any("deletionTimestamp" in mapping_in(pod, "metadata") for pod in pods)
+    taken = taken and gone is not Gone.WALL_TIME  # at which pods are deleted
+    if taken and not (kind.removes_pods and _left_first(pods)):
         return Gone.EVICTED, DELETED
-    if condition.get("type") == "Complete":
-        return Gone.FINISHED, ""
-    exits = [each for pod in pods for each in _terminated(_mapping(pod, "status"))]
+    if gone is Gone.FINISHED or gone in _TAKEN:
+        return gone, "" if gone is Gone.FINISHED else standing.reason
+    failure = _failure([x for pod in pods for x in _terminated(mapping_in(pod, "status"))])
+    if failure is None or (gone is Gone.WALL_TIME and failure[0] is not Gone.OUT_OF_MEMORY):
+        return gone, standing.reason
+    return failure
+
+
+def _failure(exits: Sequence[Mapping[str, Any]]) -> tuple[Gone, str] | None:
+    """The end that those of some containers come to; None: none of them has failed."""
     for each in exits:
         if each.get("reason") == "OOMKilled":
             return Gone.OUT_OF_MEMORY, "OOMKilled: it used more memory than its limit"
-    if condition.get("reason") == "DeadlineExceeded":
-        return Gone.WALL_TIME, _sentence(condition.get("reason"), condition.get("message"))
     for each in exits:
         if each.get("exitCode"):
-            last = _text(each.get("message")).strip().splitlines()
+            last = text_of(each.get("message")).strip().splitlines()
             text = f"exit code {each.get('exitCode')}"
             return Gone.FAILED, f"{text}: {last[-1]}" if last else text
-    return Gone.FAILED, _sentence(condition.get("reason"), condition.get("message"))
+    return None
+
+
+def _ended_before(kind: AllocationKind, pods: Sequence[Document]) -> list[Mapping[str, Any]]:
+    """The ends of our containers that their nodes have started again, or are about to: as some
+    kinds of objects let them do, whatever they are asked for."""
+    statuses = (x for pod in pods for x in mappings_in(mapping_in(pod, "status"), _CONTAINERS))
+    ours = (each for each in statuses if each.get("name") == kind.container)
+    ends = (mapping_in(mapping_in(each, "lastState"), "terminated") for each in ours)
+    return [each for each in ends if each]
+
+
+def _left_first(pods: Sequence[Document]) -> bool:
+    """Whether the container of a pod had ended before anybody wanted that of any of them. Time
+    stamps are seconds: within one of them exit codes tell, as agents that were asked leave well, or
+    by the signal."""
+    asked, left = [], []
+    for pod in pods:
+        asked_at = _deleted_at(mapping_in(pod, "metadata"))
+        for each in _terminated(mapping_in(pod, "status")):
+            ended_at = moment_of(each.get("finishedAt"))
+            if ended_at is None:
+                continue
+            by_itself = ended_at == asked_at and each.get("exitCode") not in _ASKED
+            if asked_at is None or ended_at < asked_at or by_itself:
+                left.append(ended_at)
+                break
+        else:
+            asked += [] if asked_at is None else [asked_at]
+    return bool(left) and min(left) <= min(asked, default=math.inf)
+
+
+def _deleted_at(about: Mapping[str, Any]) -> float | None:
+    """When somebody wanted an object to go; its time stamp says when its grace is over."""
+    over_at, grace_s = moment_of(about.get("deletionTimestamp")), 0.0
+    given = about.get("deletionGracePeriodSeconds")
+    if isinstance(given, int):
+        grace_s = given
+    return None if over_at is None else over_at - grace_s
 
 
 def last_words(pods: Sequence[Document]) -> list[str]:
     """The end of what the containers of some pods have printed, as far as it is kept."""
-    exits = [each for pod in pods for each in _terminated(_mapping(pod, "status"))]
-    return [_text(each.get("message")) for each in exits]
+    exits = [each for pod in pods for each in _terminated(mapping_in(pod, "status"))]
+    return [text_of(each.get("message")) for each in exits]
 
 
 def _ends_in_s(pod: Document, times: ServerClock) -> float | None:
-    limit = _mapping(pod, "spec").get("activeDeadlineSeconds")
-    age = times.since(_mapping(pod, "status").get("startTime"))
+    limit = mapping_in(pod, "spec").get("activeDeadlineSeconds")
+    age = times.since(mapping_in(pod, "status").get("startTime"))
     if not isinstance(limit, int) or age is None:
         return None
     return limit - age
@@ -210,7 +348,7 @@ def _ends_in_s(pod: Document, times: ServerClock) -> float | None:
 def newest_warning(events: Sequence[Document]) -> str:
     """The text of the newest of some events; empty if there is none."""
     newest = max(events, key=_moment, default=None)
-    return "" if newest is None else _sentence(newest.get("reason"), newest.get("message"))
+    return "" if newest is None else sentence(newest.get("reason"), newest.get("message"))
 
 
 def _moment(event: Document) -> str:
@@ -222,42 +360,15 @@ def _moment(event: Document) -> str:
 # -- documents -------------------------------------------------------------------------------------
 
 
-def uid_of(document: Document) -> str:
-    """The uid of an object; empty if it has none."""
-    return _text(_mapping(document, "metadata").get("uid"))
-
-
 def _place(pods: Sequence[Document]) -> str:
-    nodes = {_text(_mapping(pod, "spec").get("nodeName")): None for pod in pods}
+    nodes = {text_of(mapping_in(pod, "spec").get("nodeName")): None for pod in pods}
     return ", ".join(node for node in nodes if node)
 
 
-def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(document: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
-    value = document.get(key)
-    for each in value if isinstance(value, list) else []:
-        if isinstance(each, Mapping):
-            yield each
-
-
-def _conditions(document: Document) -> Iterator[Mapping[str, Any]]:
-    yield from _list(_mapping(document, "status"), "conditions")
-
-
-def _condition(document: Document, *types: str) -> Mapping[str, Any] | None:
-    """The first condition of these types that holds. Their order in the list says nothing."""
-    holds = [each for each in _conditions(document) if each.get("status") == "True"]
-    return next((each for type_ in types for each in holds if each.get("type") == type_), None)
-
-
 def _states(status: Mapping[str, Any], word: str) -> Iterator[Mapping[str, Any]]:
-    for key in ("initContainerStatuses", "containerStatuses"):
-        for each in _list(status, key):
-            state = _mapping(each, "state").get(word)
+    for key in ("initContainerStatuses", _CONTAINERS):
+        for each in mappings_in(status, key):
+            state = mapping_in(each, "state").get(word)
             if isinstance(state, Mapping):
                 yield state
 
@@ -268,12 +379,3 @@ def _waiting(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _terminated(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from _states(status, "terminated")
-
-
-def _sentence(reason: object, message: object) -> str:
-    parts = [" ".join(_text(each).split()) for each in (reason, message)]
-    return ": ".join(part for part in parts if part)
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)

@@ -4,19 +4,19 @@ Role is written that gives them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from dispatcher.platforms.kubernetes.api.server import (
     CLAIMS,
     CONFIG_MAPS,
     EVENTS,
-    JOBS,
     PODS,
     SECRETS,
     ApiServer,
     ObjectKind,
 )
+from dispatcher.platforms.kubernetes.kind import AllocationKind, Right
 
 #: The name of the Role, and of its binding, unless they get another one.
 ROLE = "bequeath"
@@ -31,21 +31,7 @@ _ACCOUNT = re.compile(
 _USER = re.compile(r"[^\x00-\x20\x7f]+")
 
 
-class Right(NamedTuple):
-    """A right to do something with objects of a kind. Without one that is not ``needed`` people are
-    told less."""
-
-    verb: str
-    kind: ObjectKind
-    needed: bool = True
-
-
-RIGHTS = (
-    Right("create", JOBS),
-    Right("get", JOBS),
-    Right("list", JOBS),
-    Right("watch", JOBS),
-    Right("delete", JOBS),
+_USUAL = (
     Right("list", PODS),
     Right("watch", PODS),
     Right("delete", PODS),
@@ -59,24 +45,42 @@ RIGHTS = (
 )
 
 
-def missing_rights(server: ApiServer) -> list[Right]:
+def rights_of(*kinds: AllocationKind) -> list[Right]:
+    """The rights that a head needs whose allocations are objects of these kinds."""
+    own: list[Right] = []
+    for kind in kinds:
+        verbs = ["create", "get", "list", "watch", "delete"]
+        verbs += ["patch"] if kind.stopping is not None else []
+        own += [Right(verb, kind.resource) for verb in verbs]
+    more = [each for kind in kinds for each in kind.more_rights]
+    rights: dict[tuple[str, ObjectKind], Right] = {}
+    for each in (*own, *_USUAL, *more):
+        before = rights.get((each.verb, each.kind), each)
+        rights[each.verb, each.kind] = each._replace(needed=each.needed or before.needed)
+    return list(rights.values())
+
+
+def missing_rights(server: ApiServer, kind: AllocationKind) -> list[Right]:
     """Return the rights that the server says we do not have. Raises ``BackendError``."""
-    return [each for each in RIGHTS if not server.may(each.verb, each.kind)]
+    return [each for each in rights_of(kind) if not server.may(each.verb, each.kind)]
 
 
-def role_of(namespace: str, subject: str, name: str = ROLE) -> Iterator[dict[str, Any]]:
+def role_of(
+    namespace: str, subject: str, kinds: Sequence[AllocationKind], name: str = ROLE
+) -> Iterator[dict[str, Any]]:
     """Yield the Role with all rights, and the binding that gives it to somebody.
 
     Args:
         namespace: in which trials run.
         subject: a user, or ``NAMESPACE:NAME`` of a service account.
+        kinds: those that allocations may be of.
         name: of both.
 
     Raises:
         ValueError: it can be neither.
     """
     verbs: dict[ObjectKind, list[str]] = {}
-    for each in RIGHTS:
+    for each in rights_of(*kinds):
         verbs.setdefault(each.kind, []).append(each.verb)
     about = {"name": name, "namespace": namespace}
     rules = [

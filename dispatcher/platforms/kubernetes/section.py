@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
@@ -19,6 +19,9 @@ from dispatcher.experiment.fields import (
 from dispatcher.experiment.problems import Misfit
 from dispatcher.platforms.allocations.section import Line, WallTime
 from dispatcher.platforms.clusters.section import ClusterService
+
+if TYPE_CHECKING:
+    from dispatcher.platforms.kubernetes.kind import AllocationKind
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -119,6 +122,7 @@ def _check_json(value: dict[str, Any]) -> dict[str, Any]:
 
 
 Fields = Annotated[dict[str, Any], AfterValidator(_check_json)]
+Image = Annotated[Text, AfterValidator(_check_image)]
 Label = Annotated[Text, AfterValidator(_check_label)]
 Name = Annotated[Text, AfterValidator(_check_name)]
 PathThere = Annotated[Text, AfterValidator(_check_path)]
@@ -193,8 +197,9 @@ _read_policy = choice_reader("Always", "IfNotPresent", "Never")
 PullPolicy = Annotated[Literal["Always", "IfNotPresent", "Never"], BeforeValidator(_read_policy)]
 
 
-class KubernetesSection(ClusterService):
-    """Run trials in Jobs of a Kubernetes cluster, each with an agent that takes many trials."""
+class KubernetesService(ClusterService):
+    """Run trials in pods of a Kubernetes cluster: what all kinds of objects have in common of which
+    such pods are made."""
 
     other_names: ClassVar[Mapping[str, str]] = {
         **ClusterService.other_names,
@@ -202,13 +207,8 @@ class KubernetesSection(ClusterService):
         "shmSize": "sharedMemory",
     }
 
-    platform: Annotated[
-        Annotated[Literal["kubernetes"], BeforeValidator(choice_reader("kubernetes"))],
-        Field(description="Kind of place where trials run: `kubernetes`."),
-    ]
     image: Annotated[
-        Annotated[Text, AfterValidator(_check_image)],
-        Field(description="Image of the pods, with a Python and what trials import."),
+        Image, Field(description="Image of the pods, with a Python and what trials import.")
     ]
     kubeconfig: Annotated[
         ResolvedPath | None,
@@ -292,6 +292,18 @@ class KubernetesSection(ClusterService):
         Field(description="Further fields of their container, as `securityContext`."),
     ] = Field(default_factory=dict)
 
+    @classmethod
+    def allocation_kinds(cls) -> Sequence[AllocationKind]:
+        """All kinds of objects that allocations may be by such a section."""
+        from dispatcher.platforms.kubernetes.jobs import JOB
+
+        return (JOB,)
+
+    @property
+    def allocation_kind(self) -> AllocationKind:
+        """The kind of the objects that the allocations of this service are."""
+        return self.allocation_kinds()[0]
+
     @property
     def python_there(self) -> str:
         """See :attr:`ClusterService.python_there`."""
@@ -329,25 +341,53 @@ class KubernetesSection(ClusterService):
             if volume.at in places:
                 raise Misfit(f"has two volumes at {volume.at}", at=("volumes", index, "at"))
             places.append(volume.at)
-        for key, quantities in (("requests", self.requests), ("limits", self.limits)):
-            for name, quantity in quantities.items():
-                if "/" in name and amount(quantity) % 1:
-                    text = f"has {quantity} of {name!r}, of which there are only whole ones"
-                    raise Misfit(text, at=(key, name))
-                if "/" in name and name not in self.limits:
-                    text = f"has {name!r} in 'requests' alone, which no cluster takes"
-                    raise Misfit(text, at=(key, name), hint="write it below 'limits'")
-        for name in self.requests.keys() & self.limits.keys():
-            if amount(self.requests[name]) > amount(self.limits[name]):
-                raise Misfit(
-                    f"has {self.requests[name]} of {name!r} in 'requests', and {self.limits[name]} "
-                    "in 'limits'",
-                    at=("requests", name),
-                    hint="a pod cannot be promised more than it may use",
-                )
+        fit_quantities(self.requests, self.limits)
         if self.wall_time is not None and self.wall_time < 1:
             raise Misfit("has a 'wallTime' of less than a second", at=("wallTime",))
         return self
+
+
+def fit_quantities(
+    requests: Mapping[str, str], limits: Mapping[str, str], at: tuple[str | int, ...] = ()
+) -> None:
+    """See whether what a pod is promised, and what it may use, fit together.
+
+    Args:
+        requests: by the name of the resource.
+        limits: the same.
+        at: keys that lead to the section with both.
+
+    Raises:
+        Misfit: they do not.
+    """
+    for key, quantities in (("requests", requests), ("limits", limits)):
+        for name, quantity in quantities.items():
+            if "/" in name and amount(quantity) % 1:
+                text = f"has {quantity} of {name!r}, of which there are only whole ones"
+                raise Misfit(text, at=(*at, key, name))
+            if "/" in name and name not in limits:
+                text = f"has {name!r} in 'requests' alone, which no cluster takes"
+                raise Misfit(text, at=(*at, key, name), hint="write it below 'limits'")
+    for name in requests.keys() & limits.keys():
+        if amount(requests[name]) > amount(limits[name]):
+            raise Misfit(
+                f"has {requests[name]} of {name!r} in 'requests', and {limits[name]} in 'limits'",
+                at=(*at, "requests", name),
+                hint="a pod cannot be promised more than it may use",
+            )
+
+
+K = TypeVar("K", bound=KubernetesService)
+"""A section whose allocations are pods of a cluster."""
+
+
+class KubernetesSection(KubernetesService):
+    """Run trials in Jobs of a Kubernetes cluster, each with an agent that takes many trials."""
+
+    platform: Annotated[
+        Annotated[Literal["kubernetes"], BeforeValidator(choice_reader("kubernetes"))],
+        Field(description="Kind of place where trials run: `kubernetes`."),
+    ]
 
 
 _UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}

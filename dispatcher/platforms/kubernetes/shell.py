@@ -10,16 +10,16 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.platforms.allocations.allocation import allocation_name, service_label
 from dispatcher.platforms.allocations.incarnation import read_incarnation
 from dispatcher.platforms.files import Whereabouts
 from dispatcher.platforms.given import Given
-from dispatcher.platforms.kubernetes.api.server import PODS, ApiServer, Document
-from dispatcher.platforms.kubernetes.bodies import CONTAINER, JOB_OF_POD, selector_of
-from dispatcher.platforms.kubernetes.section import KubernetesSection
+from dispatcher.platforms.kubernetes.api.server import PODS, ApiServer
+from dispatcher.platforms.kubernetes.bodies import allocation_in, selector_of
+from dispatcher.platforms.kubernetes.section import K
 from dispatcher.platforms.kubernetes.translation import config_there
 from dispatcher.remote_python.bundle import module_alone
 from dispatcher.remote_python.on_host import shell
@@ -27,12 +27,9 @@ from trial_runtime.agent.runners.environment import is_reference
 
 KUBECTL = "kubectl"
 
-#: The annotation with which a server numbers the pods of a Job.
-RANK = "batch.kubernetes.io/job-completion-index"
-
 
 @dataclass(frozen=True)
-class ShellInPod:
+class ShellInPod(Generic[K]):
     """See :class:`dispatcher.platforms.worker_files.AttemptShell`.
 
     Args:
@@ -42,7 +39,7 @@ class ShellInPod:
         run: runs a program, with all of its variables, with our terminal; its exit code.
     """
 
-    given: Given[KubernetesSection]
+    given: Given[K]
     order: Whereabouts
     server: ApiServer
     run: Callable[[Sequence[str], Mapping[str, str]], int]
@@ -55,7 +52,7 @@ class ShellInPod:
         there += [f"--kubeconfig={section.kubeconfig}"] if section.kubeconfig else []
         there += [f"--context={section.context}"] if section.context else []
         there += ["exec", "--stdin", *(["--tty"] if terminal else [])]
-        there += [pod, f"--container={CONTAINER}", "--"]
+        there += [pod, f"--container={section.allocation_kind.container}", "--"]
         if shutil.which(KUBECTL) is None:
             raise PermanentBackendError(
                 f"{KUBECTL} is not installed here, by which a shell in a pod is opened",
@@ -76,10 +73,12 @@ class ShellInPod:
         experiment = self.given.config.experiment
         end = allocation_name("", self.given.worker, newest.number)
         beginning = service_label(experiment, "").rpartition("-")[0]
-        job = re.compile(f"{re.escape(beginning)}-[0-9a-f]+{re.escape(end)}")
+        wanted = re.compile(f"{re.escape(beginning)}-[0-9a-f]+{re.escape(end)}")
+        kind = self.given.section.allocation_kind
         listed = self.server.list(PODS, selector_of(experiment)).objects
         # Not each id can be selected by: among the pods may be those of other people.
-        mine = sorted((pod for pod in listed if job.fullmatch(_job_of(pod))), key=_rank_of)
+        mine = [x for x in listed if wanted.fullmatch(allocation_in(kind, x, of_pod=True))]
+        mine.sort(key=kind.rank_of)
         phases = [str((pod.get("status") or {}).get("phase", "of no phase")) for pod in mine]
         for pod, phase in zip(mine, phases, strict=True):
             if phase == "Running":
@@ -94,9 +93,7 @@ class ShellInPod:
         )
 
 
-def whereabouts_there(
-    given: Given[KubernetesSection], trial: int, attempt: int, pid: int
-) -> Whereabouts:
+def whereabouts_there(given: Given[K], trial: int, attempt: int, pid: int) -> Whereabouts:
     """An attempt as its pod has it. Values of variables that are secrets stay away: while the trial
     runs the shell takes them from its process.
 
@@ -124,15 +121,3 @@ def whereabouts_there(
         weights_root=config.weights_root,
         environment=lambda: plain,
     )
-
-
-def _rank_of(pod: Document) -> int:
-    """The rank among the pods of a trial, as far as the server numbers them: that of the shell is
-    the first."""
-    rank = (pod["metadata"].get("annotations") or {}).get(RANK, "0")
-    return int(rank) if str(rank).isdecimal() else 0
-
-
-def _job_of(pod: Document) -> str:
-    labels: Any = pod["metadata"].get("labels") or {}
-    return str(labels.get(JOB_OF_POD, ""))

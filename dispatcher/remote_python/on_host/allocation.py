@@ -46,7 +46,8 @@ def main() -> int:
         config = json.loads(file.read().decode())
     line = short(look(config, config["probe"]))
     path = os.path.join(config["experiment_folder"], config["probe"]["answer"])
-    rank = rank_of(config)
+    own = os.path.isabs(config["probe"]["answer"])  # each node has such a file for itself
+    rank = 0 if own else rank_of(config)
     try:
         path += f".{rank}" if rank else ""
         with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC), "w") as out:
@@ -62,8 +63,10 @@ def main() -> int:
 def rank_of(config: dict[str, Any]) -> int:
     """The rank of this node in its allocation."""
     name = config.get("rank_variable") or "BEQUEATH_RANK"
-    rank = os.environ.get(name, "") if config.get("nodes", 1) > 1 else ""
-    return int(rank) if rank.isdigit() else 0
+    if config.get("nodes", 1) == 1:
+        return 0
+    given = (os.environ.get(name, ""), os.environ.get("BEQUEATH_RANK_OFFSET", "0"))
+    return sum(map(int, given)) if all(each.isdigit() for each in given) else 0
 
 
 def wait_for_others(config: dict[str, Any]) -> None:
@@ -161,8 +164,8 @@ def folders_of(config: dict[str, Any], marker: str) -> Any:
 
 
 def store_of(remote: dict[str, Any] | None) -> dict[str, str]:
-    """Where the store of weights is, and why nobody answers there, as far as its address is known
-    without its library: a host in the URL, or an ``endpoint_url`` among its options."""
+    """The place of the store of weights, and why nobody answers there, as far as its address is
+    known without its library: a host in the URL, or an ``endpoint_url`` among its options."""
     if remote is None:
         return {}
     options = remote.get("options", {})

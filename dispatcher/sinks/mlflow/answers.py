@@ -28,7 +28,7 @@ class RunInfo(msgspec.Struct, frozen=True):
 
 
 class RunData(msgspec.Struct, frozen=True):
-    """What belongs to a run; its metrics and parameters are passed over."""
+    """The parts of a run; its metrics and parameters are passed over."""
 
     tags: Annotated[list[RunTag], Meta(max_length=1_000)] = []
 

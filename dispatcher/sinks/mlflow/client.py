@@ -63,7 +63,7 @@ def _handlers(keep: Callable[[socket.socket], None]) -> list[urllib.request.Base
             http.client.HTTPConnection.connect(self)  # through a proxy, if there is one
             secret = context.wrap_socket(
                 self.sock,
-                server_hostname=self._tunnel_host or self.host,
+                server_hostname=getattr(self, "_tunnel_host", None) or self.host,
                 do_handshake_on_connect=False,
             )
             keep(secret)

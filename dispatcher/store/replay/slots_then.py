@@ -36,7 +36,7 @@ _BUSY: Final = 0.95
 _BUSY_CAUSE: Final = (Cause.ALL_SLOTS_BUSY.name, "all slots were busy")
 
 
-class Step(NamedTuple):
+class SlotStep(NamedTuple):
     """A short time: busy slots and slots, their mean, and the cause and sentence of why no more."""
 
     busy: float
@@ -51,7 +51,7 @@ class SlotsThen(NamedTuple):
 
     begin: float
     each_s: float
-    steps: list[Step]
+    steps: list[SlotStep]
     busy_s: float
     idle_s: dict[str, float]
     whole: bool
@@ -104,7 +104,7 @@ class _Recorder:
             cause = self.causes[place][0]
             self.idle_s[cause] = self.idle_s.get(cause, 0.0) + (slots - busy) * seconds
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[SlotStep]:
         """Return all steps."""
         found = []
         for busy, slots, lasted, cause in zip(
@@ -112,7 +112,7 @@ class _Recorder:
         ):
             full = slots > 0 and busy >= _BUSY * slots
             per = lasted or 1.0
-            found.append(Step(busy / per, slots / per, *(_BUSY_CAUSE if full else cause)))
+            found.append(SlotStep(busy / per, slots / per, *(_BUSY_CAUSE if full else cause)))
         return found
 
 

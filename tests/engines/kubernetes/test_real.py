@@ -25,6 +25,7 @@ from dispatcher.platforms.kubernetes import KUBERNETES
 from dispatcher.platforms.kubernetes.allocator import KubernetesAllocator
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access
 from dispatcher.platforms.kubernetes.api.server import ApiServer
+from dispatcher.platforms.kubernetes.jobs import JOB
 from dispatcher.platforms.kubernetes.rights import role_of
 from tests.support.digits import TRIALS, digits
 from tests.support.kubernetes.head import NAME, HeadInPod
@@ -272,7 +273,7 @@ def test_rights_that_are_given_and_taken_away(
     part = section(**{key: value for key, value in given.items() if key != "platform"})
     missing = [x for x in KUBERNETES.inspect(part) if x.severity is Severity.PROBLEM]
     assert [x.topic for x in missing] == ["rights", "job"]
-    for body in role_of("default", "alice"):
+    for body in role_of("default", "alice", [JOB]):
         there.create(f"{body['kind'].lower()}s", body)
     wait_until(
         lambda: not [x for x in KUBERNETES.inspect(part) if x.severity is not Severity.OK],
@@ -293,7 +294,7 @@ def test_rights_that_are_given_and_taken_away(
         lambda: [x for x in _reasons(rig) if "cannot" in x and "alice" in x], "it says what for"
     )
     assert waits_or_loss, loss
-    binding = [x for x in role_of("default", "alice") if x["kind"] == "RoleBinding"]
+    binding = [x for x in role_of("default", "alice", [JOB]) if x["kind"] == "RoleBinding"]
     there.create("rolebindings", binding[0])
 
 

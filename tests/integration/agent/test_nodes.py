@@ -91,6 +91,8 @@ class Allocation(FakeHead):
         environment = {**os.environ, "BEQUEATH_NODE_ADDRESS": "127.0.0.1"}
         if not self.claims:
             environment["BEQUEATH_RANK"] = str(rank)
+        if self.changes.get("launched"):
+            environment |= {"MASTER_ADDR": "job-master-0", "RANK": str(10 + rank)}
         with open(self.folder / "agent.log", "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "trial_runtime.agent", str(self.folder / "agent.config")],
@@ -167,6 +169,16 @@ def test_a_variable_of_the_users_own_counts(allocation: Callable[..., Allocation
     head = allocation(SHOW, environment={"MASTER_PORT": "12345"})
     head.run()
     assert json.loads(head.output(1, stream="stdout.rank2"))["MASTER_PORT"] == "12345"
+
+
+def test_variables_of_a_launcher_count(allocation: Callable[..., Allocation]) -> None:
+    """On each rank its own, and ours for the rest. Mutation: ours take their place."""
+    head = allocation(SHOW, launched=True)
+    head.run()
+    for rank, name in enumerate(("stdout", "stdout.rank1", "stdout.rank2")):
+        variables = json.loads(head.output(1, stream=name))
+        assert (variables["MASTER_ADDR"], variables["RANK"]) == ("job-master-0", str(10 + rank))
+        assert (variables["NODE_RANK"], variables["WORLD_SIZE"]) == (str(rank), "3")
 
 
 def test_the_first_bad_exit_ends_all(allocation: Callable[..., Allocation]) -> None:

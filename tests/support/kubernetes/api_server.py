@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import re
 import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,13 +18,19 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.support.kubernetes.certificates import Authority, Pair
 from tests.support.kubernetes.contract import complaints
-from tests.support.kubernetes.objects import KINDS, Objects, Refusal, merge, selects
+from tests.support.kubernetes.crds import Crd
+from tests.support.kubernetes.objects import Objects, Refusal, selects
 
 _PATH = re.compile(
-    r"/(?:api/v1|apis/(?P<group>[^/]+)/v1)/namespaces/(?P<namespace>[^/]+)/(?P<plural>[a-z]+)"
+    r"/(?P<api>api/v1|apis/[^/]+/[^/]+)/namespaces/(?P<namespace>[^/]+)/(?P<plural>[a-z]+)"
     r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>log))?"
 )
+_GROUP = re.compile(r"/apis/(?P<group>[^/]+)(?:/(?P<version>[^/]+))?")
+_OF_CLUSTER = re.compile(r"/apis/(?P<api>[^/]+/[^/]+)/(?P<plural>[a-z]+)/(?P<name>[^/]+)")
 TOKEN = "t0ken"
+
+#: Where objects are kept that are in no namespace.
+OF_CLUSTER = "default"
 
 
 class ApiServer:
@@ -42,12 +47,19 @@ class ApiServer:
         skew_s: how much its clock is ahead.
         logs: what pods have printed, by name.
         nodes: those that there are; None: nobody may list them.
+        publishes: whether the fields of other kinds are published; real servers are late with it.
     """
 
-    def __init__(self, version: str = "1.36", *, clients: Authority | None = None) -> None:
+    def __init__(
+        self,
+        version: str = "1.36",
+        *,
+        clients: Authority | None = None,
+        crds: Collection[Crd] = (),
+    ) -> None:
         self.authority = Authority()
         self.version = version
-        self.objects = Objects(version, now=lambda: time.time() + self.skew_s)
+        self.objects = Objects(version, now=lambda: time.time() + self.skew_s, crds=crds)
         self.asked: list[str] = []
         self.wrong: list[str] = []
         self.tokens = {TOKEN}
@@ -57,6 +69,7 @@ class ApiServer:
         self.skew_s = 0.0
         self.logs: dict[str, str] = {}
         self.nodes: list[dict[str, Any]] | None = None
+        self.publishes = True
         self.cuts: list[bytes] = []  # each ends the watches asked before; what they send last
         server = _Server(("127.0.0.1", 0), _handler(self))
         server.daemon_threads = True
@@ -104,6 +117,72 @@ class ApiServer:
         self.cut_watches()
         self._server.shutdown()
         self._server.server_close()
+
+    def judge(self, document: Any) -> list[str]:
+        """What the contract has against an answer."""
+        if "info" in document:  # of the fields of objects: there is no contract of this
+            return []
+        word = "Info" if "gitVersion" in document else document["kind"]
+        if word == "NodeList":  # we have no contract of nodes
+            return []
+        for crd in self.objects.crds.values():
+            if word == crd.word:
+                return crd.complaints(document)
+            if word == crd.list_word:
+                found = complaints("ListMeta", document["metadata"])
+                return found + [x for each in document["items"] for x in crd.complaints(each)]
+        return [f"{word}: {each}" for each in complaints(word, document)]
+
+    def discovered(self, group: str, version: str | None) -> Any:
+        """What there is of a group, or of one version of it."""
+        here = [x for x in self.objects.kinds.items() if x[1][0] == group]
+        versions = sorted({api_version for _, (_, api_version, _) in here})
+        if not versions or (version and f"{group}/{version}" not in versions):
+            raise Refusal(404, "NotFound", "the server could not find the requested resource")
+        if version is None:
+            named = [{"groupVersion": x, "version": x.rpartition("/")[2]} for x in versions]
+            about = {"name": group, "versions": named, "preferredVersion": named[0]}
+            return {"kind": "APIGroup", "apiVersion": "v1", **about}
+        usual = {"singularName": "", "namespaced": True, "verbs": ["create", "get", "list"]}
+        resources = [
+            {"name": plural, "kind": kind, **usual}
+            for plural, (_, api_version, kind) in here
+            if api_version == f"{group}/{version}"
+        ]
+        about = {"groupVersion": f"{group}/{version}", "resources": resources}
+        return {"kind": "APIResourceList", "apiVersion": "v1", **about}
+
+    def keep(self, crd: Crd, *bodies: dict[str, Any]) -> None:
+        """Have objects of a kind from the beginning."""
+        for body in bodies:
+            space = "trials" if crd.in_namespaces else OF_CLUSTER
+            self.objects.create(crd.plural, space, body)
+
+    def published(self, path: str) -> Any:
+        """The fields of objects: of a group and version, or of all of them."""
+        about = {"info": {"title": "Kubernetes", "version": self.version}, "paths": {}}
+        crds = self.objects.crds.values() if self.publishes else ()
+        if path == "/openapi/v2":
+            definitions = {k: v for each in crds for k, v in each.published.items()}
+            return {"swagger": "2.0", **about, "definitions": definitions}
+        here = [x for x in crds if path == f"/openapi/v3/apis/{x.api_version}"]
+        if self.objects.old or not here:
+            raise Refusal(404, "NotFound", "the server could not find the requested resource")
+        schemas = {k: v for each in here for k, v in each.published.items()}
+        return {"openapi": "3.0.0", **about, "components": {"schemas": schemas}}
+
+    def of_cluster(self, path: str) -> Any:
+        """An object that is in no namespace; None: the path is of no such one."""
+        match = _OF_CLUSTER.fullmatch(path)
+        crd = self.objects.crds.get(match["plural"]) if match else None
+        if match is None or crd is None or crd.in_namespaces or match["api"] != crd.api_version:
+            return None
+        if ("get", crd.plural) in self.denied:
+            text = f'{crd.plural} is forbidden: User "alice" cannot get resource "{crd.plural}"'
+            raise Refusal(403, "Forbidden", f"{text} at the cluster scope")
+        found = self.objects.get(crd.plural, OF_CLUSTER, match["name"])
+        del found["metadata"]["namespace"]
+        return found
 
     def count(self, what: str) -> int:
         """How many requests began so."""
@@ -197,7 +276,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             asked = word.get(verb, "get" if match["name"] else "list")
             resource = f"{match['plural']}/{match['sub']}" if match["sub"] else match["plural"]
             if (asked, resource) in api.denied:
-                group = KINDS[match["plural"]][0]
+                group = api.objects.kinds[match["plural"]][0]
                 text = (
                     f'{match["plural"]} is forbidden: User "alice" cannot {asked} resource '
                     f'"{resource}" in API group "{group}" in the namespace "{match["namespace"]}"'
@@ -220,9 +299,13 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             document = self.read(verb, body)
             if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
                 return 201, self.review(document)
-            match = _PATH.fullmatch(path)
-            if match is None or match["plural"] not in KINDS:
-                raise Refusal(404, "NotFound", "the server could not find the requested resource")
+            if path.startswith("/openapi/"):
+                return 200, api.published(path)
+            if verb == "GET" and (found := api.of_cluster(path)) is not None:
+                return 200, found
+            if group := _GROUP.fullmatch(path):
+                return 200, api.discovered(group["group"], group["version"])
+            match = self.matched(path)
             plural, namespace = match["plural"], unquote(match["namespace"])
             name = unquote(match["name"] or "")
             objects = api.objects
@@ -243,12 +326,18 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
                 keep = query.get("dryRun") != "All"
                 return 201, objects.create(plural, namespace, document, keep=keep)
             if verb == "PATCH" and "merge" in self.headers["Content-Type"]:
-                change = functools.partial(merge, other=document)
-                return 200, objects.change(plural, namespace, name, change)
+                return 200, objects.patch(plural, namespace, name, document)
             if verb == "PATCH":
                 there = any(x["metadata"]["name"] == name for x in objects.all(plural, namespace))
                 return 200 if there else 201, objects.apply(plural, namespace, name, document)
             return 200, objects.delete(plural, namespace, name, document)
+
+        def matched(self, path: str) -> re.Match[str]:
+            match = _PATH.fullmatch(path)
+            known = api.objects.kinds.get(match["plural"]) if match else None
+            if match is None or known is None or match["api"].partition("/")[2] != known[1]:
+                raise Refusal(404, "NotFound", "the server could not find the requested resource")
+            return match
 
         def read(self, verb: str, body: bytes) -> Any:
             if not body:
@@ -266,8 +355,8 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             api.wrong += complaints("SelfSubjectAccessReview", document)
             about = document["spec"]["resourceAttributes"]
             sub = f"/{about['subresource']}" if "subresource" in about else ""
-            group, _, _ = KINDS[about["resource"]]
-            right = about["group"] == group and about["namespace"] in api.objects.namespaces
+            known = api.objects.kinds.get(about["resource"], ("",))
+            right = about["group"] == known[0] and about["namespace"] in api.objects.namespaces
             denied = (about["verb"], about["resource"] + sub) in api.denied
             return {**document, "status": {"allowed": right and not denied}}
 
@@ -294,15 +383,14 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             about = {"resourceVersion": version}
             if start + limit < len(found):
                 about["continue"] = f"{version}-{start + limit}"
-            _, api_version, kind = KINDS[plural]
+            _, api_version, kind = objects.kinds[plural]
             items = found[start : start + limit]
             return {
                 "kind": f"{kind}List", "apiVersion": api_version, "metadata": about, "items": items,
             }  # fmt: skip
 
         def watch(self, path: str, query: dict[str, str]) -> None:
-            match = _PATH.fullmatch(path)
-            assert match is not None
+            match = self.matched(path)
             plural, namespace = match["plural"], unquote(match["namespace"])
             labels = query.get("labelSelector", "")
             version = int(query["resourceVersion"])
@@ -329,7 +417,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
                 if marks and time.monotonic() - marked >= api.bookmark_s:
                     marked = time.monotonic()
                     version = newest  # what has happened since then is sent in the next round
-                    _, api_version, kind = KINDS[plural]
+                    _, api_version, kind = api.objects.kinds[plural]
                     about = {"resourceVersion": str(version)}
                     mark = {"kind": kind, "apiVersion": api_version, "metadata": about}
                     self.chunk({"type": "BOOKMARK", "object": mark})
@@ -347,16 +435,15 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
         def chunk(self, event: dict[str, Any]) -> None:
             if event["type"] != "BOOKMARK":
                 api.wrong += complaints("WatchEvent", event)
-                api.wrong += complaints(event["object"]["kind"], event["object"])
+                api.wrong += api.judge(event["object"])
             line = json.dumps(event).encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
             self.wfile.flush()
 
         def answer(self, status: int, document: Any) -> None:
             is_text = isinstance(document, str)
-            if not is_text and document.get("kind") != "NodeList":  # we have no contract of nodes
-                kind = "Info" if "gitVersion" in document else document["kind"]
-                api.wrong += [f"{kind}: {each}" for each in complaints(kind, document)]
+            if not is_text:
+                api.wrong += api.judge(document)
             content = document.encode() if is_text else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "text/plain" if is_text else "application/json")
@@ -379,9 +466,11 @@ def _field(each: dict[str, Any], path: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(version: str = "1.36", *, clients: Authority | None = None) -> Iterator[ApiServer]:
+def serving(
+    version: str = "1.36", *, clients: Authority | None = None, crds: Collection[Crd] = ()
+) -> Iterator[ApiServer]:
     """A server for a while; what the contract has against anything is a failure of the test."""
-    server = ApiServer(version, clients=clients)
+    server = ApiServer(version, clients=clients, crds=crds)
     try:
         yield server
     finally:

@@ -11,19 +11,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.support.kubernetes.api_server import ApiServer, serving
-from tests.support.kubernetes.objects import Object, Refusal
+from tests.support.kubernetes.objects import Object, Objects, Refusal
+from tests.support.kubernetes.operators import Operator, owned_by
 
 STEP_S = 0.05
 SPACE = "trials"
+_LABEL_PATH = re.compile(r"metadata\.labels\['([^']+)'\]")
 
 
 class _Container:
@@ -54,6 +57,30 @@ class _Container:
         return 128 - code if code is not None and code < 0 else code
 
 
+class _Hands:
+    """What played controllers do, see :class:`tests.support.kubernetes.operators.Hands`."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.timestamp = objects.timestamp
+
+    def make(self, plural: str, body: Object) -> None:
+        with contextlib.suppress(Refusal):
+            self._objects.create(plural, SPACE, body)
+
+    def delete(self, plural: str, name: str, grace_s: int | None = None) -> None:
+        options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        with contextlib.suppress(Refusal):
+            self._objects.delete(plural, SPACE, name, options)
+
+    def note(self, plural: str, name: str, status: Object) -> None:
+        with contextlib.suppress(Refusal):
+            self._objects.change(plural, SPACE, name, lambda made: made.update(status=status))
+
+    def finish(self, plural: str, name: str) -> None:
+        self._objects.remove(plural, SPACE, name)
+
+
 class Cluster:
     """What fills the objects of a server with life.
 
@@ -61,19 +88,26 @@ class Cluster:
         api: the server.
         folder: for files of volumes and the output of containers.
         places: pods that run at once.
+        operators: controllers of kinds that are no part of Kubernetes.
 
     Attributes:
         places: pods that run at once; a test may change it.
         lag_s: how much later a Job says that its pods have ended (seconds); a test may change it.
     """
 
-    def __init__(self, api: ApiServer, folder: Path, places: int) -> None:
+    def __init__(
+        self, api: ApiServer, folder: Path, places: int, operators: Sequence[Operator] = ()
+    ) -> None:
         self.api = api
+        self.operators = operators
         self.places = places
         self.lag_s = 0.0
         self._over_since: dict[str, float] = {}  # that the pods of a Job have, by its uid
         self._folder = folder
         self._objects = api.objects
+        for each in operators:
+            api.keep(each.crd, *each.given)
+        self._hands = _Hands(api.objects)
         self._containers: dict[str, _Container] = {}  # by the uid of their pod
         self._ended = threading.Event()
         self.error: BaseException | None = None
@@ -117,6 +151,10 @@ class Cluster:
                 with self._objects.lock:
                     for job in self._objects.all("jobs", SPACE):
                         self._control(job)
+                    for operator in self.operators:
+                        for each in self._objects.all(operator.plural, SPACE):
+                            pods = owned_by(each, self._objects.all("pods", SPACE))
+                            operator.step(self._hands, each, pods)
                     self._schedule()
                     for pod in self._objects.all("pods", SPACE):
                         self._keep(pod)
@@ -289,7 +327,7 @@ class Cluster:
             "finishedAt": now,
         }
         output = self._output(about["uid"]).read_text(errors="replace")
-        if code:
+        if code and given.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             terminated["message"] = output[-2048:]
         self.api.logs[about["name"]] = output
         status = _container_status(given, {"terminated": terminated}, ready=False)
@@ -335,14 +373,29 @@ class Cluster:
         places = self._write_secrets(pod)
         variables = {"PATH": os.environ["PATH"], "HOME": str(self._folder)}
         for each in given.get("env", []):
-            key = each["valueFrom"]["secretKeyRef"]
-            data = self._objects.get("secrets", SPACE, key["name"])["data"]
-            variables[each["name"]] = base64.b64decode(data[key["key"]]).decode()
-        argv = given["command"]
+            variables[each["name"]] = self._value(pod, each)
+        argv = [*given["command"], *given.get("args", [])]
         for at, folder in places.items():
             inside = f"{at}/"
             argv = [str(folder / x[len(inside) :]) if x.startswith(inside) else x for x in argv]
         return argv, variables
+
+    def _value(self, pod: Object, variable: Object) -> str:
+        """The value of a variable of a container. Raises ``Refusal``: its Secret is missing."""
+        source = variable.get("valueFrom", {})
+        if "secretKeyRef" in source:
+            key = source["secretKeyRef"]
+            data = self._objects.get("secrets", SPACE, key["name"])["data"]
+            return base64.b64decode(data[key["key"]]).decode()
+        if "fieldRef" not in source:
+            return str(variable.get("value", ""))
+        path = source["fieldRef"]["fieldPath"]
+        about = pod["metadata"]
+        label = _LABEL_PATH.fullmatch(path)
+        if label is not None:
+            return str(about.get("labels", {}).get(label[1], ""))
+        fields = {"metadata.name": about["name"], "status.podIP": "127.0.0.1"}
+        return fields[path]
 
     def _write_secrets(self, pod: Object) -> dict[str, Path]:
         """Write the files of Secrets that a pod mounts; the folders, by where it has them."""
@@ -426,10 +479,12 @@ def _has(pod: Object, kind: str) -> bool:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, version: str = "1.36", *, places: int = 4) -> Iterator[Cluster]:
-    """A server with nodes for a while."""
-    with serving(version) as api:
-        made = Cluster(api, folder, places)
+def cluster(
+    folder: Path, version: str = "1.36", *, places: int = 4, operators: Sequence[Operator] = ()
+) -> Iterator[Cluster]:
+    """A server with nodes for a while, and the kinds of the controllers that are played."""
+    with serving(version, crds=[each.crd for each in operators]) as api:
+        made = Cluster(api, folder, places, operators)
         try:
             yield made
         finally:

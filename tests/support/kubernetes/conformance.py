@@ -1,11 +1,17 @@
-"""bequeath's conformance tests over a server of our own, of the version ``PLAYED_VERSION``."""
+"""bequeath's conformance tests over a server of our own, of the version ``PLAYED_VERSION``.
+
+``PLAYED_SERVICE`` holds what else stands below ``trainingService`` (JSON), and ``PLAYED_OPERATORS``
+names a function that returns the controllers which are played, as ``module:function``.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +20,20 @@ import pytest
 from dispatcher.conformance.allocations import *  # noqa: F403
 from dispatcher.conformance.test_conformance import *  # noqa: F403
 from tests.support.kubernetes.cluster import Cluster, cluster
+from tests.support.kubernetes.operators import Operator
 
 VERSION = os.environ.get("PLAYED_VERSION", "1.36")
+SERVICE: dict[str, Any] = json.loads(os.environ.get("PLAYED_SERVICE", "{}"))
 
 #: More than any test has pods.
 MANY = 20
+
+
+def operators() -> Sequence[Operator]:
+    """New controllers of what is played."""
+    named = os.environ.get("PLAYED_OPERATORS")
+    made: Sequence[Operator] = pkgutil.resolve_name(named)() if named else ()
+    return made
 
 
 def service_on(there: Cluster, folder: Path) -> dict[str, Any]:
@@ -32,6 +47,7 @@ def service_on(there: Cluster, folder: Path) -> dict[str, Any]:
         "allocations": 2,
         "headAddress": "127.0.0.1",
         "probe": False,
+        **SERVICE,
     }
 
 
@@ -45,7 +61,7 @@ def weights_at(tmp_path_factory: pytest.TempPathFactory) -> str:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
     """A cluster that has places for all."""
     folder = tmp_path_factory.mktemp("many")
-    with cluster(folder, VERSION, places=MANY) as made:
+    with cluster(folder, VERSION, places=MANY, operators=operators()) as made:
         yield made, folder
 
 
@@ -53,7 +69,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Pa
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
     """Another one, whose places are fought for."""
     folder = tmp_path_factory.mktemp("few")
-    with cluster(folder, VERSION, places=2) as made:
+    with cluster(folder, VERSION, places=2, operators=operators()) as made:
         yield made, folder
 
 

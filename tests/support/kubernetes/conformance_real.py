@@ -1,4 +1,5 @@
-"""bequeath's conformance tests over a real API server, with processes as containers."""
+"""bequeath's conformance tests over a real API server, with processes as containers. Variables are
+those of ``conformance.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ import pytest
 
 from dispatcher.conformance.allocations import *  # noqa: F403
 from dispatcher.conformance.test_conformance import *  # noqa: F403
+from tests.support.kubernetes.conformance import SERVICE, operators
 from tests.support.kubernetes.real import RealCluster, real_cluster
+from tests.support.kubernetes.real_operators import played
 
 #: Of the node, of a pod that fights for its place, and of one that does not.
 CPUS, MUCH, LITTLE = 8, "3500m", "100m"
@@ -31,6 +34,7 @@ def there() -> Iterator[RealCluster]:
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
         real_cluster(Path(folder, "cluster"), cpus=CPUS) as made,
+        played(made, operators()),
     ):
         yield made
 
@@ -49,6 +53,7 @@ def service(there: RealCluster, weights_at: str) -> dict[str, Any]:
         "allocations": 2,
         "headAddress": "127.0.0.1",
         "probe": False,
+        **SERVICE,
     }
 
 

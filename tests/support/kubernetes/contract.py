@@ -29,6 +29,10 @@ OF_KIND = {
     "DeleteOptions": f"{_META}.DeleteOptions",
     "Info": "io.k8s.apimachinery.pkg.version.Info",
     "WatchEvent": f"{_META}.WatchEvent",
+    "ObjectMeta": f"{_META}.ObjectMeta",
+    "ListMeta": f"{_META}.ListMeta",
+    "APIGroup": f"{_META}.APIGroup",
+    "APIResourceList": f"{_META}.APIResourceList",
 }
 
 #: Fields that came after 1.20, by the definition that has them: dropped without a word there.

@@ -11,10 +11,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tests.support.kubernetes.contract import complaints, pruned
+from tests.support.kubernetes.crds import Crd
 
 Object = dict[str, Any]
 
@@ -58,10 +59,25 @@ class Event(NamedTuple):
 
 
 class Objects:
-    """All objects. Threads: any; ``lock`` is notified of each change."""
+    """All objects. Threads: any; ``lock`` is notified of each change.
 
-    def __init__(self, version: str, *, now: Callable[[], float] = time.time) -> None:
+    Args:
+        version: that is played.
+        now: seconds since the epoch.
+        crds: kinds beside those of Kubernetes itself.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        *,
+        now: Callable[[], float] = time.time,
+        crds: Collection[Crd] = (),
+    ) -> None:
         self.lock = threading.Condition()
+        self.crds = {each.plural: each for each in crds}
+        more = {x.plural: (x.group, x.api_version, x.word) for x in crds}
+        self.kinds = {**KINDS, **more}
         self.old = version == "1.20"
         self.namespaces = {"default", "trials"}
         self.quota: dict[str, int] = {}  # objects at most, by plural
@@ -76,9 +92,9 @@ class Objects:
         """The newest version."""
         return self._version
 
-    def timestamp(self) -> str:
-        """Now, as the server writes it."""
-        moment = datetime.datetime.fromtimestamp(self.now(), datetime.UTC)
+    def timestamp(self, later_s: float = 0.0) -> str:
+        """Now, or some seconds later, as the server writes it."""
+        moment = datetime.datetime.fromtimestamp(self.now() + later_s, datetime.UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def forget(self) -> None:
@@ -169,15 +185,33 @@ class Objects:
             self._objects[key] = made
             return self._note("MODIFIED", plural, made)
 
+    def patch(self, plural: str, namespace: str, name: str, fields: Object) -> Object:
+        """Put fields of somebody's in the place of those of an object, as far as it takes them."""
+
+        def put(made: Object) -> None:
+            before = copy.deepcopy(made)
+            merge(made, fields)
+            crd = self.crds.get(plural)
+            if crd is None:
+                return
+            kept, _ = crd.pruned(made)
+            wrong = crd.complaints(kept, before)
+            if wrong:
+                raise Refusal(422, "Invalid", f'{crd.word} "{name}" is invalid: {wrong[0]}')
+            made.clear()
+            made |= kept
+
+        return self.change(plural, namespace, name, put)
+
     def delete(self, plural: str, namespace: str, name: str, options: Mapping[str, Any]) -> Object:
         """Mark an object for its end, or end it where nothing has to happen before."""
         with self.lock:
             there = self.get(plural, namespace, name)
             foreground = options.get("propagationPolicy") == "Foreground"
-            if plural == "jobs" and foreground:
+            if (plural == "jobs" or plural in self.crds) and foreground:
                 return self.change(plural, namespace, name, self._condemn(0))
             grace = options.get("gracePeriodSeconds", 30)
-            if plural == "pods" and grace and there["spec"].get("nodeName"):
+            if plural == "pods" and grace and self._lingers(there):
                 return self.change(plural, namespace, name, self._condemn(grace))
             self.remove(plural, namespace, name)
             return there
@@ -198,27 +232,47 @@ class Objects:
                     else:
                         self.remove(kind, space, owned)
 
+    def _lingers(self, pod: Object) -> bool:
+        """Whether a pod stays until its node, or its Job, has seen that it is to go. One that has
+        ended, and belongs to nobody who counts it, goes at once."""
+        if not pod["spec"].get("nodeName"):
+            return False
+        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        owners = pod["metadata"].get("ownerReferences", [])
+        return not ended or any(each["kind"] == "Job" for each in owners)
+
     def _condemn(self, grace: int) -> Callable[[Object], None]:
+        """Mark an object: its time stamp says when its grace is over."""
+
         def mark(made: Object) -> None:
             about = made["metadata"]
-            about.setdefault("deletionTimestamp", self.timestamp())
-            before = about.get("deletionGracePeriodSeconds", grace)
-            about["deletionGracePeriodSeconds"] = min(grace, before)
+            before = about.get("deletionGracePeriodSeconds")
+            if before is None or grace < before:
+                about["deletionTimestamp"] = self.timestamp(grace)
+                about["deletionGracePeriodSeconds"] = grace
 
         return mark
 
     def _checked(self, plural: str, body: Object) -> tuple[Object, list[str]]:
-        _, version, kind = KINDS[plural]
+        _, version, kind = self.kinds[plural]
         if (body.get("apiVersion"), body.get("kind")) != (version, kind):
             raise Refusal(400, "BadRequest", f"the object is no {kind} of {version}")
-        made, dropped = pruned(kind, copy.deepcopy(body), old=self.old)
-        wrong = complaints(kind, made)
-        name = made.get("metadata", {}).get("name", "x")
+        name = body.get("metadata", {}).get("name", "x")
+        crd = self.crds.get(plural)
+        if crd is not None:
+            given = {k: v for k, v in body.items() if k != "status" or not crd.has_status}
+            made, dropped = crd.pruned(given)
+            wrong = crd.complaints(made)
+        else:
+            made, dropped = pruned(kind, copy.deepcopy(body), old=self.old)
+            wrong = complaints(kind, made)
+        if wrong and crd is not None:
+            raise Refusal(422, "Invalid", f'{kind} "{name}" is invalid: {wrong[0]}')
         if wrong:
             raise Refusal(400, "BadRequest", f"{kind} cannot be decoded: {wrong[0]}")
         if not _NAME.fullmatch(name):
             raise Refusal(422, "Invalid", f'{kind} "{name}" is invalid: metadata.name')
-        if made.get("spec", {}).get("backoffLimit", 0) < 0:
+        if crd is None and made.get("spec", {}).get("backoffLimit", 0) < 0:
             raise Refusal(422, "Invalid", f'{kind} "{name}" is invalid: spec.backoffLimit')
         return made, dropped
 

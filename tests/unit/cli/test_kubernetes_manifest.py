@@ -23,7 +23,8 @@ from dispatcher.cli.kubernetes.manifest import (
 )
 from dispatcher.experiment import load_experiment
 from dispatcher.experiment.source import read_source
-from dispatcher.platforms.kubernetes.rights import RIGHTS, role_of
+from dispatcher.platforms.kubernetes.jobs import JOB
+from dispatcher.platforms.kubernetes.rights import rights_of, role_of
 from dispatcher.platforms.local.section import LocalServiceConfig
 
 FILE: dict[str, Any] = {
@@ -141,11 +142,11 @@ def test_the_rights_are_those_that_are_asked_for(tmp_path: Path) -> None:
     """Mutation: the manifest has a list of its own."""
     objects = kinds(plan_of(tmp_path, {}))
     role, binding = objects["Role"], objects["RoleBinding"]
-    (printed, _) = role_of("trials", "somebody")
+    (printed, _) = role_of("trials", "somebody", [JOB])
     assert role["rules"] == printed["rules"]
     given = {(verb, kind) for rule in role["rules"] for kind in rule["resources"]
              for verb in rule["verbs"]}  # fmt: skip
-    assert given == {(each.verb, each.kind.plural) for each in RIGHTS}
+    assert given == {(each.verb, each.kind.plural) for each in rights_of(JOB)}
     assert binding["roleRef"]["name"] == role["metadata"]["name"] == "head"
     account = {"kind": "ServiceAccount", "name": "head", "namespace": "trials"}
     assert binding["subjects"] == [account]

@@ -9,7 +9,10 @@ import pytest
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
 
 #: The platforms of ours, in the order in which people read them.
-OURS = "local, kubernetes, ray, slurm, ssh"
+OURS = (
+    "local, adaptdl, aiplatform, frameworkcontroller, kubeflow, kubernetes, openpai, ray, slurm, "
+    "ssh, trainer, vertex"
+)
 
 GOOD = """\
 searchSpace:

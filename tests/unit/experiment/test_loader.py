@@ -112,8 +112,8 @@ APPENDED = {
         "e.yml:7:30: 'reuseMode: inProcess' runs functions, and this trial is a command\n"
         "  write 'trialFunction' instead of 'trialCommand', or another reuseMode"
     ),
-    "trainingService: {platform: kubeflow, worker: {}}": (
-        "e.yml:7:29: the platform 'kubeflow' is not installed\n"
+    "trainingService: {platform: mesos, worker: {}}": (
+        "e.yml:7:29: the platform 'mesos' is not installed\n"
         f"  installed are {OURS}; others come with packages that bring them"
     ),
     "trainingService:\n- platform: local\n- platform: local": (

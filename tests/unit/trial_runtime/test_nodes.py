@@ -65,6 +65,15 @@ def test_a_rank_that_is_none(given: str, tmp_path: Path) -> None:
         Meeting(tmp_path, "t", 4).rank("X", {"X": given})
 
 
+def test_ranks_of_a_role_come_behind_those_of_the_role_before(tmp_path: Path) -> None:
+    """Mutation: the first worker is rank 0, as the chief is."""
+    meeting = Meeting(tmp_path, "t", 4)
+    assert meeting.rank("X", {"X": "1", "BEQUEATH_RANK_OFFSET": "2"}) == 3
+    for odd in ("3", "", "-1", "one"):
+        with pytest.raises(CannotMeet, match="BEQUEATH_RANK_OFFSET is"):
+            meeting.rank("X", {"X": "1", "BEQUEATH_RANK_OFFSET": odd})
+
+
 def test_the_leader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file is for its owner. Mutation: a name that is not there is opened."""
     meeting = Meeting(tmp_path, "the ticket", 2)

@@ -79,6 +79,7 @@ class HeadLink:
         self._holds = holds
         self.incarnation = secrets.token_hex(8)
         self._start = secrets.token_hex(8)  # unlike the incarnation, the same for this process
+        self._restarts = config.restarts()
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
@@ -303,6 +304,7 @@ class HeadLink:
             self._start,
             [wire.FILES],
             self._endpoint.way,
+            self._restarts,
         )
         self._greeted = self._send([hello]) and (hands_in or not trouble)
         if self._greeted:

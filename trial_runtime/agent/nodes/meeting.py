@@ -23,6 +23,9 @@ from trial_runtime.errors import SentenceError
 #: Gives the address at which the other nodes reach this one; found out if not set.
 ADDRESS_VARIABLE = "BEQUEATH_NODE_ADDRESS"
 
+#: Added to the rank that the engine gives, where it numbers the nodes of each role from 0.
+OFFSET_VARIABLE = "BEQUEATH_RANK_OFFSET"
+
 #: Nodes of one allocation begin within this time of one another (seconds): images are pulled.
 MEET_S = 900.0
 
@@ -90,11 +93,13 @@ class Meeting:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         given = environment.get(variable)
         if given is not None:
-            if not given.isascii() or not given.isdigit() or int(given) >= self._nodes:
-                raise CannotMeet(
-                    f"{variable} is {given!r}, and this allocation has {self._nodes} nodes"
-                )
-            return int(given)
+            offset = environment.get(OFFSET_VARIABLE, "0")
+            is_number = (given + offset).isascii() and given.isdigit() and offset.isdigit()
+            if not is_number or int(given) + int(offset) >= self._nodes:
+                text = f"{variable} is {given!r}"
+                text += f", {OFFSET_VARIABLE} is {offset!r}" if offset != "0" else ""
+                raise CannotMeet(f"{text}, and this allocation has {self._nodes} nodes")
+            return int(given) + int(offset)
         for rank in range(self._nodes):
             try:
                 claim = os.open(

@@ -6,6 +6,7 @@ ended; the others are stopped then.
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from dataclasses import dataclass, field
@@ -42,10 +43,20 @@ class NodesRunner(FreshRunner):
         context: parts of the agent.
         followers: the other nodes.
         timers: of the agent's loop.
+        launched: whether variables of this agent's own environment count, as a launcher has set
+            them on each node.
     """
 
-    def __init__(self, context: RunnerContext, followers: Followers, timers: Timers) -> None:
+    def __init__(
+        self,
+        context: RunnerContext,
+        followers: Followers,
+        timers: Timers,
+        *,
+        launched: bool = False,
+    ) -> None:
         super().__init__(context)
+        self._given = {*context.spec.environment, *(os.environ if launched else ())}
         self._followers = followers
         self._timers = timers
         self._spread: _Spread | None = None
@@ -71,7 +82,7 @@ class NodesRunner(FreshRunner):
                 nodes=followers.nodes,
                 host=followers.host,
                 port=port,
-                given=self._context.spec.environment,
+                given=self._given,
             )
 
         share = attempt.share

@@ -30,7 +30,7 @@ def rank_variables(
         nodes: how many there are.
         host: of rank 0.
         port: of rank 0, which is free there.
-        given: names that the user has set, which count.
+        given: names that the user, or a launcher, has set: those count.
     """
     variables = {
         "MASTER_ADDR": host,

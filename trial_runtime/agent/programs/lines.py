@@ -258,7 +258,8 @@ def moment_of(value: Any) -> Optional[float]:
         return None
     zone = match[8]
     try:
-        moment = datetime(*(int(part) for part in match.groups()[:6]), tzinfo=timezone.utc)
+        year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
     except ValueError:
         return None
     hours, minutes = (0, 0) if zone == "Z" else (int(zone[:3]), int(zone[0] + zone[4:]))

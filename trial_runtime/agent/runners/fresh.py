@@ -74,6 +74,9 @@ class FreshRunner(ProcessRunner):
             if not attempt.has_room:  # else it was made beside the loop
                 make_checkpoints(attempt.session.checkpoints)
             environment[CHECKPOINTS_VARIABLE] = attempt.session.checkpoints
+            further = self._context.spec.checkpoint_variable
+            if further and further not in self._context.spec.environment:
+                environment[further] = attempt.session.checkpoints
         ends = self._context.outputs.open(attempt)
         try:
             self._context.dialect.furnish(attempt, environment)

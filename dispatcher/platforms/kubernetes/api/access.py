@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.platforms.kubernetes.api.credentials import Credentials, FromFiles, read_file
+from dispatcher.http_services.credentials import Credentials, FromFiles, read_file
 
 #: Where a pod finds its account.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

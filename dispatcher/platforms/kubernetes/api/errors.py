@@ -6,10 +6,35 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dispatcher.errors import BackendError, PassingBackendError, PermanentBackendError
+from dispatcher.errors import BackendError, PassingBackendError
+from dispatcher.http_services.errors import (
+    LONGEST_TEXT,
+    AlreadyThere,
+    Busy,
+    Conflict,
+    Invalid,
+    NotAllowed,
+    NotLoggedIn,
+    NotThere,
+    OverQuota,
+    Unreachable,
+    Untrusted,
+)
 
-#: Longest text of a server that is passed on (characters).
-LONGEST_TEXT = 500
+__all__ = [
+    "AlreadyThere",
+    "Busy",
+    "Conflict",
+    "Invalid",
+    "NotAllowed",
+    "NotLoggedIn",
+    "NotThere",
+    "OverQuota",
+    "TooOld",
+    "Unreachable",
+    "Untrusted",
+    "error_of",
+]
 
 #: The longest pause that a server may ask for (seconds): nobody is helped by waiting longer.
 LONGEST_RETRY_AFTER_S = 30.0
@@ -17,55 +42,8 @@ LONGEST_RETRY_AFTER_S = 30.0
 _QUOTA = re.compile(r"exceeded quota|quota .*exceeded|failed quota", re.IGNORECASE)
 
 
-class Unreachable(PassingBackendError):
-    """Raised when no answer came, or none that is one. What was asked may have been done."""
-
-
-class Busy(PassingBackendError):
-    """Raised when the server has no time, or a fault of its own (429, 5xx). What was asked may have
-    been done.
-
-    Attributes:
-        retry_after_s: the pause that it asks for (seconds).
-    """
-
-    retry_after_s: float = 0.0
-
-
-class Untrusted(PermanentBackendError):
-    """Raised when the server's certificate is not one of those that we trust: nothing was sent."""
-
-
-class NotLoggedIn(PermanentBackendError):
-    """Raised when the server does not know us any more, or credentials cannot be had (401)."""
-
-
-class NotAllowed(PermanentBackendError):
-    """Raised when we may not do this (403)."""
-
-
-class OverQuota(PassingBackendError):
-    """Raised when a quota leaves no room for an object (403). It may have room later."""
-
-
-class NotThere(PermanentBackendError):
-    """Raised when there is no object of that name, or the server knows no such kind (404)."""
-
-
-class AlreadyThere(PermanentBackendError):
-    """Raised when an object of that name exists (409)."""
-
-
-class Conflict(PassingBackendError):
-    """Raised when an object was changed meanwhile, or is going away (409)."""
-
-
 class TooOld(PassingBackendError):
     """Raised when the server has forgotten what happened since a version: list anew (410)."""
-
-
-class Invalid(PermanentBackendError):
-    """Raised when the server does not take an object as it is (400, 413, 415, 422)."""
 
 
 def error_of(

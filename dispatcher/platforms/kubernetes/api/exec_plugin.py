@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO, Any
 
-from dispatcher.platforms.kubernetes.api.credentials import Certificate, Proof, bearer
+from dispatcher.http_services.credentials import Certificate, Proof, bearer
 from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
 
 GROUP = "client.authentication.k8s.io"

@@ -20,15 +20,7 @@ from urllib.parse import urlsplit
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.source import Source, read_source
-from dispatcher.platforms.kubernetes.api.access import (
-    ACCOUNT,
-    LOOPBACK,
-    NAMESPACE,
-    Access,
-    in_cluster,
-    is_in_cluster,
-)
-from dispatcher.platforms.kubernetes.api.credentials import (
+from dispatcher.http_services.credentials import (
     Certificate,
     Credentials,
     FetchedProof,
@@ -38,6 +30,14 @@ from dispatcher.platforms.kubernetes.api.credentials import (
     basic,
     bearer,
     read_file,
+)
+from dispatcher.platforms.kubernetes.api.access import (
+    ACCOUNT,
+    LOOPBACK,
+    NAMESPACE,
+    Access,
+    in_cluster,
+    is_in_cluster,
 )
 from dispatcher.platforms.kubernetes.api.exec_plugin import VERSIONS, ExecPlugin
 from tuners.plain_json import JsonPath

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from dispatcher.errors import BackendError, PassingBackendError
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.api.errors import Busy, TooOld, Unreachable
 from dispatcher.platforms.kubernetes.api.server import (
     ApiServer,
@@ -23,7 +24,6 @@ from dispatcher.platforms.kubernetes.api.server import (
     ObjectList,
     Watched,
 )
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
 from trial_runtime.retry import growing_pause
 
 #: Pauses after a failure (seconds); longer ones where somebody has to change something first.

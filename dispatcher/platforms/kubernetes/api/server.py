@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.errors import Busy, Unreachable, error_of
+from dispatcher.platforms.kubernetes.api.errors import Busy, NotThere, Unreachable, error_of
 from dispatcher.platforms.kubernetes.api.transport import ServerAnswer, Stream, Transport
 
 Document = Mapping[str, Any]
@@ -49,6 +49,11 @@ class ObjectKind(NamedTuple):
         """The group; empty for the oldest one."""
         parts = self.api.split("/")
         return parts[1] if parts[0] == "apis" else ""
+
+    @property
+    def version(self) -> str:
+        """The group and the version, as objects have it."""
+        return self.api.partition("/")[2]
 
 
 JOBS = ObjectKind("apis/batch/v1", "jobs")
@@ -124,6 +129,36 @@ class ApiServer:
             numbers.append(int(digits[:4] or 0))
         return ServerVersion(numbers[0], numbers[1], str(document.get("gitVersion", "")))
 
+    def plurals(self, api: str) -> list[str]:
+        """The names that kinds of objects of a group and version have in paths. Raises
+        ``NotThere``: there is no such version; or another ``BackendError``."""
+        answer = self._transport.ask("GET", f"/{api}", asked=f"ask for the kinds of {api}")
+        return _texts(_mapping(answer).get("resources"), "name")
+
+    def versions(self, group: str) -> list[str]:
+        """The versions of a group, as objects have them. Raises ``NotThere``: there is no such
+        group; or another ``BackendError``."""
+        answer = self._transport.ask("GET", f"/apis/{group}", asked=f"ask for {group}")
+        return _texts(_mapping(answer).get("versions"), "groupVersion")
+
+    def schemas(self, api: str) -> dict[str, Document]:
+        """The schemas of the objects of a group and version, by their kind: the fields that this
+        server takes. All who are logged in may ask. Raises ``BackendError``."""
+        asked = f"ask for the fields of {api}"
+        try:
+            document = _mapping(self._transport.ask("GET", f"/openapi/v3/{api}", asked=asked))
+            found = _below(document, "components", "schemas")
+        except NotThere:  # before 1.24 there is one document of all groups
+            document = _mapping(self._transport.ask("GET", "/openapi/v2", asked=asked))
+            found = _below(document, "definitions")
+        group, _, version = api.removeprefix("apis/").rpartition("/")
+        return {
+            str(each.get("kind")): schema
+            for schema in found.values()
+            for each in _mappings(_below(schema), "x-kubernetes-group-version-kind")
+            if (each.get("group"), each.get("version")) == (group, version)
+        }
+
     def get(self, kind: ObjectKind, name: str) -> Document:
         """Read one object. Raises ``NotThere``, or another ``BackendError``."""
         return _mapping(self._ask("GET", kind, name, asked=self._asked("read", kind, name)))
@@ -179,17 +214,19 @@ class ApiServer:
             "PATCH", kind, name, asked=asked, query=query, body=fields, kind_of_body=kind_of_body
         )
 
-    def delete(self, kind: ObjectKind, name: str, *, grace_s: int | None = None) -> None:
-        """Delete an object, and first what it owns. Raises ``NotThere``, or another
-        ``BackendError``.
+    def delete(
+        self, kind: ObjectKind, name: str, *, first: str = "Foreground", grace_s: int | None = None
+    ) -> None:
+        """Delete an object, and what it owns. Raises ``NotThere``, or another ``BackendError``.
 
         Args:
             kind: of the object.
             name: its name.
+            first: ``Foreground``: what it owns goes first; ``Background``: the object does.
             grace_s: of a pod, whose own it takes the place of. Never 0: the object would be gone
                 while its processes live on.
         """
-        options: dict[str, Any] = {"propagationPolicy": "Foreground"}
+        options: dict[str, Any] = {"propagationPolicy": first}
         if grace_s is not None:
             options["gracePeriodSeconds"] = max(1, grace_s)
         asked = self._asked("delete", kind, name)
@@ -350,6 +387,23 @@ class Watched:
 
 def _mapping(answer: ServerAnswer) -> dict[str, Any]:
     return answer.document if isinstance(answer.document, dict) else {}
+
+
+def _below(value: object, *keys: str) -> Document:
+    """The mapping below some keys; empty if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: Document, key: str) -> list[Document]:
+    there = value.get(key)
+    return [x for x in there if isinstance(x, Mapping)] if isinstance(there, list) else []
+
+
+def _texts(items: object, key: str) -> list[str]:
+    there = items if isinstance(items, list) else []
+    return [str(each[key]) for each in there if isinstance(each, Mapping) and key in each]
 
 
 def _version_of(item: object) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.http_services.connections import connections
+from dispatcher.http_services.credentials import Certificate, Proof
+from dispatcher.http_services.errors import error_of_exception
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.connections import connections
-from dispatcher.platforms.kubernetes.api.credentials import Certificate, Proof
-from dispatcher.platforms.kubernetes.api.errors import (
-    Unreachable,
-    Untrusted,
-    error_of,
-)
+from dispatcher.platforms.kubernetes.api.errors import Unreachable, error_of
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
@@ -232,25 +228,8 @@ class Transport:
             error: it.
             asked: what was asked, for people.
         """
-        from urllib3.exceptions import ProxyError
-
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, OSError):
-            inner = getattr(cause, "original_error", None) or cause.__cause__
-            inner = inner or next((x for x in cause.args if isinstance(x, BaseException)), None)
-            cause = inner if inner is not cause else None
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return Untrusted(
-                f"cannot {asked}: its certificate is not trusted: {cause.verify_message}",
-                hint="the kubeconfig names the authority and the name that it must have",
-                where=self.where,
-            )
-        if isinstance(cause, ssl.SSLError):
-            reason = cause.reason or str(cause)
-            return Unreachable(f"cannot {asked}: TLS failed: {reason}", where=self.where)
-        by = " by its proxy" if isinstance(error, ProxyError) else ""
-        reason = (cause.strerror if isinstance(cause, OSError) else None) or str(cause or error)
-        return Unreachable(f"cannot {asked}: no answer{by}: {reason[:300]}", where=self.where)
+        hint = "the kubeconfig names the authority and the name that it must have"
+        return error_of_exception(error, asked=asked, where=self.where, hint=hint)
 
     # -- connections ---------------------------------------------------------------------------
 
@@ -260,7 +239,7 @@ class Transport:
             if self._pool is None or certificate != self._certificate:
                 if self._pool is not None:
                     self._pool.clear()
-                self._pool = connections(self._access, certificate, self._environment)
+                self._pool = connections(self._access, certificate, self._environment, "kubernetes")
                 self._certificate = certificate
             return self._pool
 

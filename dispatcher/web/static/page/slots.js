@@ -25,7 +25,7 @@ export function Slots({ data, experiment, query }) {
     <p>${shares(data) || "The search was over all the while."}</p>
     <p class="legend"><span><span class="swatch fill-running"></span> busy</span>${others.map((cause) => html`<span><span class=${`swatch look-${looked.get(cause)?.[1] ?? "plain"}`} style=${{ color: `var(--${(looked.get(cause) ?? OTHERS)[0]})` }}></span> ${causeInWords(cause)}</span>`)}</p>
     <${Picture} draw=${draw} data=${data} height=${HEIGHT + STRIP + 24} label=${`busy slots from ${time(data.begin)} to ${time(data.until)}: ${shares(data)}; what was in the way is in the table below`} />
-    <${Rows} title="what was in the way" of=${data.reasons.length} head=${["from", "for", "cause", "as the head said then"]} rows=${newest.map((one) => [time(one.begin), duration(one.end - one.begin), causeInWords(one.cause), one.cause === BUSY ? "" : html`<${WhyText} text=${one.text} experiment=${experiment} bare />`])} />`}`;
+    <${Rows} title="what was in the way" of=${data.reasons.length} head=${["begins", "lasts", "cause", "in the words of the head"]} rows=${newest.map((one) => [time(one.begin), duration(one.end - one.begin), causeInWords(one.cause), one.cause === BUSY ? "" : html`<${WhyText} text=${one.text} experiment=${experiment} bare />`])} />`}`;
 }
 
 function drawn(pen, data, looked, width) {

@@ -1,4 +1,4 @@
-"""The first trials of the page run as it says, in pods of a cluster of our own."""
+"""The first trials of the pages run as they say, in pods of a cluster of our own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.checker import check_store
 from tests.support.kubernetes.cluster import cluster
+from tests.support.kubernetes.training_operator import training_operators
 from tests.support.ports import free_port
 from tests.support.processes import wait_until
 
@@ -20,11 +21,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[4]
 
 
-def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page, plural", [("kubernetes", "jobs"), ("kubeflow", "pytorchjobs")])
+def test_the_first_trials_of_the_page_run_as_written(
+    page: str, plural: str, tmp_path: Path
+) -> None:
     """But for addresses, the Python of the image, and a folder in the place of its disk. Mutation:
     a pod is looked over for weights that nobody shares, or waits for them."""
     found = re.search(
-        r"\$ cat hello.yml\n(.*?)\$ bequeath", (ROOT / "docs/kubernetes.md").read_text(), re.S
+        r"\$ cat hello.yml\n(.*?)\$ bequeath", (ROOT / f"docs/{page}.md").read_text(), re.S
     )
     assert found is not None
     text = found[1].replace("10.0.0.9", "127.0.0.1").replace("7070", str(free_port()))
@@ -34,7 +38,7 @@ def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
     assert "weightsRoot" not in text
     (tmp_path / "hello.yml").write_text(text)
     (tmp_path / "cluster").mkdir()
-    with cluster(tmp_path / "cluster", places=2) as there:
+    with cluster(tmp_path / "cluster", places=2, operators=training_operators()) as there:
         ran = subprocess.run(
             [sys.executable, "-m", "dispatcher.cli", "run", "hello.yml"],
             cwd=tmp_path,
@@ -50,9 +54,7 @@ def test_the_first_trials_of_the_page_run_as_written(tmp_path: Path) -> None:
             check=False,
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        wait_until(lambda: there.api.objects.all("jobs") == [], "no Job is left")
+        wait_until(lambda: there.api.objects.all(plural) == [], "no Job is left")
     assert "10 trials: 10 succeeded" in ran.stdout + ran.stderr, ran.stdout + ran.stderr
     (journal,) = (tmp_path / "home").glob("*/journal.sqlite")
     assert check_store(journal, over=True) == []
-    log = (journal.parent / "logs" / "head.log").read_text()
-    assert "trials that save weights, or restore them, cannot run there" in log

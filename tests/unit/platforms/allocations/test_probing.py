@@ -403,6 +403,28 @@ def test_a_node_that_does_not_answer_is_a_problem(agent: AgentConfig, tmp_path: 
     assert "1 of 2 nodes" in problem.text
 
 
+def test_a_node_with_a_file_of_its_own_answers_there(agent: AgentConfig, tmp_path: Path) -> None:
+    """Pods whose end Kubernetes keeps in a file, and not what they print. None waits for another,
+    and none fails. Mutation: the file of a rank is another one, which nobody has made."""
+    given = probe_module.PlaceProbe("lab", replace(agent, nodes=2), tmp_path / "e", NEEDS).order
+    own = tmp_path / "termination-log"
+    own.touch()
+    assert given.config.probe is not None
+    asked = replace(given.config.probe, answer=str(own))
+    path = tmp_path / "config"
+    path.write_bytes(encode_config(replace(given.config, probe=asked)))
+    ran = subprocess.run(
+        [sys.executable, *given.arguments, str(path)],
+        env={**os.environ, "BEQUEATH_RANK": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert '"head":""' in own.read_text()
+
+
 def test_nodes_that_print_wait_for_one_another(agent: AgentConfig, tmp_path: Path) -> None:
     """A container that ends badly, so that what it has printed is kept, ends those beside it.
     Mutation: the first one does not wait for the second."""

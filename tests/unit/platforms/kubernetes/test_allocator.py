@@ -169,6 +169,7 @@ def test_looks_cost_no_request(allocator: KubernetesAllocator, there: Served) ->
     allocator.submit(order())
     running(there)
     until(lambda: (each := seen(allocator)) and each.state == "running")
+    until(lambda: there.count("WATCH") == 2)
     there.asked.clear()
     for _ in range(100):
         allocator.look()

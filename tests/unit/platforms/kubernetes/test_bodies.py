@@ -11,7 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from dispatcher.platforms.allocations.allocation import AllocationOrder
-from dispatcher.platforms.kubernetes.bodies import job_of, secret_of, ticket_of
+from dispatcher.platforms.kubernetes.bodies import object_of, secret_of, ticket_of
+from dispatcher.platforms.kubernetes.jobs import JOB
 from dispatcher.platforms.kubernetes.section import KubernetesSection, amount
 from tests.support.kubernetes.contract import complaints, pruned
 from trial_runtime.agent.config import AgentConfig, TrialSpec
@@ -39,6 +40,10 @@ def order(**more: Any) -> AllocationOrder:
     return AllocationOrder(
         "abc123-0a0b0c-kubernetes-2-1", config, ("-m", "trial_runtime.agent"), variables, **more
     )
+
+
+def job_of(*given: Any) -> dict[str, Any]:
+    return object_of(JOB, *given)
 
 
 EVERYTHING: dict[str, Any] = {
@@ -70,7 +75,7 @@ def test_the_contract_takes_them(keys: dict[str, Any], nodes: int) -> None:
     job = job_of(order(nodes=nodes), section(**keys), "abc123-0a0b0c")
     made = {**job, "metadata": {**job["metadata"], "uid": "u1"}}
     assert complaints("Job", job) == []
-    assert complaints("Secret", secret_of(order(), "abc123-0a0b0c", made)) == []
+    assert complaints("Secret", secret_of(JOB, order(), "abc123-0a0b0c", made)) == []
     assert pruned("Job", job, old=False) == (job, [])
 
 
@@ -153,7 +158,7 @@ def test_secrets_are_in_the_secret_alone() -> None:
     """Neither in arguments nor in variables that `kubectl describe` shows."""
     job = job_of(order(), section(**EVERYTHING), "s")
     assert "S3CRET" not in json.dumps(job)
-    secret = secret_of(order(), "s", {"metadata": {"uid": "u1"}})
+    secret = secret_of(JOB, order(), "s", {"metadata": {"uid": "u1"}})
     values = {key: base64.b64decode(text).decode() for key, text in secret["data"].items()}
     config = json.loads(values.pop("config"))
     assert (config["ticket"], config["head"]["secret_key"]) == ("S3CRET-TICKET", "S3CRET-KEY")

@@ -20,7 +20,8 @@ from dispatcher.platforms.kubernetes import bringing
 from dispatcher.platforms.kubernetes.allocator import KubernetesAllocator
 from dispatcher.platforms.kubernetes.api.kubeconfig import read_access
 from dispatcher.platforms.kubernetes.api.server import ApiServer
-from dispatcher.platforms.kubernetes.bodies import job_of
+from dispatcher.platforms.kubernetes.bodies import object_of
+from dispatcher.platforms.kubernetes.jobs import JOB
 from tests.support.kubernetes import api_server
 from tests.support.kubernetes.cluster import Cluster, cluster
 from tests.support.kubernetes.contract import complaints
@@ -171,7 +172,7 @@ def test_what_somebody_has_removed_is_made_anew(
 
 def test_the_contract_takes_the_volume() -> None:
     sources = [{"configMap": {"name": "n", "items": [{"key": "part", "path": "x.0"}]}}]
-    assert complaints("Job", job_of(order(), section(), LABEL, sources)) == []
+    assert complaints("Job", object_of(JOB, order(), section(), LABEL, sources)) == []
 
 
 def test_a_work_folder_on_a_volume_that_is_shared() -> None:

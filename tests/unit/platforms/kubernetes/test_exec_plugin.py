@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dispatcher.http_services.credentials import Certificate, FetchedProof
 from dispatcher.platforms.kubernetes.api import exec_plugin
-from dispatcher.platforms.kubernetes.api.credentials import Certificate, FetchedProof
 from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
 from dispatcher.platforms.kubernetes.api.exec_plugin import VERSIONS, ExecPlugin
 

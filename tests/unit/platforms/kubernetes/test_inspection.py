@@ -11,7 +11,8 @@ import pytest
 from dispatcher.errors import BackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.platforms.kubernetes import KUBERNETES
-from dispatcher.platforms.kubernetes.rights import RIGHTS, role_of
+from dispatcher.platforms.kubernetes.jobs import JOB
+from dispatcher.platforms.kubernetes.rights import rights_of, role_of
 from tests.support.kubernetes import api_server
 from tests.unit.platforms.kubernetes.test_bodies import section
 
@@ -128,14 +129,14 @@ def test_a_cluster_that_does_not_know_us(kubeconfig: str, there: Served) -> None
 
 @pytest.mark.parametrize("subject", ["alice", "lab:head"])
 def test_the_role_gives_what_is_asked_for(subject: str) -> None:
-    role, binding = role_of("trials", subject)
+    role, binding = role_of("trials", subject, [JOB])
     given = {
         (verb, plural)
         for rule in role["rules"]
         for plural in rule["resources"]
         for verb in rule["verbs"]
     }
-    assert given == {(each.verb, each.kind.plural) for each in RIGHTS}
+    assert given == {(each.verb, each.kind.plural) for each in rights_of(JOB)}
     (who,) = binding["subjects"]
     assert who["name"] == subject.rpartition(":")[2]
     assert who["kind"] == ("ServiceAccount" if ":" in subject else "User")
@@ -150,7 +151,7 @@ def test_the_role_gives_what_is_asked_for(subject: str) -> None:
     ],
 )
 def test_users_may_have_colons(subject: str, kind: str) -> None:
-    _, binding = role_of("trials", subject)
+    _, binding = role_of("trials", subject, [JOB])
     (given,) = binding["subjects"]
     assert given["kind"] == kind
     assert given["name"] == ("head" if kind == "ServiceAccount" else subject)
@@ -159,4 +160,4 @@ def test_users_may_have_colons(subject: str, kind: str) -> None:
 @pytest.mark.parametrize("subject", ["", ":", "lab:", ":head", "a b", "me\nkind: Group"])
 def test_what_can_have_no_rights_is_refused(subject: str) -> None:
     with pytest.raises(ValueError, match="must be a user, or NAMESPACE:NAME"):
-        list(role_of("trials", subject))
+        list(role_of("trials", subject, [JOB]))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.http_services.credentials import FetchedProof
 from dispatcher.platforms.kubernetes.api.access import in_cluster
-from dispatcher.platforms.kubernetes.api.credentials import FetchedProof
 from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
 from dispatcher.platforms.kubernetes.api.kubeconfig import find_access, read_access
 

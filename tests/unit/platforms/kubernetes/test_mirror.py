@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dispatcher.errors import BackendError
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.kubernetes.api import mirror as mirror_module
 from dispatcher.platforms.kubernetes.api.errors import Busy, NotAllowed, Unreachable
 from dispatcher.platforms.kubernetes.api.mirror import Mirror
 from dispatcher.platforms.kubernetes.api.server import JOBS, ApiServer, ObjectKind, ObjectList
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
 from tests.support.kubernetes import api_server
 from tests.support.processes import wait_until
 from tests.unit.platforms.kubernetes.test_server import job

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
-from dispatcher.platforms.kubernetes.api.server_clock import ServerClock
+from dispatcher.platforms.kubernetes.jobs import JOB
 from dispatcher.platforms.kubernetes.reading import PULL_LIMIT_S, SECOND, allocation_of
 from tests.support.kubernetes.contract import complaints
 
@@ -60,7 +61,7 @@ def pod(
 def read(job: Any, *pods: Any, **more: Any) -> Allocation:
     for kind, each in [("Job", job), *(("Pod", each) for each in pods)]:
         assert each is None or not complaints(kind, each)
-    return allocation_of("j", job, pods, TIMES, **more)
+    return allocation_of(JOB, "j", job, pods, TIMES, **more)
 
 
 FAILED = condition("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -300,4 +301,4 @@ documents = st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), any
 @settings(max_examples=300, deadline=None)
 @given(documents, st.lists(documents, max_size=3), st.lists(st.text(max_size=3), max_size=2))
 def test_no_document_is_too_strange(job: Any, pods: Any, first: Any) -> None:
-    assert isinstance(allocation_of("j", job, pods, TIMES, first=first), Allocation)
+    assert isinstance(allocation_of(JOB, "j", job, pods, TIMES, first=first), Allocation)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from dispatcher.errors import PassingBackendError, PermanentBackendError
+from dispatcher.http_services.credentials import Certificate, Fixed, FromFiles, Proof
 from dispatcher.platforms.kubernetes.api import server as server_module
 from dispatcher.platforms.kubernetes.api import transport as transport_module
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.credentials import Certificate, Fixed, FromFiles, Proof
 from dispatcher.platforms.kubernetes.api.errors import (
     AlreadyThere,
     Busy,
@@ -33,6 +33,7 @@ from dispatcher.platforms.kubernetes.api.server import JOBS, PODS, SECRETS, ApiS
 from dispatcher.platforms.kubernetes.api.transport import Transport
 from tests.support.kubernetes import api_server
 from tests.support.kubernetes.certificates import Authority
+from tests.support.kubernetes.crds import published
 
 Served = api_server.ApiServer
 
@@ -86,6 +87,21 @@ def test_a_misspelt_field_is_a_warning_where_servers_know_it(
     answer = client.create(JOBS, job(backofLimit=0))
     expected = {"1.20": (), "1.36": ('299 - "unknown field "spec.backofLimit""',)}
     assert answer.warnings == expected[version]
+
+
+@pytest.mark.parametrize("served", ["1.20", "1.36"])
+def test_the_fields_of_a_kind_are_those_of_its_definition(served: str, tmp_path: Path) -> None:
+    """In one document of all groups where a server has no other. Mutation: those of another group,
+    or of another version."""
+    crd = published("kubeflow-v1", "pytorchjobs")
+    with api_server.serving(served, crds=[crd]) as there:
+        made = ApiServer(read_access([there.kubeconfig(tmp_path)]))
+        assert list(made.schemas("apis/kubeflow.org/v1")) == ["PyTorchJob"]
+        schema = made.schemas("apis/kubeflow.org/v1")["PyTorchJob"]
+        assert "runPolicy" in schema["properties"]["spec"]["properties"]
+        assert made.schemas("apis/kubeflow.org/v2") == {}
+        assert made.schemas("apis/other.org/v1") == {}
+        made.close()
 
 
 def test_a_name_is_taken_once(client: ApiServer) -> None:

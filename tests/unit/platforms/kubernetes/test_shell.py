@@ -20,12 +20,13 @@ from dispatcher.platforms.allocations.incarnation import Incarnation, write_inca
 from dispatcher.platforms.given import Given
 from dispatcher.platforms.kubernetes.api.server import ApiServer
 from dispatcher.platforms.kubernetes.bodies import selector_of
-from dispatcher.platforms.kubernetes.shell import RANK, ShellInPod, whereabouts_there
+from dispatcher.platforms.kubernetes.shell import ShellInPod, whereabouts_there
 from tests.support.kubernetes import api_server
 from tests.support.workers import agent_config
 from tests.unit.platforms.kubernetes.test_bodies import section
 from trial_runtime.agent.config import TrialSpec
 
+RANK = "batch.kubernetes.io/job-completion-index"
 WORKER, EXPERIMENT = "kubernetes-2", "lab-1"
 NAME = allocation_name(service_label(EXPERIMENT, "kubernetes-1"), WORKER, 3)
 

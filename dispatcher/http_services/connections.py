@@ -1,4 +1,4 @@
-"""Connections to one API server: TLS with its own authority and name, proxies, keep-alive."""
+"""Connections to one service: TLS with its own authority and name, proxies, keep-alive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import ssl
 import tempfile
 import urllib.request
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from dispatcher.errors import PermanentBackendError
-from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.credentials import Certificate
-from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
+from dispatcher.http_services.credentials import Certificate
+from dispatcher.http_services.errors import NotLoggedIn
 
 if TYPE_CHECKING:
     from urllib3 import PoolManager
@@ -26,8 +25,37 @@ _ALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 CONNECTIONS = 4
 
 
+class ServerAddress(Protocol):
+    """The way to one server.
+
+    Attributes:
+        server: its address, ``https://HOST:PORT`` and perhaps a path.
+        authorities: the certificates that its own must be signed by, PEM; empty: the system's.
+        server_name: the name that its certificate must have; empty: that of the address.
+        verified: whether its certificate is looked at.
+        proxy: by which it is reached; empty: as the environment says.
+        origin: where all of this was read, for people.
+    """
+
+    @property
+    def server(self) -> str: ...
+    @property
+    def authorities(self) -> str: ...
+    @property
+    def server_name(self) -> str: ...
+    @property
+    def verified(self) -> bool: ...
+    @property
+    def proxy(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+
+
 def connections(
-    access: Access, certificate: Certificate | None, environment: Mapping[str, str]
+    access: ServerAddress,
+    certificate: Certificate | None,
+    environment: Mapping[str, str],
+    extra: str,
 ) -> PoolManager:
     """Return a pool of connections to a server, of which none is open yet.
 
@@ -35,6 +63,7 @@ def connections(
         access: how it is reached.
         certificate: that it is shown; None: none.
         environment: variables that name proxies.
+        extra: the one of ours that has the library, for people.
 
     Raises:
         PermanentBackendError: what it needs is not installed, or not usable.
@@ -46,8 +75,8 @@ def connections(
         from urllib3.util import make_headers
     except ImportError as error:
         raise PermanentBackendError(
-            "the platform kubernetes needs urllib3, which is not installed here",
-            hint="pip install 'bequeath[kubernetes]'",
+            "services over HTTP need urllib3, which is not installed here",
+            hint=f"pip install 'bequeath[{extra}]'",
         ) from error
     options: dict[str, Any] = {
         "maxsize": CONNECTIONS,
@@ -59,7 +88,7 @@ def connections(
         options["server_hostname"] = access.server_name or None  # which the certificate must have
         if not access.verified:
             options["assert_hostname"] = False
-            disable_warnings(InsecureRequestWarning)  # whoever wrote the kubeconfig knows it
+            disable_warnings(InsecureRequestWarning)  # who wrote that knows it
     proxy = access.proxy or _proxy(access.server, environment)
     if not proxy:
         return PoolManager(**options)
@@ -67,7 +96,7 @@ def connections(
     if parts.scheme not in ("http", "https"):
         raise PermanentBackendError(
             f"its proxy is one of {parts.scheme or 'no kind'}, and only http and https are known",
-            hint="the kubeconfig names it ('proxy-url'), or HTTPS_PROXY",
+            hint="a key of the file names it ('proxy-url'), or HTTPS_PROXY",
             where=access.origin,
         )
     login = f"{parts.username}:{parts.password or ''}" if parts.username else None
@@ -75,7 +104,7 @@ def connections(
     return ProxyManager(address, proxy_headers=make_headers(proxy_basic_auth=login), **options)
 
 
-def _tls(access: Access, certificate: Certificate | None) -> ssl.SSLContext:
+def _tls(access: ServerAddress, certificate: Certificate | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=access.authorities or None)
     except (ssl.SSLError, ValueError) as error:

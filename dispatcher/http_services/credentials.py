@@ -1,4 +1,4 @@
-"""Proofs of who we are, for an API server: tokens, certificates, and programs that fetch them.
+"""Proofs of who we are, for a service: tokens, certificates, and programs that fetch them.
 
 Nothing of it is logged, and no text of an error has it.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dispatcher.platforms.kubernetes.api.errors import NotLoggedIn
+from dispatcher.http_services.errors import NotLoggedIn
 
 #: Longest file with a token, a certificate or a key (bytes).
 MOST_BYTES = 1 << 20
@@ -52,7 +52,7 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True)
 class Fixed:
-    """Credentials that stand in a kubeconfig, or none at all."""
+    """Credentials that never change, or none at all."""
 
     fixed: Proof = field(default=Proof(), repr=False)
 

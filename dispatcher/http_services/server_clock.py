@@ -40,10 +40,14 @@ class ServerClock:
 
     def since(self, timestamp: object) -> float | None:
         """The age of a time stamp of an object (seconds, never negative); None: it is none."""
-        try:
-            moment = datetime.fromisoformat(str(timestamp))
-        except ValueError:
-            return None
-        if moment.tzinfo is None:
-            return None
-        return max(0.0, self.now() - moment.timestamp())
+        moment = moment_of(timestamp)
+        return None if moment is None else max(0.0, self.now() - moment)
+
+
+def moment_of(timestamp: object) -> float | None:
+    """The moment of a time stamp of an object (seconds since the epoch); None: it is none."""
+    try:
+        moment = datetime.fromisoformat(str(timestamp))
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment.timestamp()

@@ -1,0 +1,322 @@
+"""Requests to one service: connections, TLS, proxies, repetition, and answers in JSON, all bounded.
+
+The library's exceptions end here, as errors that say whether asking again helps. No secret is in
+their texts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+from dispatcher.errors import BackendError
+from dispatcher.http_services.connections import connections
+from dispatcher.http_services.errors import (
+    Busy,
+    Unreachable,
+    error_of_answer,
+    error_of_exception,
+    seconds_in,
+)
+from dispatcher.http_services.server_clock import ServerClock
+from dispatcher.http_services.signing import HttpRequest, Signer, TokenSigner
+from dispatcher.http_services.token_bucket import TokenBucket
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, PoolManager
+
+#: How long a connection may take (seconds), and each piece of an answer.
+CONNECT_S, ANSWER_S = 10.0, 30.0
+
+#: Largest answer (bytes): a page of a list.
+MOST_BYTES = 32 << 20
+
+#: What changes nothing, or comes to the same if it is carried out twice.
+REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+
+#: A longer pause that the service asks for (seconds) is not slept through: who asks is told.
+LONGEST_SLEPT_S = 5.0
+
+JSON = "application/json"
+
+#: Shorter words are no secrets: hiding them would spoil texts.
+_SHORTEST_SECRET = 8
+
+ErrorOf = Callable[..., BackendError]
+
+
+@dataclass(frozen=True)
+class HttpAddress:
+    """See :class:`~dispatcher.http_services.connections.ServerAddress`.
+
+    ``extra``: the one of ours that has the library, for people.
+    """
+
+    server: str
+    authorities: str = field(default="", repr=False)
+    server_name: str = ""
+    verified: bool = True
+    proxy: str = ""
+    origin: str = ""
+    extra: str = "http"
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """An answer that was no error.
+
+    Attributes:
+        status: a number below 300.
+        document: what came, from JSON; a text where something else was asked for; None: nothing.
+        headers: by their names in lower case.
+    """
+
+    status: int
+    document: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of the document; none where it has none."""
+        return self.document if isinstance(self.document, Mapping) else {}
+
+
+class HttpClient:
+    """Requests to one service. Threads: any.
+
+    Args:
+        address: how it is reached.
+        signer: says who asks.
+        bucket: bounds how often; None: as most services bear it.
+        error_of: the error that an answer stands for; takes what :func:`error_of_answer` takes.
+        environment: variables that name proxies.
+        clock: monotonic seconds.
+        sleep: lets time pass (seconds).
+
+    Attributes:
+        times: the time as the service has it.
+    """
+
+    def __init__(
+        self,
+        address: HttpAddress,
+        signer: Signer | None = None,
+        *,
+        bucket: TokenBucket | None = None,
+        error_of: ErrorOf = error_of_answer,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.times = ServerClock(clock)
+        self._address = address
+        self._signer: Signer = TokenSigner() if signer is None else signer
+        self._bucket = TokenBucket(clock=clock, sleep=sleep) if bucket is None else bucket
+        self._error_of = error_of
+        self._environment = environment
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.Lock()
+        self._pool: PoolManager | None = None
+        self._not_before = float("-inf")  # as it has asked for
+
+    @property
+    def where(self) -> str:
+        """The service, for people."""
+        return urlsplit(self._address.server).netloc
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.clear()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        asked: str,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        kind: str = JSON,
+        accept: str = JSON,
+        headers: Mapping[str, str] | None = None,
+        is_repeatable: bool | None = None,
+        secrets: Iterable[str] = (),
+    ) -> HttpAnswer:
+        """Ask, and wait for the whole answer.
+
+        Args:
+            method: of HTTP.
+            path: below the service's address; or a whole address at the same service.
+            asked: what is asked, for people, as in "cannot create the job 'a'".
+            query: parameters.
+            body: of the request: bytes as they are, anything else as JSON; None: it has none.
+            kind: the type of the body.
+            accept: the type of the answer; anything else than JSON is a text.
+            headers: further ones.
+            is_repeatable: whether to be carried out twice does no harm; None: by the method.
+            secrets: texts of the body that are in no error.
+
+        Raises:
+            BackendError: one of :mod:`dispatcher.http_services.errors`.
+        """
+        own = {"Accept": accept, "User-Agent": "bequeath", **(headers or {})}
+        content = b""
+        if body is not None:
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            own["Content-Type"] = kind
+        url = self._url(path, asked) + (f"?{urlencode(query)}" if query else "")
+        request = HttpRequest(method, url, own, content)
+        repeatable = method in REPEATABLE if is_repeatable is None else is_repeatable
+        response, came = self._repeated(request, asked, repeatable, tuple(secrets))
+        given = {name.lower(): value for name, value in response.headers.items()}
+        if accept != JSON:
+            return HttpAnswer(response.status, came.decode("utf-8", "replace"), given)
+        if not came.strip():
+            return HttpAnswer(response.status, None, given)
+        try:
+            return HttpAnswer(response.status, json.loads(came), given)
+        except ValueError:  # a page of a proxy: what it does not list is not gone
+            text = f"cannot {asked}: the answer is no JSON"
+            raise Unreachable(text, where=self.where) from None
+
+    def _url(self, path: str, asked: str) -> str:
+        """The address of a path, or of a further page that the service has named: one of its own,
+        since our token goes there."""
+        own = self._address.server
+        if "://" not in path:
+            return f"{own}{path}"
+        if urlsplit(path)[:2] != urlsplit(own)[:2]:
+            text = f"cannot {asked}: it sends us to another service for the next page"
+            raise Unreachable(text, where=self.where)
+        return path
+
+    # -- one request, again and again ------------------------------------------------------------
+
+    def _repeated(
+        self, request: HttpRequest, asked: str, repeatable: bool, secrets: tuple[str, ...]
+    ) -> tuple[BaseHTTPResponse, bytes]:
+        """The answer to a request that was no error."""
+        pool = self._connected()
+        from urllib3.exceptions import HTTPError
+
+        from dispatcher.http_services.patience import patience
+
+        rule, is_renewed = patience(is_repeatable=repeatable), False
+        while True:
+            self._demand_turn(asked)
+            signed = self._signer.headers(request)
+            try:
+                response, came = self._once(pool, request, signed, asked)
+            except HTTPError as error:
+                try:
+                    rule = rule.increment(request.method, request.url, error=error)
+                except HTTPError:
+                    raise self._lost(error, asked) from error
+                self._sleep(rule.get_backoff_time())
+                continue
+            if response.status < 300:
+                return response, came
+            if response.status == 401 and not is_renewed and self._signer.refused():
+                is_renewed = True
+                continue
+            pause = response.headers.get("Retry-After")
+            is_short = seconds_in(pause) <= LONGEST_SLEPT_S
+            if is_short and rule.is_retry(request.method, response.status, pause is not None):
+                try:
+                    rule = rule.increment(request.method, request.url, response=response)
+                except HTTPError:
+                    pass
+                else:
+                    self._sleep(max(seconds_in(pause), rule.get_backoff_time()))
+                    continue
+            error_ = self._error(response, came, asked, pause)
+            own = [word for word in _words_of(signed) if word not in request.url]
+            raise _without(error_, [*secrets, *own])
+
+    def _demand_turn(self, asked: str) -> None:
+        """Wait until a request may be sent. Raises ``Busy``: the service wants none for a while."""
+        left_s = self._not_before - self._clock()
+        if 0 < left_s <= LONGEST_SLEPT_S:
+            self._sleep(left_s)
+        elif left_s > 0:
+            text = f"cannot {asked}: it has asked for a pause, {left_s:.0f} s of which are left"
+            raise Busy(text, where=self.where)
+        self._bucket.take()
+
+    def _once(
+        self, pool: PoolManager, request: HttpRequest, signed: Mapping[str, str], asked: str
+    ) -> tuple[BaseHTTPResponse, bytes]:
+        from urllib3 import Timeout
+
+        response = pool.request(
+            request.method,
+            request.url,
+            body=request.body or None,
+            headers={**request.headers, **signed},
+            timeout=Timeout(connect=CONNECT_S, read=ANSWER_S),
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        try:
+            came: bytes = response.read(MOST_BYTES + 1, decode_content=True)
+            if len(came) > MOST_BYTES:
+                response.close()
+                size = f"more than {MOST_BYTES >> 20} MiB"
+                raise Unreachable(f"cannot {asked}: the answer has {size}", where=self.where)
+        finally:
+            response.release_conn()
+        self.times.note(response.headers.get("Date", ""))
+        return response, came
+
+    def _error(
+        self, response: BaseHTTPResponse, came: bytes, asked: str, pause: str | None
+    ) -> BackendError:
+        try:
+            document = json.loads(came)
+        except ValueError:
+            document = None
+        error = self._error_of(
+            response.status, document, asked=asked, where=self.where, retry_after=pause
+        )
+        if isinstance(error, Busy) and error.retry_after_s:
+            self._not_before = self._clock() + error.retry_after_s
+        return error
+
+    def _lost(self, error: Exception, asked: str) -> BackendError:
+        hint = "name the file with the certificates of its authority"
+        return error_of_exception(error, asked=asked, where=self.where, hint=hint)
+
+    def _connected(self) -> PoolManager:
+        with self._lock:
+            if self._pool is None:
+                extra = self._address.extra
+                self._pool = connections(self._address, None, self._environment, extra)
+            return self._pool
+
+
+def _words_of(signed: Mapping[str, str]) -> list[str]:
+    """The words of a signature, which a service may repeat in its answer. Those of an address are
+    no secrets: the project that pays, perhaps."""
+    return [word for value in signed.values() for word in value.split()]
+
+
+def _without(error: BackendError, secrets: Iterable[str]) -> BackendError:
+    """An error without any of these texts."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET and secret in error.message:
+            masked = error.message.replace(secret, "***")
+            changed = type(error)(masked, hint=error.hint, where=error.where)
+            if isinstance(error, Busy) and isinstance(changed, Busy):
+                changed.retry_after_s = error.retry_after_s
+            error = changed
+    return error

@@ -1,0 +1,64 @@
+"""Secrets by reference: looked up each time that they are needed, since files rotate; and the
+address of a service, with the authority that a section names for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dispatcher.errors import PermanentBackendError
+from dispatcher.experiment.references import FILE, resolve_reference
+from dispatcher.http_services.client import HttpAddress
+from dispatcher.http_services.credentials import Proof, bearer
+from dispatcher.http_services.errors import NotLoggedIn
+from dispatcher.platforms.http_jobs.section import HttpJobsService
+
+
+def address_of(section: HttpJobsService, server: str, extra: str = "http") -> HttpAddress:
+    """The address of a section's service. Reads a file.
+
+    Args:
+        section: of the service.
+        server: ``https://HOST`` and perhaps a path.
+        extra: the one of ours that has what it needs, for people.
+
+    Raises:
+        PermanentBackendError: the file with its authority cannot be read.
+    """
+    try:
+        authorities = section.authorities()
+    except OSError as error:
+        text = f"'caFile' cannot be read: {error.strerror}"
+        raise PermanentBackendError(text, where=str(section.ca_file)) from error
+    return HttpAddress(server, authorities, origin="'caFile'", extra=extra)
+
+
+def secret_of(reference: str) -> str:
+    """The secret that a reference leads to. Reads a variable or a file.
+
+    Raises:
+        NotLoggedIn: it leads nowhere.
+    """
+    try:
+        return resolve_reference(reference).strip()
+    except ValueError as error:
+        raise NotLoggedIn(f"the reference {reference!r} {error}") from error
+
+
+@dataclass(frozen=True)
+class ReferredToken:
+    """A token that a reference leads to, see
+    :class:`~dispatcher.http_services.credentials.Credentials`.
+
+    Attributes:
+        reference: ``env:NAME`` or ``file:PATH``.
+    """
+
+    reference: str
+
+    def proof(self) -> Proof:
+        """See :class:`Credentials`. Raises ``NotLoggedIn``."""
+        return Proof(bearer(secret_of(self.reference), self.reference))
+
+    def refused(self) -> bool:
+        """See :class:`Credentials`: a file may have been renewed a moment ago."""
+        return self.reference.startswith(FILE)
