@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from dispatcher.experiment.references import ENV, FILE, LITERAL
+from dispatcher.experiment.translated_keys import given
+from dispatcher.foreign_files.spaces import is_number
 from dispatcher.foreign_files.translation import Translation
 from trial_runtime.parameter_text import TEMPLATE
 from tuners.plain_json import JsonPath
@@ -16,11 +19,16 @@ from tuners.plain_json import JsonPath
 _VARIABLE = r"\$\((?P<variable>[A-Za-z_][A-Za-z0-9_]*)\)"
 _TEMPLATE = r"\$\{trialParameters\.(?P<name>[^{}\n]+)\}"
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(m|[kMGTPE]|[KMGTPE]i|[eE][0-9]+)?")
 _SCALES = {
     "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
 }  # fmt: skip
+
+#: What a container may take, and what it is promised; the first one counts.
+_KINDS = ("limits", "requests")
 
 #: Memory below which nothing starts is a slip: ``100m`` is a tenth of a byte.
 _LEAST_BYTES = 1 << 20
@@ -112,33 +120,37 @@ def environment_of(
         path: of its entries in the table.
     """
     variables: dict[str, tuple[str, JsonPath]] = {}
-    for entry, here in translation.each(value, at):
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            translation.draft.refuse(here, "must have a 'name'", is_key=False)
+    for entry, here in translation.sections(value, at):
+        name = translation.get(entry, "name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            wrong = "must have a 'name' that a variable can have"
+            translation.draft.refuse(here, wrong, "letters, digits and '_'", is_key=False)
             continue
-        name = str(entry["name"])
-        if "valueFrom" in entry:
-            if not _has_variable(translation, name):
-                translation.draft.refuse(
-                    (*here, "valueFrom"),
-                    f"names what only a cluster knows, for the variable {name!r}",
-                    f"write 'trialEnvironment: {{{name}: env:{name}}}' at the top of the file",
-                )
+        if translation.get(entry, "valueFrom") is not None:
+            _leave_reference(translation, name, (*here, "valueFrom"))
             continue
-        for key in entry:
-            if key not in ("name", "value"):
-                translation.walk({key: entry[key]}, here, path)
-        given = entry.get("value", "")
-        text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+        translation.others(entry, ("name", "value"), here, path)
+        found = translation.get(entry, "value")
+        text = "" if found is None else found
+        if isinstance(found, int) and not isinstance(found, bool):
+            text = str(found)
         known = translation.text(text, (*here, "value"))
         if known is not None:
             variables[name] = (known, (*here, "value"))
     return variables
 
 
-def _has_variable(translation: Translation, name: str) -> bool:
+def _leave_reference(translation: Translation, name: str, at: JsonPath) -> None:
+    """A variable whose value only a cluster has must be among those of the file's own key."""
     own = translation.draft.values.get("trialEnvironment")
-    return isinstance(own, Mapping) and name in own
+    if isinstance(own, Mapping) and name in own:
+        translation.draft.drop(at, "'trialEnvironment' of this file counts")
+        return
+    translation.draft.refuse(
+        at,
+        f"names what only a cluster knows, for the variable {name!r}",
+        f"write 'trialEnvironment: {{{name}: env:{name}}}' at the top of the file",
+    )
 
 
 def put_environment(
@@ -178,29 +190,37 @@ def quantity(text: Any) -> float | None:
     >>> quantity("500m"), quantity("1Gi"), quantity(2), quantity("many")
     (0.5, 1073741824.0, 2.0, None)
     """
-    if isinstance(text, int | float) and not isinstance(text, bool):
+    if is_number(text):
         return float(text)
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return None
     suffix = match[2] or ""
     scale = _SCALES.get(suffix)
-    return float(match[1]) * (scale if scale is not None else 10.0 ** int(suffix[1:]))
+    number = float(match[1]) * (scale if scale is not None else float(f"1{suffix}"))
+    return number if math.isfinite(number) else None
 
 
-def put_resources(translation: Translation, resources: Mapping[str, Any], at: JsonPath) -> None:
+def put_resources(translation: Translation, resources: Any, at: JsonPath, path: str) -> None:
     """Put what a container may take under our keys for the resources of a trial.
 
     Args:
         translation: takes them.
         resources: ``limits`` and ``requests``; the first one counts that names a resource.
         at: their path in the file.
+        path: their path in the table.
     """
-    seen = set()
-    for kind in ("limits", "requests"):
-        section = resources.get(kind)
-        for name, value in section.items() if isinstance(section, Mapping) else ():
-            here = (*at, kind, str(name))
+    if not isinstance(resources, Mapping):
+        translation.walk(resources, at, path)
+        return
+    translation.others(resources, _KINDS, at, path)
+    seen: set[str] = set()
+    for kind in _KINDS:
+        section = translation.get(resources, kind)
+        if section is not None and not isinstance(section, Mapping):
+            translation.walk(section, (*at, kind), path)
+        for name, value in given(section):
+            here = (*at, kind, name)
             number = quantity(value)
             if number is None:
                 translation.draft.refuse(here, f"is no quantity: {value!r}", is_key=False)
@@ -208,7 +228,7 @@ def put_resources(translation: Translation, resources: Mapping[str, Any], at: Js
                 translation.draft.drop(here, "the limit counts")
             else:
                 seen.add(name)
-                _put_resource(translation, str(name), number, here)
+                _put_resource(translation, name, number, here)
 
 
 def _put_resource(translation: Translation, name: str, number: float, at: JsonPath) -> None:
@@ -219,6 +239,7 @@ def _put_resource(translation: Translation, name: str, number: float, at: JsonPa
     elif name == "memory":
         translation.put(("trialMemorySize",), int(number), at)
     elif name.endswith(".com/gpu"):
-        translation.put(("trialGpuNumber",), int(number), at)
+        whole = int(number) if number.is_integer() else number
+        translation.put(("trialGpuNumber",), whole, at)
     else:
         translation.draft.drop(at, "it is counted by a cluster only")

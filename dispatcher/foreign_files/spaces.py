@@ -8,11 +8,25 @@ from typing import Any
 #: Values of a stepped parameter that are listed one by one, at most.
 MOST_VALUES = 1_000
 
+#: More steps than anything has, and few enough to count.
+_FAR = 1e15
+
 Parameter = dict[str, Any]
 
 
 class UnfitSpace(ValueError):
     """Raised for bounds or steps that make no parameter; says why, as the end of a sentence."""
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number of a service: finite, and of 64 bits if it is whole.
+
+    >>> is_number(0.5), is_number(2**63), is_number(float("nan")), is_number(True)
+    (True, False, False, False)
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -(2**63) <= value < 2**63
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def options(values: list[Any]) -> Parameter:
@@ -80,7 +94,7 @@ def stepped(low: float, high: float, step: float) -> Parameter:
     is_whole = all(isinstance(each, int) for each in (low, high, step))
     if not is_whole and _divides(step, low) and _divides(step, high):
         return {"_type": "quniform", "_value": [low, high, step]}
-    many = math.floor((high - low) / step + 1e-9) + 1
+    many = math.floor(min((high - low) / step, _FAR) + 1e-9) + 1
     if many > MOST_VALUES:
         raise UnfitSpace(f"has {many:,} values, and {MOST_VALUES:,} are listed at most")
     digits = 12
@@ -107,7 +121,7 @@ def bell(low: float, high: float, step: float | None, *, log: bool = False) -> P
         _above_zero(low)
         low, high = math.log(low), math.log(high)
     kind = "lognormal" if log else "normal"
-    values = [(low + high) / 2, (high - low) / 6]
+    values = [low / 2 + high / 2, high / 6 - low / 6]
     if step is None:
         return {"_type": kind, "_value": values}
     return {"_type": f"q{kind}", "_value": [*values, step]}
@@ -124,4 +138,5 @@ def _above_zero(low: float) -> None:
 
 
 def _divides(step: float, value: float) -> bool:
-    return math.isclose(value / step, round(value / step), abs_tol=1e-9)
+    ratio = value / step
+    return abs(ratio) < _FAR and math.isclose(ratio, round(ratio), abs_tol=1e-9)

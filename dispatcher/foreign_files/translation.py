@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dispatcher.experiment.draft import Draft
@@ -131,6 +131,37 @@ class Translation:
                 continue  # a key of ours, which is there already
             self._field(key, value, (*at, key), f"{path}.{key}" if path else key, path)
 
+    def get(self, section: Any, key: str) -> Any:
+        """Return the value of a field in any spelling that the service takes; None if not set."""
+        wanted = self._fold(key)
+        return next((value for each, value in given(section) if self._fold(each) == wanted), None)
+
+    def others(
+        self, section: Mapping[str, Any], taken: Collection[str], at: JsonPath, path: str
+    ) -> None:
+        """Treat the fields of a section that its reader does not take by :meth:`get`.
+
+        Args:
+            section: as the file has it.
+            taken: fields that the reader takes.
+            at: its path in the file.
+            path: its path in the table.
+        """
+        known = {self._fold(each) for each in taken}
+        for key, value in given(section):
+            if self._fold(key) not in known:
+                self._field(key, value, (*at, key), f"{path}.{key}", path, taken)
+
+    def sections(self, values: Any, at: JsonPath) -> list[tuple[Mapping[str, Any], JsonPath]]:
+        """Return the sections of a list, each with its path; anything else is refused."""
+        sections = []
+        for value, here in self.each(values, at):
+            if isinstance(value, Mapping):
+                sections.append((value, here))
+            else:
+                self.walk(value, here)
+        return sections
+
     def each(self, values: Any, at: JsonPath) -> list[tuple[Any, JsonPath]]:
         """Return the entries of a list, each with its path; a value that is none is refused."""
         if not isinstance(values, list):
@@ -158,14 +189,23 @@ class Translation:
         self.draft.refuse(at, f"is {value!r}", f"there are {', '.join(answers)}", is_key=False)
         return None
 
-    def _field(self, key: str, value: Any, at: JsonPath, name: str, path: str) -> None:
+    def _field(
+        self,
+        key: str,
+        value: Any,
+        at: JsonPath,
+        name: str,
+        path: str,
+        beside: Collection[str] = (),
+    ) -> None:
         canonical, row = self._row(name, path)
-        if row is None:
-            self._refuse_unknown(key, at, path)
+        handler = self._handlers.get(canonical)
+        if row is None or (row.does is Does.SPECIAL and handler is None):
+            self._refuse_unknown(key, at, path, beside)
         elif row.does is Does.SECTION:
             self.walk(value, at, canonical)
-        elif row.does is Does.SPECIAL:
-            self._handlers[canonical](value, at)
+        elif handler is not None:
+            handler(value, at)
         elif row.does is Does.KEEP:
             self.put(tuple(row.native.split(".")), value, at, row.note)
         else:
@@ -177,10 +217,11 @@ class Translation:
             canonical = self._paths.get(self._fold(f"{path}.{ANY}"))
         return canonical or "", self._table.get(canonical or "")
 
-    def _refuse_unknown(self, key: str, at: JsonPath, path: str) -> None:
+    def _refuse_unknown(self, key: str, at: JsonPath, path: str, beside: Collection[str]) -> None:
         start = f"{path}." if path else ""
         below = [each.removeprefix(start) for each in self._table if each.startswith(start)]
-        fields = [each for each in below if "." not in each and "[" not in each]
+        rows = [each for each in below if "." not in each and "[" not in each and each != ANY]
+        fields = list(dict.fromkeys([*rows, *beside]))
         near = difflib.get_close_matches(key, fields, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(fields)}"
         self.draft.refuse(at, f"is no field of {path or 'a file'} of {self._framework}", hint)

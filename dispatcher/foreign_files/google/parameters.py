@@ -15,6 +15,11 @@ _SCALES = (
     *(_LOG, _REVERSE_LOG),
 )
 
+_FIELDS = (
+    *("parameterName", "type", "minValue", "maxValue", "scaleType"),
+    *("categoricalValues", "discreteValues"),
+)
+
 _REVERSED = (
     "is searched evenly here: no scale of ours looks closer at the end of a range than at its "
     "beginning"
@@ -32,22 +37,22 @@ class Parameters:
         self._translation = translation
 
     def numbers(
-        self, name: str, bounds: Mapping[str, Any], at: JsonPath, scale: Any, *, is_whole: bool
+        self, name: str, bounds: Mapping[str, Any], scale: Any, *, is_whole: bool
     ) -> spaces.Parameter:
         """Return a range of numbers.
 
         Args:
             name: of the parameter.
             bounds: with ``minValue`` and ``maxValue``, whose numbers may be texts.
-            at: the path of the bounds in the file.
             scale: the file's word for it, if it has one.
             is_whole: whether only whole numbers are in it.
 
         Raises:
             UnfitSpace: there is no such range.
         """
-        low = _number(bounds.get("minValue"), "minValue", is_whole=is_whole)
-        high = _number(bounds.get("maxValue"), "maxValue", is_whole=is_whole)
+        get = self._translation.get
+        low = _number(get(bounds, "minValue"), "minValue", is_whole=is_whole)
+        high = _number(get(bounds, "maxValue"), "maxValue", is_whole=is_whole)
         word = scale or ""
         if word not in _SCALES:
             known = ", ".join(_SCALES[2:])
@@ -57,12 +62,11 @@ class Parameters:
         make = spaces.whole if is_whole else spaces.real
         return make(low, high, log=word == _LOG)
 
-    def values(self, values: Any, at: JsonPath, *, are_numbers: bool) -> list[Any]:
+    def values(self, values: Any, *, are_numbers: bool) -> list[Any]:
         """Return the values of a list.
 
         Args:
             values: as the file has them.
-            at: their path in the file.
             are_numbers: whether each is a number.
 
         Raises:
@@ -71,8 +75,7 @@ class Parameters:
         if not isinstance(values, list) or not values:
             raise spaces.UnfitSpace("names no values")
         for each in values:
-            is_number = isinstance(each, int | float) and not isinstance(each, bool)
-            if is_number is not are_numbers or not (is_number or isinstance(each, str)):
+            if not (spaces.is_number(each) if are_numbers else isinstance(each, str)):
                 kind = "a number" if are_numbers else "text"
                 raise spaces.UnfitSpace(f"has the value {each!r}, which is not {kind}")
         return values
@@ -83,13 +86,14 @@ def _number(value: Any, key: str, *, is_whole: bool) -> Any:
     if value is None:
         raise spaces.UnfitSpace(f"needs {key!r}")
     try:
-        if isinstance(value, bool):
-            raise ValueError
         number = float(value)
+        if isinstance(value, bool) or not spaces.is_number(number):
+            raise ValueError
         if is_whole:
-            if number != int(number):
+            exact = int(value) if isinstance(value, int | str) else int(number)
+            if number != int(number) or not spaces.is_number(exact):
                 raise ValueError
-            return int(value) if isinstance(value, int | str) else int(number)
+            return exact
     except (TypeError, ValueError, OverflowError):
         wanted = "a whole number" if is_whole else "a number"
         raise spaces.UnfitSpace(f"has the {key!r} {value!r}, which is not {wanted}") from None
@@ -105,17 +109,10 @@ def put_training_parameters(translation: Translation, value: Any, at: JsonPath, 
         at: its path in the file.
         path: of its entries in the table.
     """
-    make = Parameters(translation)
-    fields = ("parameterName", "type", "minValue", "maxValue", "scaleType")
     names: set[str] = set()
-    for entry, here in translation.each(value, at):
-        if not isinstance(entry, Mapping):
-            translation.walk(entry, here)
-            continue
-        for key in entry:
-            if key not in (*fields, "categoricalValues", "discreteValues"):
-                translation.walk({key: entry[key]}, here, path)
-        name = translation.text(entry.get("parameterName"), (*here, "parameterName"))
+    for entry, here in translation.sections(value, at):
+        translation.others(entry, _FIELDS, here, path)
+        name = translation.text(translation.get(entry, "parameterName"), (*here, "parameterName"))
         if name is None:
             continue
         if name in names:
@@ -123,7 +120,7 @@ def put_training_parameters(translation: Translation, value: Any, at: JsonPath, 
             continue
         names.add(name)
         try:
-            parameter = _training_parameter(make, name, entry, here)
+            parameter = _training_parameter(translation, name, entry)
         except spaces.UnfitSpace as error:
             text = f"is {name!r}, which {error}"
             translation.refuse_parameter(name, (*here, "parameterName"), text)
@@ -132,16 +129,17 @@ def put_training_parameters(translation: Translation, value: Any, at: JsonPath, 
 
 
 def _training_parameter(
-    make: Parameters, name: str, entry: Mapping[str, Any], at: JsonPath
+    translation: Translation, name: str, entry: Mapping[str, Any]
 ) -> spaces.Parameter:
-    kind = entry.get("type")
+    make, get = Parameters(translation), translation.get
+    kind = get(entry, "type")
     if kind in ("DOUBLE", "INTEGER"):
-        scale = entry.get("scaleType")
-        return make.numbers(name, entry, at, scale, is_whole=kind == "INTEGER")
+        scale = get(entry, "scaleType")
+        return make.numbers(name, entry, scale, is_whole=kind == "INTEGER")
     if kind == "CATEGORICAL":
-        return spaces.options(make.values(entry.get("categoricalValues"), at, are_numbers=False))
+        return spaces.options(make.values(get(entry, "categoricalValues"), are_numbers=False))
     if kind == "DISCRETE":
-        return spaces.options(make.values(entry.get("discreteValues"), at, are_numbers=True))
+        return spaces.options(make.values(get(entry, "discreteValues"), are_numbers=True))
     raise spaces.UnfitSpace(
         f"has the type {kind!r}; there are DOUBLE, INTEGER, CATEGORICAL, DISCRETE"
     )

@@ -82,8 +82,8 @@ def put_gpus(translation: Translation, value: Any, at: JsonPath) -> None:
         at: its path in the file.
     """
     try:
-        number = int(value)
-    except (TypeError, ValueError):
+        number = int(str(value))
+    except ValueError:
         translation.draft.refuse(at, f"is no number: {value!r}", is_key=False)
         return
     translation.put(("trialGpuNumber",), number, at)

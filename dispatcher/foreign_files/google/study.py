@@ -21,6 +21,7 @@ _PARENTS = {
     "integerValueSpec": "parentIntValues",
 }
 _KINDS = (*_PARENTS, "doubleValueSpec")
+_LISTS = ("categoricalValueSpec", "discreteValueSpec")
 
 #: Whole numbers with parameters below some of them, at most.
 _MOST_BRANCHES = 100
@@ -38,6 +39,7 @@ class StudyParameters:
 
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
+        self._get = translation.get
         self._make = Parameters(translation)
 
     def put(self, value: Any, at: JsonPath) -> None:
@@ -61,21 +63,17 @@ class StudyParameters:
 
     def _parameter(self, entry: Any, at: JsonPath) -> tuple[str, spaces.Parameter] | None:
         """The name of a parameter and its values; None for one that is refused."""
-        fields = _Fields(entry)
         if not isinstance(entry, Mapping):
             self._translation.walk(entry, at)
             return None
-        for key in entry:
-            if fields.is_unknown(key):
-                self._translation.walk({key: entry[key]}, at, PATH)
-        name = self._translation.text(fields.get("parameterId"), (*at, "parameterId"))
+        self._translation.others(entry, ("parameterId", "scaleType", _CHILDREN, *_KINDS), at, PATH)
+        name = self._translation.text(self._get(entry, "parameterId"), (*at, "parameterId"))
         if name is None:
             return None
         try:
-            kind, section = self._kind(fields)
-            if fields.get(_CHILDREN):
-                return name, self._nested(name, kind, section, fields, at)
-            return name, self._plain(name, kind, section, fields, at)
+            kind = self._kind(entry, at)
+            make = self._nested if self._get(entry, _CHILDREN) else self._plain
+            return name, make(name, kind, entry, at)
         except spaces.UnfitSpace as error:
             self._refuse_name(name, at, str(error))
             return None
@@ -84,40 +82,48 @@ class StudyParameters:
         place = (*at, "parameterId")
         self._translation.refuse_parameter(name, place, f"is {name!r}, which {text}")
 
-    def _kind(self, fields: _Fields) -> tuple[str, _Fields]:
-        kinds = [kind for kind in _KINDS if fields.get(kind) is not None]
+    def _kind(self, entry: Mapping[str, Any], at: JsonPath) -> str:
+        kinds = [kind for kind in _KINDS if self._get(entry, kind) is not None]
         if len(kinds) != 1:
             raise spaces.UnfitSpace(f"needs one of {', '.join(_KINDS)}")
-        return kinds[0], _Fields(fields.get(kinds[0]))
+        (kind,) = kinds
+        section = self._get(entry, kind)
+        if isinstance(section, Mapping):
+            taken = ("values",) if kind in _LISTS else ("minValue", "maxValue")
+            self._translation.others(section, taken, (*at, kind), f"{PATH}.{kind}")
+        return kind
 
     def _plain(
-        self, name: str, kind: str, section: _Fields, fields: _Fields, at: JsonPath
+        self, name: str, kind: str, entry: Mapping[str, Any], at: JsonPath
     ) -> spaces.Parameter:
-        if kind in ("doubleValueSpec", "integerValueSpec"):
-            bounds = {key: section.get(key) for key in ("minValue", "maxValue")}
-            is_whole = kind == "integerValueSpec"
-            scale = fields.get("scaleType")
-            return self._make.numbers(name, bounds, at, scale, is_whole=is_whole)
-        return spaces.options(self._listed(kind, section, at))
+        section = self._get(entry, kind)
+        if kind in _LISTS:
+            return spaces.options(self._listed(kind, section))
+        bounds = section if isinstance(section, Mapping) else {}
+        scale = self._get(entry, "scaleType")
+        return self._make.numbers(name, bounds, scale, is_whole=kind == "integerValueSpec")
 
-    def _listed(self, kind: str, section: _Fields, at: JsonPath) -> list[Any]:
+    def _listed(self, kind: str, section: Any) -> list[Any]:
         are_numbers = kind == "discreteValueSpec"
-        return self._make.values(section.get("values"), at, are_numbers=are_numbers)
+        return self._make.values(self._get(section, "values"), are_numbers=are_numbers)
 
     def _nested(
-        self, name: str, kind: str, section: _Fields, fields: _Fields, at: JsonPath
+        self, name: str, kind: str, entry: Mapping[str, Any], at: JsonPath
     ) -> spaces.Parameter:
         if kind == "doubleValueSpec":
             raise spaces.UnfitSpace("has parameters below values, and may have any of a range")
-        values = self._values(name, kind, section, fields, at)
+        values = self._values(name, kind, entry, at)
         branches: list[dict[str, Any]] = [{"_name": text_of(each)} for each in values]
-        children = fields.get(_CHILDREN)
-        for entry, here in self._translation.each(children, (*at, _CHILDREN)):
-            child = _Fields(entry)
-            made = self._parameter(child.get("parameterSpec"), (*here, "parameterSpec"))
-            wanted = _Fields(child.get(_PARENTS[kind])).get("values")
+        children = self._get(entry, _CHILDREN)
+        parent = _PARENTS[kind]
+        for child, here in self._translation.sections(children, (*at, _CHILDREN)):
+            self._translation.others(
+                child, ("parameterSpec", parent), here, f"{PATH}.{_CHILDREN}[]"
+            )
+            made = self._parameter(self._get(child, "parameterSpec"), (*here, "parameterSpec"))
+            wanted = self._get(self._get(child, parent), "values")
             if not isinstance(wanted, list) or not wanted:
-                raise spaces.UnfitSpace(f"has one below it without {_PARENTS[kind]!r}")
+                raise spaces.UnfitSpace(f"has one below it without {parent!r}")
             places = [_place_of(each, values) for each in wanted]
             if made is None:
                 continue
@@ -128,11 +134,11 @@ class StudyParameters:
         return spaces.options(branches)
 
     def _values(
-        self, name: str, kind: str, section: _Fields, fields: _Fields, at: JsonPath
+        self, name: str, kind: str, entry: Mapping[str, Any], at: JsonPath
     ) -> Sequence[Any]:
-        if kind != "integerValueSpec":
-            return self._listed(kind, section, at)
-        plain = self._plain(name, kind, section, fields, at)["_value"]
+        if kind in _LISTS:
+            return self._listed(kind, self._get(entry, kind))
+        plain = self._plain(name, kind, entry, at)["_value"]
         low, high = plain[0], plain[-1] - 1 if len(plain) == 2 else plain[-1]
         if len(plain) == 3 or high - low >= _MOST_BRANCHES:
             raise spaces.UnfitSpace(
@@ -152,23 +158,5 @@ def _place_of(value: Any, values: Sequence[Any]) -> int:
 def _is_close(value: Any, number: float) -> bool:
     try:
         return abs(float(value) - number) <= _CLOSE
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
-
-
-class _Fields:
-    """A section whose fields are found in whatever spelling."""
-
-    def __init__(self, section: Any) -> None:
-        from dispatcher.experiment.fields import fold_word
-
-        self._fold = fold_word
-        section = section if isinstance(section, Mapping) else {}
-        self._values = {fold_word(str(key)): value for key, value in section.items()}
-
-    def get(self, key: str) -> Any:
-        return self._values.get(self._fold(key))
-
-    def is_unknown(self, key: str) -> bool:
-        known = ("parameterId", "scaleType", _CHILDREN, *_KINDS)
-        return self._fold(str(key)) not in {self._fold(each) for each in known}

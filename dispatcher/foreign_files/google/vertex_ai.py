@@ -98,17 +98,11 @@ class _TuningJob:
 
     def _take_metrics(self, value: Any, at: JsonPath) -> None:
         self._metrics_at = at
-        for entry, here in self._translation.each(value, at):
-            if not isinstance(entry, Mapping):
-                self._translation.walk(entry, here)
-                continue
-            known = {_fold(key): key for key in entry}
-            for key in entry:
-                if _fold(key) not in ("metricid", "goal"):
-                    self._translation.walk({key: entry[key]}, here, "studySpec.metrics[]")
-            name = entry.get(known.get("metricid", ""))
-            text = self._translation.text(name, (*here, known.get("metricid", "metricId")))
-            goal = entry.get(known.get("goal", ""), "GOAL_TYPE_UNSPECIFIED")
+        get = self._translation.get
+        for entry, here in self._translation.sections(value, at):
+            self._translation.others(entry, ("metricId", "goal"), here, "studySpec.metrics[]")
+            text = self._translation.text(get(entry, "metricId"), (*here, "metricId"))
+            goal = get(entry, "goal") or "GOAL_TYPE_UNSPECIFIED"
             mode = self._translation.choose(goal, (*here, "goal"), GOALS)
             if text is not None and mode is not None:
                 self._modes.setdefault(text, mode)
@@ -125,7 +119,7 @@ class _TuningJob:
     def _early_stop(self, rule: str) -> Any:
         def stop(value: Any, at: JsonPath) -> None:
             put_early_stop(self._translation, at, rule)
-            by_time = isinstance(value, Mapping) and value.get("useElapsedDuration")
+            by_time = self._translation.get(value, "useElapsedDuration")
             if by_time and not self._translation.is_ours("assessor"):
                 self._draft.remark(f"'{at[-1]}' goes by reports here, and not by elapsed time")
 
@@ -222,9 +216,3 @@ class _TuningJob:
             return
         text = words.line([*command, *self._arguments])
         translation.put(("trialCommand",), text, at)
-
-
-def _fold(key: Any) -> str:
-    from dispatcher.experiment.fields import fold_word
-
-    return fold_word(str(key))

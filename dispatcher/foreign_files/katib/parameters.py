@@ -24,13 +24,9 @@ def put_parameters(translation: Translation, value: Any, at: JsonPath, budget: s
         budget: name of the parameter that the tuner sets by itself; empty if there is none.
     """
     names: set[str] = set()
-    for entry, here in translation.each(value, at):
-        if not isinstance(entry, Mapping):
-            translation.walk(entry, here)
-            continue
-        for key in entry:
-            if key not in ("name", "parameterType", "feasibleSpace"):
-                translation.walk({key: entry[key]}, here, "spec.parameters[]")
+    for entry, here in translation.sections(value, at):
+        taken = ("name", "parameterType", "feasibleSpace")
+        translation.others(entry, taken, here, "spec.parameters[]")
         name = translation.text(entry.get("name"), (*here, "name"))
         if name is None:
             continue
@@ -51,9 +47,8 @@ def _put_one(translation: Translation, name: str, entry: Mapping[str, Any], at: 
         place = (*at, "name")
         translation.refuse_parameter(name, place, f"is {name!r}, which has no 'feasibleSpace'")
         return
-    for key in space:
-        if key not in (*_OF_NUMBERS, "list", "distribution"):
-            translation.walk({key: space[key]}, here, "spec.parameters[].feasibleSpace")
+    taken = (*_OF_NUMBERS, "list", "distribution")
+    translation.others(space, taken, here, "spec.parameters[].feasibleSpace")
     try:
         if kind in ("categorical", "discrete"):
             parameter = _listed(space)
@@ -78,7 +73,7 @@ def _listed(space: Mapping[str, Any]) -> spaces.Parameter:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, int | float):
+    if isinstance(value, bool) or spaces.is_number(value):
         return value
     raise spaces.UnfitSpace(f"has {value!r} in its 'list', which is neither text nor a number")
 
@@ -110,9 +105,10 @@ def _number(value: Any, key: str, *, is_whole: bool) -> float | int | None:
     if value is None or value == "":
         return None
     try:
-        if isinstance(value, bool):
+        number = int(value) if is_whole else float(value)
+        if isinstance(value, bool) or not spaces.is_number(number):
             raise ValueError
-        return int(value) if is_whole else float(value)
+        return number
     except (TypeError, ValueError, OverflowError):
         wanted = "a whole number" if is_whole else "a number"
         raise spaces.UnfitSpace(f"has the {key!r} {value!r}, which is not {wanted}") from None

@@ -178,6 +178,7 @@ OBJECT: dict[str, Row] = {
     "container.resources": _special(
         "trialCpuNumber, trialMemorySize, trialGpuNumber", "the limits, else the requests"
     ),
+    "container.resources.claims": _drop(_OF_THE_CLUSTER),
     "container.workingDir": _nothing("trials begin in the folder of this file"),
     "container.volumeMounts": _nothing("the folders of this machine are there"),
     "container.*": _drop(_OF_THE_CLUSTER),

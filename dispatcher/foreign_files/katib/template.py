@@ -8,7 +8,7 @@ from typing import Any
 
 from dispatcher.experiment.translated_keys import given
 from dispatcher.foreign_files.commands import environment_of, put_resources, words_of
-from dispatcher.foreign_files.translation import Translation
+from dispatcher.foreign_files.translation import Handler, Translation
 from tuners.plain_json import JsonPath
 
 #: The field with the roles of each kind of the Training Operator's jobs, and the role that is run.
@@ -64,14 +64,16 @@ class TemplateReader:
                 "TrainJob.trainer.args": self._take_arguments,
                 "TrainJob.trainer.env": self._take_variables,
                 "TrainJob.trainer.numNodes": self._one_node,
-                "TrainJob.trainer.resourcesPerNode": self._resources,
+                "TrainJob.trainer.resourcesPerNode": self._resources(
+                    "TrainJob.trainer.resourcesPerNode"
+                ),
                 "pod.containers": self._containers,
                 "container.command": self._take_command,
                 "container.args": self._take_arguments,
                 "container.env": self._take_variables,
                 "container.env[].name": self._ignore,
                 "container.env[].value": self._ignore,
-                "container.resources": self._resources,
+                "container.resources": self._resources("container.resources"),
             }
         )
 
@@ -84,16 +86,14 @@ class TemplateReader:
         """
         translation = self._translation
         translation.walk(spec, at, "object")
-        kind = spec.get("kind") if isinstance(spec, Mapping) else None
-        inner = spec.get("spec") if isinstance(spec, Mapping) else None
+        kind, inner = translation.get(spec, "kind"), translation.get(spec, "spec")
         here = (*at, "spec")
         self._at = here
-        if kind in ROLES:
-            self._roles(inner, here, ROLES[kind])
-        elif kind in _KINDS:
-            translation.walk(inner, here, str(kind))
-        elif isinstance(spec, Mapping):
-            where = (*at, "kind") if "kind" in spec else at
+        if not isinstance(spec, Mapping):
+            translation.draft.broken.add("trialCommand")
+            return self._parts()
+        if kind not in _KINDS:
+            where = (*at, "kind") if kind is not None else at
             translation.draft.refuse(
                 where,
                 f"is {kind!r}, and its pods are not known here",
@@ -102,6 +102,10 @@ class TemplateReader:
             )
             translation.draft.broken.add("trialCommand")
             return self._parts()
+        if kind in ROLES:
+            self._roles(inner, here, ROLES[kind])
+        else:
+            translation.walk(inner, here, kind)
         if not self._command and "trialCommand" not in translation.draft.broken:
             translation.draft.refuse(self._at, "names no command", _NO_COMMAND)
             translation.draft.broken.add("trialCommand")
@@ -122,7 +126,7 @@ class TemplateReader:
             translation.draft.refuse(at, f"has no {field_name!r}", "write the role that trains")
             return
         many = {name: _replicas(role) for name, role in roles.items()}
-        if sum(many.values()) != 1:
+        if [number for number in many.values() if number != 0] != [1]:
             shown = ", ".join(f"{number} {name}" for name, number in many.items())
             translation.draft.refuse(here, f"asks for several processes: {shown}", _ONE_PROCESS)
             translation.draft.broken.add("trialCommand")
@@ -169,11 +173,8 @@ class TemplateReader:
     def _take_variables(self, value: Any, at: JsonPath) -> None:
         self._variables = environment_of(self._translation, value, at, "container.env[]")
 
-    def _resources(self, value: Any, at: JsonPath) -> None:
-        if isinstance(value, Mapping):
-            put_resources(self._translation, value, at)
-        else:
-            self._translation.walk(value, at, "container")
+    def _resources(self, path: str) -> Handler:
+        return lambda value, at: put_resources(self._translation, value, at, path)
 
     def _one_node(self, value: Any, at: JsonPath) -> None:
         if value == 1:
@@ -186,6 +187,5 @@ class TemplateReader:
         """Leave a field to the one that reads its section."""
 
 
-def _replicas(role: Any) -> int:
-    many = role.get("replicas", 1) if isinstance(role, Mapping) else 1
-    return many if isinstance(many, int) else 1
+def _replicas(role: Any) -> Any:
+    return role.get("replicas", 1) if isinstance(role, Mapping) else 1

@@ -65,7 +65,7 @@ class _Experiment:
                 "spec.objective.additionalMetricNames": self._note_metric("also"),
                 "spec.objective.metricStrategies": self._strategies,
                 "spec.algorithm.algorithmName": self._algorithm,
-                "spec.algorithm.algorithmSettings": self._ignore,
+                "spec.algorithm.algorithmSettings": self._check_settings,
                 "spec.earlyStopping": self._early_stopping,
                 "spec.parallelTrialCount": self._translation.keeps("trialConcurrency"),
                 "spec.maxFailedTrialCount": self._failed_trials,
@@ -127,12 +127,13 @@ class _Experiment:
         return note
 
     def _strategies(self, value: Any, at: JsonPath) -> None:
-        for entry, here in self._translation.each(value, at):
-            name = entry.get("name") if isinstance(entry, Mapping) else None
-            strategy = entry.get("value") if isinstance(entry, Mapping) else None
-            known = {word: word for word in ("min", "max", "latest")}
-            chosen = self._translation.choose(strategy, (*here, "value"), known)
-            if (text := self._translation.text(name, (*here, "name"))) and chosen:
+        path = "spec.objective.metricStrategies[]"
+        known = {word: word for word in ("min", "max", "latest")}
+        for entry, here in self._translation.sections(value, at):
+            self._translation.others(entry, ("name", "value"), here, path)
+            chosen = self._translation.choose(entry.get("value"), (*here, "value"), known)
+            text = self._translation.text(entry.get("name"), (*here, "name"))
+            if text and chosen:
                 self._metrics.setdefault("strategies", ({}, at))[0][text] = chosen
 
     def _algorithm(self, value: Any, at: JsonPath) -> None:
@@ -162,6 +163,12 @@ class _Experiment:
         if value == "hyperband":
             self._check_budget(at)
 
+    def _check_settings(self, value: Any, at: JsonPath) -> None:
+        """Refuse what is no setting; the others are read with their algorithm."""
+        for entry, here in self._translation.sections(value, at):
+            path = "spec.algorithm.algorithmSettings[]"
+            self._translation.others(entry, ("name", "value"), here, path)
+
     def _check_budget(self, at: JsonPath) -> None:
         for name in ("r_l", RESOURCE):
             if name not in self._settings:
@@ -186,15 +193,16 @@ class _Experiment:
         if not isinstance(value, Mapping):
             self._translation.walk(value, at, "spec.earlyStopping")
             return
-        for key in value:
-            if key not in ("algorithmName", "algorithmSettings"):
-                self._translation.walk({key: value[key]}, at, "spec.earlyStopping")
+        taken = ("algorithmName", "algorithmSettings")
+        self._translation.others(value, taken, at, "spec.earlyStopping")
         name = value.get("algorithmName")
         if self._translation.choose(name, (*at, "algorithmName"), {"medianstop": name}) is None:
             return
         self._translation.put(("assessor", "name"), "Medianstop", (*at, "algorithmName"))
         kept = "what a trial had reported counts, as in Katib"
         self._translation.put(("assessor", "keepResult"), True, at, kept)
+        if "algorithmSettings" in value:
+            self._check_settings(value["algorithmSettings"], (*at, "algorithmSettings"))
         settings = _settings(value.get("algorithmSettings"))
         places = self._places_of_settings(("spec", "earlyStopping"))
         known = {"min_trials_required": ("min_trials", MIN_TRIALS)}
@@ -284,14 +292,9 @@ class _Experiment:
 
     def _trial_parameters(self, value: Any, at: JsonPath) -> None:
         there = _names_of(self._spec.get("parameters"))
-        for entry, here in self._translation.each(value, at):
-            if not isinstance(entry, Mapping):
-                self._translation.walk(entry, here)
-                continue
-            for key in entry:
-                if key not in ("name", "description", "reference"):
-                    path = "spec.trialTemplate.trialParameters[]"
-                    self._translation.walk({key: entry[key]}, here, path)
+        path = "spec.trialTemplate.trialParameters[]"
+        for entry, here in self._translation.sections(value, at):
+            self._translation.others(entry, ("name", "reference"), here, path)
             name = self._translation.text(entry.get("name"), (*here, "name"))
             reference = self._translation.text(entry.get("reference"), (*here, "reference"))
             if name is None or reference is None:

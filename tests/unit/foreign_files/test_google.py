@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -95,6 +96,13 @@ def test_a_job_dir_is_a_folder_of_each_trials_own(
     command = files.load(text).trial_command
     assert command is not None
     assert command.endswith(f" {argument}")
+
+
+def test_fields_may_have_underscores(files: Files) -> None:
+    """As Google's own APIs take them. Mutation: a part of the fields is not found then."""
+    text = re.sub("(?<=[a-z])([A-Z])(?=[a-z])", lambda match: f"_{match[1].lower()}", AI_PLATFORM)
+    assert "{parameter_name: units, type: INTEGER, min_value: 16" in text
+    assert files.load(text) == files.load(AI_PLATFORM)
 
 
 def test_tiers_and_machines(files: Files) -> None:
@@ -242,6 +250,9 @@ def test_conditional_parameters_are_a_nested_choice(files: Files) -> None:
         ("discreteValueSpec: {values: [16, 32]}", "scaleType: X",
          "needs one of categoricalValueSpec", "units"),
         ("parameterId: units,", "parameterId: units, step: 1,", "is no field of", "step"),
+        ("{values: [16, 32]}", "{values: [16, 32], value: 3}", "is no field of", "value: 3"),
+        ("parameterSpec: {parameterId: units",
+         "when: x\n            parameterSpec: {parameterId: units", "is no field of", "when"),
     ],
 )  # fmt: skip
 def test_a_nested_space_that_is_none_is_refused(

@@ -304,8 +304,31 @@ def test_variables_and_resources_of_the_container(files: Files) -> None:
     assert (needs.trial_cpu_number, needs.trial_memory_size) == (0.5, 1 << 30)
     assert needs.trial_gpu_number == 1
     assert files.load(f"{text}trialGpuNumber: 0\n").trial_needs.trial_gpu_number == 0
-    (error,) = files.errors(text.replace("500m", "lots"))
-    assert "is no quantity: 'lots'" in error.message
+
+
+@pytest.mark.parametrize(
+    "old, new, wrong",
+    [
+        ("500m", "lots", "is no quantity: 'lots'"),
+        ("500m", "'1e999'", "is no quantity: '1e999'"),
+        ("1Gi", ".inf", "is no quantity: inf"),
+        ("limits: {", "limit: {", "did you mean 'limits'?"),
+        ("requests: {cpu: 250m}", "requests: [cpu]", "must be a section of fields, not a list"),
+        ("name: NUMBER", "name: A B", "must have a 'name' that a variable can have"),
+        ("value: 3}", "valeu: 3}", "did you mean 'value'?"),
+    ],
+)
+def test_what_is_wrong_with_variables_and_resources(
+    files: Files, old: str, new: str, wrong: str
+) -> None:
+    """Mutation: what has another name, or is none of its kind, is passed over."""
+    errors = files.errors(KATIB + ENV.replace(old, new, 1))
+    assert any(wrong in f"{error.message} {error.hint}" for error in errors), errors
+
+
+def test_an_empty_value_is_empty(files: Files) -> None:
+    text = KATIB + "                env: [{name: A, value: }, {name: B}]\n"
+    assert files.load(text).trial_environment == {"A": "", "B": ""}
 
 
 def test_what_only_a_cluster_knows_is_refused_unless_the_file_has_it(files: Files) -> None:
@@ -344,6 +367,11 @@ def test_a_command_is_needed(files: Files) -> None:
         ("type: maximize", "type: best", "'type' is 'best'", "best"),
         ("    type: maximize", "    - type", "must be a section of fields, not a list",
          "- type"),
+        ('random_state, value: "7"', 'random_state, valu: "7"',
+         "is no field of spec.algorithm.algorithmSettings[] of", "valu:"),
+        ('max: "5"', f'max: "{2**63}"', "which is not a whole number", "{min: \"2\""),
+        ('max: "0.05"', 'max: "1e400"', "which is not a number", "{min: \"0.01\""),
+        ("kind: Job", "kind: {}", "is {}, and its pods are not known here", "{}\n"),
         ("  parallelTrialCount: 2", "  nasConfig: {}\n  parallelTrialCount: 2",
          "'nasConfig' cannot be honoured", "nasConfig"),
         ("python3, train.py", "python3, missing.py", "no such file", "[python3"),
