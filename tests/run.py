@@ -61,6 +61,8 @@ CLEAR_UP_S = 60.0
 
 #: What the last lines may hold: failed tests, and characters of each.
 MOST_NAMED, WIDTH = 40, 160
+#: How many files it names that took longest.
+MOST_SLOW = 25
 
 
 class Run:
@@ -97,8 +99,8 @@ class Run:
                 self.code = process.wait()
                 watch.cancel()
             #: The first line of each failed test's error and the reason of each that was left
-            #: out, by the test; whether all have run.
-            self.failed, self.left_out, self.whole = failures.read(told)
+            #: out, by the test; whether all have run; what each file took.
+            self.failed, self.left_out, self.whole, self.took = failures.read(told)
         self.seconds = time.monotonic() - started
 
     @property
@@ -182,6 +184,10 @@ def closing_lines(runs: list[Run], unstable: dict[str, str]) -> tuple[list[str],
     """What whoever sees only the end of the log has to know; and whether all is well."""
     lines = ["", "time of each folder"]
     lines += [f"  {run.seconds:7.1f} s  tests/{run.name:<12} {run.summary}" for run in runs]
+    lines += ["", f"the {MOST_SLOW} slowest files: seconds, and those of processors"]
+    took = {file: took for run in runs for file, took in run.took.items()}
+    slow = sorted(took.items(), key=lambda one: one[1], reverse=True)[:MOST_SLOW]
+    lines += [f"  {wall:7.1f} {used:7.1f}  {file}" for file, (wall, used) in slow]
     passed = sum(run.count("passed") for run in runs) + len(unstable)
     skipped = sum(run.count("skipped") for run in runs)
     broken = {t: said for run in runs for t, said in run.failed.items() if t not in unstable}
@@ -220,12 +226,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", type=int, default=0, metavar="N", help="see above")
     parser.add_argument("--quick", action="store_true", help="see above")
     parser.add_argument("--lanes", type=int, default=3, metavar="N", help="folders at a time")
+    parser.add_argument("--times", type=Path, metavar="FILE", help="what each file took, here")
     options = parser.parse_args(words)
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}
     every = [n for n in ORDER if n in there] + sorted(there - set(ORDER))
     names = options.folders or every
     parts = QUICK if options.quick else parts_of(names)
     runs = run_all(parts, options.lanes)
+    if options.times:
+        rows = (f"{wall}\t{used}\t{f}" for run in runs for f, (wall, used) in run.took.items())
+        options.times.write_text("\n".join(rows) + "\n")
     lines, good = closing_lines(runs, pass_alone(runs, options.again))
     print("\n".join(lines))
     return 0 if good else 1
