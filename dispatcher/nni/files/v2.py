@@ -105,29 +105,27 @@ def _services(
 def _service(
     draft: Draft, file: Mapping[str, Any], section: Any, at: JsonPath, origin: str
 ) -> str:
+    """Translate one service; returns its platform, folded, if it is a cluster of NNI's."""
     if not isinstance(section, Mapping):
         draft.put(BASE, section, at)
         return ""
     folded = {fold_word(key): (key, value) for key, value in given(section)}
     named, platform = folded.get("platform", ("platform", "local"))
     word = fold_word(platform) if isinstance(platform, str) else ""
+    cluster = cluster_named(word)
     if word in ("", "local", "remote", "ssh"):
         _machines_or_local(draft, section, at, origin)
     elif _is_brought(word):
         draft.put(BASE, dict(section), at, "a platform that another package brings")
-    elif word == "hybrid":
-        hint = "write 'trainingService' as a list of them"
-        draft.refuse((*at, named), "is several services in one", hint, is_key=False)
-        draft.broken.add("trialCommand")
     elif refused(draft, str(platform), (*at, named), v1=False):
-        draft.broken.add("trialCommand")  # each of its roles may have one
+        if "trialcommand" not in {fold_word(key) for key, _ in given(file)}:
+            draft.broken.add("trialCommand")  # each of its roles may have one
+    elif cluster is None or cluster.v2 is None or not is_theirs(word, section):
+        draft.put(BASE, dict(section), at, "a platform of bequeath's own")
     else:
-        cluster = cluster_named(word)
-        if cluster is None or cluster.v2 is None or not is_theirs(word, section):
-            draft.put(BASE, dict(section), at, "a platform of bequeath's own")
-        else:
-            cluster.v2(Making(draft, file, origin, at), Part(section, at))
-    return word
+        cluster.v2(Making(draft, file, origin, at), Part(section, at))
+        return word
+    return ""
 
 
 def _is_brought(word: str) -> bool:

@@ -120,6 +120,10 @@ def refused(draft: Draft, word: str, at: JsonPath, *, v1: bool) -> bool:
     if gone is not None:
         draft.refuse(at, f"names {word!r}, {gone[1]}", gone[2], is_key=False)
         return True
+    if fold_word(word) == "hybrid":  # as a section of v2
+        hint = "write 'trainingService' as a list of them"
+        draft.refuse(at, "is several services in one", hint, is_key=False)
+        return True
     if cluster is None:
         return False
     there = platform_named(cluster.ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from dispatcher.nni.files.clusters.tables import V2_DLC
 from tuners.plain_json import JsonPath
 
 PLATFORM = "dlc"
+
+_COUNT = re.compile(r"[0-9]{1,6}")
 
 #: Keys of a quota's machine, which NNI takes as the text of a dict, and ours.
 _OF_A_QUOTA = {
@@ -89,7 +92,7 @@ class _Job:
                 known = ", ".join(_OF_A_QUOTA)
                 text = f"has {str(key)!r}, which is asked of no machine"
                 self._making.draft.refuse(at, text, f"there are {known}", is_key=False)
-            elif native in ("cpus", "gpus") and str(each).isdecimal():
+            elif native in ("cpus", "gpus") and _COUNT.fullmatch(str(each)):
                 self._making.put(native, int(each), at, "of a machine of the quota")
             else:
                 self._making.put(native, each, at, "of a machine of the quota")

@@ -99,9 +99,9 @@ class _Job:
 
     def take_operator(self, value: Any, at: JsonPath) -> None:
         """Take ``operator``."""
-        if value in _KINDS:
-            self._operator = str(value)
-            self._making.put("kind", _KINDS[str(value)][0], at, "what this operator makes")
+        if isinstance(value, str) and value in _KINDS:
+            self._operator = value
+            self._making.put("kind", _KINDS[value][0], at, "what this operator makes")
         else:
             known = " and ".join(map(repr, _KINDS))
             text = f"is {value!r}, which is no operator of NNI's"
