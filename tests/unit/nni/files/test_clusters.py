@@ -14,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
+from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.loader import build_experiment, converted
 from dispatcher.experiment.plugged import installed
 from dispatcher.experiment.references import resolve_reference
 from dispatcher.experiment.translated_keys import Does
 from dispatcher.nni.files.clusters.catalogue import CLUSTERS
+from dispatcher.nni.files.clusters.making import Making, Part
 from dispatcher.nni.files.clusters.tables import SECTIONS
 from tests.unit.nni.files import cluster_files as texts
 from tests.unit.nni.files.conftest import V1, V2, Files
@@ -501,15 +503,67 @@ def test_keys_of_a_cluster_that_only_nni_has(files: Files, text: str) -> None:
 # -- anything at all -------------------------------------------------------------------------------
 
 
+PLACES: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "v1, `trial` of `pai`": (texts.PAI_V1, ("trial",)),
+    "v1, `paiConfig`": (texts.PAI_V1, ("paiConfig",)),
+    "v1, `trial` of `kubeflow`": (texts.KUBEFLOW_V1, ("trial",)),
+    "v1, `ps`, `master`, `worker`": (texts.KUBEFLOW_V1, ("trial", "worker")),
+    "v1, `kubeflowConfig`": (texts.KUBEFLOW_V1, ("kubeflowConfig",)),
+    "v1, `trial` of `frameworkcontroller`": (texts.FRAMEWORK_V1, ("trial",)),
+    "v1, `taskRoles`": (texts.FRAMEWORK_V1, ("trial", "taskRoles", 0)),
+    "v1, `frameworkcontrollerConfig`": (texts.FRAMEWORK_V1, ("frameworkcontrollerConfig",)),
+    "v1, `trial` of `adl`": (texts.ADL_V1, ("trial",)),
+    "v1, `trial` of `aml`": (texts.AML_V1, ("trial",)),
+    "v1, `amlConfig`": (texts.AML_V1, ("amlConfig",)),
+    "v1, `trial` of `dlts`": (texts.DLTS_V1, ("trial",)),
+    "v1, `dltsConfig`": (texts.DLTS_V1, ("dltsConfig",)),
+    "v2 and v3, `trainingService` of `openpai`": (texts.OPENPAI_V2, ("trainingService",)),
+    "v2 and v3, `trainingService` of `kubeflow`": (texts.KUBEFLOW_V2, ("trainingService",)),
+    "v2 and v3, `worker`, `ps`, `master`": (texts.KUBEFLOW_V2, ("trainingService", "master")),
+    "v2 and v3, `trainingService` of `frameworkcontroller`": (
+        texts.FRAMEWORK_V2,
+        ("trainingService",),
+    ),
+    "v2 and v3, `taskRoles`": (texts.FRAMEWORK_V2, ("trainingService", "taskRoles", 0)),
+    "v2 and v3, `storage`": (texts.KUBEFLOW_V2, ("trainingService", "storage")),
+    "v2 and v3, `trainingService` of `aml`": (texts.AML_V2, ("trainingService",)),
+    "v2 and v3, `trainingService` of `dlc`": (texts.DLC_V2, ("trainingService",)),
+}
+
+
+def drafted(document: dict[str, Any], text: str) -> Draft:
+    """What is made of a file, whether its platform is there or not."""
+    (ours,) = [name for name, several in texts.FILES.items() if text in several]
+    (cluster,) = [each for each in CLUSTERS if each.ours == ours]
+    draft = Draft()
+    making = Making(draft, document, "/e.yml", ("trainingService",))
+    if "trainingService" in document:
+        assert cluster.v2 is not None
+        cluster.v2(making, Part(document["trainingService"], ("trainingService",)))
+    else:
+        assert cluster.v1 is not None
+        config = Part(document.get(cluster.config, {}), (cluster.config,))
+        cluster.v1(making, Part(document["trial"], ("trial",)), config)
+    return draft
+
+
 @pytest.mark.parametrize("title", SECTIONS)
-def test_each_key_of_the_tables_has_what_takes_it(files: Files, title: str) -> None:
-    """Mutation: a special row that nothing takes."""
-    special = {key for key, row in SECTIONS[title].items() if row.does is Does.SPECIAL}
-    assert special <= set("".join(map("".join, texts.FILES.values())).replace(":", " ").split()) | {
-        "nasMode", "shmMB", "reuse", "reuseMode", "debug", "trialCommand", "trialGpuNumber",
-        "trialCodeDirectory", "nniManagerIp", "namespace", "keyVault", "azureStorage", "master",
-        "azureAccount", "azureShare", "keyVaultName", "keyVaultKey", "codeDirectory", "ps",
-    }  # fmt: skip
+def test_each_key_of_the_tables_has_what_takes_it(title: str) -> None:
+    """Each in its section, with one after another for a value. Mutation: a row that nothing takes,
+    or a key that is passed on as one of ours."""
+    text, path = PLACES[title]
+    for key, row in SECTIONS[title].items():
+        document = yaml.safe_load(text)
+        inner = document
+        for each in path:
+            inner = inner[each]
+        inner[key] = "x"
+        draft = drafted(document, text)
+        at = (*path, key)
+        touched = {each.source[: len(at)] for each in (*draft.decisions, *draft.refusals)}
+        touched |= {each[: len(at)] for each in draft.origins.values()}
+        assert at in touched or row.does is Does.SPECIAL, key
+        assert not [x for x in draft.decisions if x.source == at and "bequeath's own" in x.text]
 
 
 _WORDS = ["", "0", "-1", "x y", "\0", "v1", "nfs", "azureStorage", "{'cpu': 1", "env:X", "a" * 99]
