@@ -1,4 +1,4 @@
-"""Sections of NNI's for AdaptDL, as jobs of our platform ``adaptdl``. Only files of v1 have them."""
+"""Sections of NNI's for AdaptDL, as jobs of our platform ``adaptdl``; files of v1 have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NNI's words for training services of clusters, what translates each, and what became of the rest."""
+"""NNI's words for training services of clusters, what translates each, and what is gone."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def refused(draft: Draft, word: str, at: JsonPath, *, v1: bool) -> bool:
     if (cluster.v1 if v1 else cluster.v2) is None:
         had = "v2 and v3" if v1 else "v1"
         text = f"names {word!r}, which NNI had in files of {had} alone"
-        hint = f"'trainingService: {{platform: {cluster.ours}, …}}' has it under bequeath's own keys"
+        own = f"'trainingService: {{platform: {cluster.ours}, …}}'"
+        hint = f"{own} has it under bequeath's own keys"
         draft.refuse(at, text, hint, is_key=False)
         return True
     return False

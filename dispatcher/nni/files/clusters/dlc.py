@@ -1,4 +1,4 @@
-"""Sections of NNI's for Alibaba's PAI-DLC, as jobs of our platform ``dlc``. Files of v1 have none."""
+"""Sections of NNI's for Alibaba's PAI-DLC, as jobs of our platform ``dlc``; v1 has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections of NNI's for DLTS, as jobs of our platform ``dlts``. Only files of v1 have them."""
+"""Sections of NNI's for DLTS, as jobs of our platform ``dlts``; files of v1 have them."""
 
 from __future__ import annotations
 

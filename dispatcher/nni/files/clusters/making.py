@@ -22,6 +22,8 @@ IMAGE = "msranni/nni:latest"
 #: Most allocations that a section may ask for.
 _MOST_JOBS = 9_999
 
+_EVERYWHERE = "0.0.0.0"  # noqa: S104 - where NNI's manager listens, for keys of ours alone
+
 _OFF = (False, "false", "no", "off")
 
 #: Keys of a section that stand at the top of our file.
@@ -294,7 +296,7 @@ class Making:
             text = "where jobs of the cluster reach this machine"
             self.put("headAddress", value, at, text)
             if self.top("channel") is None:
-                listen = {"transport": "tcp", "host": "0.0.0.0", "beyondThisMachine": True}  # noqa: S104 - of the file's own wish
+                listen = {"transport": "tcp", "host": _EVERYWHERE, "beyondThisMachine": True}
                 self.draft.put(("channel",), listen, at, LISTENS)
         elif dials:
             self.draft.refuse(self._at, *NO_ADDRESS, is_key=False)

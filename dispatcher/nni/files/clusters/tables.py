@@ -172,7 +172,8 @@ V1_FRAMEWORK_TRIAL: dict[str, Row] = {
 _NFS = _special("volumes", "at `/tmp/mount` in the pods, as in NNI; `workFolder` lies below")
 AZURE = (
     "NNI kept code and logs in that share, and both go by the agents here; for what trials "
-    "themselves keep there, make a claim for it and write 'volumes: [{claim: NAME, at: /tmp/mount}]'"
+    "themselves keep there, make a claim for it and write 'volumes: [{claim: NAME, at: "
+    "/tmp/mount}]'"
 )
 _AZURE = _special("", "not needed for code and logs; for more make a claim, and write `volumes`")
 _NAMESPACE = _special("namespace", "`default`, as in NNI, if not given")

@@ -382,7 +382,8 @@ WRONG: dict[str, Wrong] = {
         "'dataDir' cannot be honoured\n  it lies on HDFS",
     ),
     "a misspelt key of ours": (
-        texts.PAI_V1, "reuse: true", "wallTme: 1h", "unknown key 'wallTme'; did you mean 'wallTime'?",
+        texts.PAI_V1, "reuse: true", "wallTme: 1h",
+        "unknown key 'wallTme'; did you mean 'wallTime'?",
     ),
     "a size": (
         texts.OPENPAI_V2, "trialMemorySize: 8GB", "trialMemorySize: much",
@@ -459,7 +460,8 @@ def test_pods_need_an_address(files: Files) -> None:
         "one of its own choice\n  write 'nniManagerIp: ADDRESS' at the top of the file, or 'jump: "
         "USER@HOST' in this section"
     )
-    own = text + "  headAddress: 10.0.0.9:7070\nchannel: {transport: tcp, host: 10.0.0.9, port: 7070, beyondThisMachine: true}\n"  # noqa: E501 - as people write it
+    own = f"{text}  headAddress: 10.0.0.9:7070\n"
+    own += "channel: {transport: tcp, host: 10.0.0.9, port: 7070, beyondThisMachine: true}\n"
     assert section(files.load(own)).head_address == "10.0.0.9:7070"
 
 
