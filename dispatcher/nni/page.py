@@ -225,10 +225,10 @@ def _services() -> str:
 
 
 def _service(cluster: Cluster) -> str:
-    words = ", ".join(f"`{word}`" for word in cluster.words)
+    names = ", ".join(f"`{name}`" for name in cluster.names)
     versions = [*(["v1"] if cluster.v1 else []), *(["v2", "v3"] if cluster.v2 else [])]
     config = f"`{cluster.config}`" if cluster.config else ""
-    return f"| {words} | `{cluster.ours}` | {', '.join(versions)} | {config} |"
+    return f"| {names} | `{cluster.ours}` | {', '.join(versions)} | {config} |"
 
 
 def _key(key: str, row: Row) -> str:

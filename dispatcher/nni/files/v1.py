@@ -98,20 +98,20 @@ def _services(draft: Draft, values: Mapping[str, Any], origin: str) -> None:
     sections.join_services(draft, several, at)
 
 
-def _pass_over(draft: Draft, values: Mapping[str, Any], words: Sequence[str]) -> None:
+def _pass_over(draft: Draft, values: Mapping[str, Any], platforms: Sequence[str]) -> None:
     """Treat keys of services that the file does not use."""
-    folded = {fold_word(word) for word in (*words, _platform(values))}
-    clusters = [cluster for word in words if (cluster := cluster_named(word)) is not None]
+    folded = {fold_word(word) for word in (*platforms, _platform(values))}
+    clusters = [cluster for word in platforms if (cluster := cluster_named(word)) is not None]
     for key, value in given(values):
         owner = _OWNERS.get(key, "")
         its = cluster_named(owner)
         if key == "nniManagerIp" and not clusters:
             draft.drop((key,), NO_ADDRESS)
         elif key == "sharedStorage":
-            if not (is_shared_nfs(value) and all(fold_word(each) in PODS for each in words)):
+            if not (is_shared_nfs(value) and all(fold_word(each) in PODS for each in platforms)):
                 draft.refuse((key,), "cannot be honoured", SHARED)
         elif owner and fold_word(owner) not in folded and (its is None or its not in clusters):
-            text = f"the platform is {' and '.join(words)}"
+            text = f"the platform is {' and '.join(platforms)}"
             if key == "machineList":
                 text += ": no machine of the list is used"
             draft.drop((key,), text)

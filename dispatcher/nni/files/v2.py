@@ -55,7 +55,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
 
 
 def _special(
-    draft: Draft, key: str, value: Any, at: JsonPath, words: Sequence[str]
+    draft: Draft, key: str, value: Any, at: JsonPath, clusters: Sequence[str]
 ) -> None:
     if key == "experimenttype":
         if value == "hpo":
@@ -74,10 +74,10 @@ def _special(
     elif key == "tunergpuindices":
         draft.put(("tuner", "gpuIndices"), value, at)
     elif key == "nnimanagerip":
-        if not any(map(cluster_named, words)):
+        if not any(map(cluster_named, clusters)):
             draft.drop(at, NO_ADDRESS)
     elif key == "sharedstorage":
-        if not (words and is_shared_nfs(value) and all(word in PODS for word in words)):
+        if not (clusters and is_shared_nfs(value) and all(each in PODS for each in clusters)):
             draft.refuse(at, "cannot be honoured", SHARED)
     elif key == "deprecated":
         for inner, each in given(value):

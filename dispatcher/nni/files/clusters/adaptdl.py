@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.nni.files.clusters.making import BASE, IMAGE, Making, Part, exactly
+from dispatcher.nni.files.clusters.making import BASE, IMAGE, Making, Part, Take, exactly
 from dispatcher.nni.files.clusters.pods import finish_pods, put_nfs
 from dispatcher.nni.files.clusters.tables import V1_ADL_TRIAL
 from dispatcher.nni.files.sections import nas_mode
@@ -44,7 +44,7 @@ def translate_v1(making: Making, trial: Part, config: Part) -> None:
 
 
 class _Job:
-    """What a trial's section says of its pods."""
+    """The pods that a section describes."""
 
     def __init__(self, making: Making) -> None:
         self._making = making
@@ -64,7 +64,7 @@ class _Job:
         else:
             self._making.draft.drop(at, "pods without GPUs have none")
 
-    def take_request(self, resource: str) -> Any:
+    def take_request(self, resource: str) -> Take:
         """Return what takes an amount of a resource."""
         return lambda value, at: self._making.draft.put((*BASE, "requests", resource), value, at)
 

@@ -34,14 +34,14 @@ class Cluster(NamedTuple):
 
     Attributes:
         ours: our platform.
-        words: NNI's for it.
+        names: NNI's for it.
         config: its own section of v1; empty: it has none.
         v1: translates files of v1; None: NNI had it in later files alone.
         v2: translates files of v2 and v3; None: NNI had it in files of v1 alone.
     """
 
     ours: str
-    words: tuple[str, ...]
+    names: tuple[str, ...]
     config: str
     v1: V1 | None
     v2: V2 | None
@@ -92,13 +92,13 @@ GONE: Mapping[str, tuple[str, str]] = {
 }
 """NNI's words for what is no more: what became of it, and what to write."""
 
-CONFIGS = {each.config: each.words[-1] for each in CLUSTERS if each.config} | {
+CONFIGS = {each.config: each.names[-1] for each in CLUSTERS if each.config} | {
     "paiYarnConfig": "paiYarn",
     "hybridConfig": "hybrid",
 }
 """Sections of v1, and the platform that each belongs to."""
 
-_BY_WORD = {fold_word(word): each for each in CLUSTERS for word in each.words}
+_BY_WORD = {fold_word(word): each for each in CLUSTERS for word in each.names}
 _GONE = {fold_word(word): (word, *answer) for word, answer in GONE.items()}
 
 

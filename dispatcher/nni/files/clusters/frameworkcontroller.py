@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dispatcher.nni.files.clusters.making import Find, Making, Part, exactly, loosely
+from dispatcher.nni.files.clusters.making import Making, Part, exactly, loosely
 from dispatcher.nni.files.clusters.pods import (
     RoleMaking,
     V1Storage,
@@ -21,7 +21,7 @@ from dispatcher.nni.files.clusters.tables import (
     V2_FRAMEWORK,
     V2_TASK_ROLE,
 )
-from dispatcher.nni.files.sections import nas_mode
+from dispatcher.nni.files.sections import Find, nas_mode
 from tuners.plain_json import JsonPath, written_path
 
 PLATFORM = "frameworkcontroller"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.nni.files.clusters.making import Find, Making, Part, Take, exactly, loosely
+from dispatcher.nni.files.clusters.making import Making, Part, Take, exactly, loosely
 from dispatcher.nni.files.clusters.pods import (
     ROLE_V1,
     ROLE_V2,
@@ -16,7 +16,7 @@ from dispatcher.nni.files.clusters.pods import (
     read_role,
 )
 from dispatcher.nni.files.clusters.tables import V1_KUBEFLOW, V1_KUBEFLOW_TRIAL, V2_KUBEFLOW
-from dispatcher.nni.files.sections import nas_mode
+from dispatcher.nni.files.sections import Find, nas_mode
 from tuners.plain_json import JsonPath
 
 PLATFORM = "kubeflow"

@@ -12,6 +12,7 @@ from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.quantities import parse_size
 from dispatcher.experiment.references import ENV, FILE, key_reference
 from dispatcher.experiment.translated_keys import Does, Row, carry, given
+from dispatcher.nni.files.sections import Find
 from tuners.plain_json import JsonPath, written_path
 
 BASE: JsonPath = ("trainingService",)
@@ -38,9 +39,6 @@ NO_ADDRESS = (
     "names no address at which pods reach this machine: NNI took one of its own choice",
     "write 'nniManagerIp: ADDRESS' at the top of the file, or 'jump: USER@HOST' in this section",
 )
-
-Find = Callable[[str], Row | None]
-"""Finds the row of a key as it is spelt."""
 
 Take = Callable[[Any, JsonPath], None]
 """Takes the value of a key, and its path in the user's file."""

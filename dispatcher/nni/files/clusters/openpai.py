@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.nni.files.clusters.making import IMAGE, Making, Part, exactly, loosely
+from dispatcher.nni.files.clusters.making import IMAGE, Making, Part, Take, exactly, loosely
 from dispatcher.nni.files.clusters.tables import V1_PAI, V1_PAI_TRIAL, V2_OPENPAI
 from dispatcher.nni.files.sections import nas_mode
 from tuners.plain_json import JsonPath
@@ -81,13 +81,13 @@ def translate_v2(making: Making, section: Part) -> None:
 
 
 class _Job:
-    """What a section says of the jobs; of two values of the same the first one counts."""
+    """The jobs that a section describes; of two values of the same the first one counts."""
 
     def __init__(self, making: Making) -> None:
         self._making = making
         self._noted: dict[str, tuple[Any, JsonPath]] = {}
 
-    def note(self, what: str) -> Any:
+    def note(self, what: str) -> Take:
         """Return what notes a value, to be put when all of them are known."""
 
         def take(value: Any, at: JsonPath) -> None:

@@ -1,4 +1,4 @@
-"""What NNI's sections for Kubernetes have in common: roles of pods, and storage.
+"""Roles of pods and their storage, as all of NNI's sections for Kubernetes have them.
 
 A role has a command of its own in NNI. Here a trial has one, which asks for its role where the
 commands differ.
@@ -13,8 +13,9 @@ from typing import Any
 
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.translated_keys import Does, carry, given
-from dispatcher.nni.files.clusters.making import BASE, IMAGE, Find, Making, Part, exactly, loosely
+from dispatcher.nni.files.clusters.making import BASE, IMAGE, Making, Part, exactly, loosely
 from dispatcher.nni.files.clusters.tables import AZURE, V1_ROLE, V2_ROLE
+from dispatcher.nni.files.sections import Find
 from tuners.plain_json import JsonPath, written_path
 
 #: Where pods have the storage in NNI, and the folder of it that has what belongs to experiments.

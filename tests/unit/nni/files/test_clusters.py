@@ -447,7 +447,7 @@ def test_a_platform_that_is_not_there_is_named(files: Files, name: str) -> None:
     (cluster,) = [each for each in CLUSTERS if each.ours == name]
     for text in texts.FILES[name]:
         (error,) = files.errors(text)
-        assert f"names {cluster.words[-1]!r}, which is '{name}' here: the platform" in error
+        assert f"names {cluster.names[-1]!r}, which is '{name}' here: the platform" in error
         assert "is not installed\n" in error
 
 
