@@ -24,7 +24,6 @@ from dispatcher.nni.files.tables import (
 )
 from tuners.plain_json import JsonPath
 
-
 _TOP, _ALGORITHM = loosely(V2_TOP), loosely(V2_ALGORITHM)
 _SERVICE, _MACHINE = loosely(V2_SERVICE), loosely(V2_MACHINE)
 
@@ -54,9 +53,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     return draft
 
 
-def _special(
-    draft: Draft, key: str, value: Any, at: JsonPath, clusters: Sequence[str]
-) -> None:
+def _special(draft: Draft, key: str, value: Any, at: JsonPath, clusters: Sequence[str]) -> None:
     if key == "experimenttype":
         if value == "hpo":
             draft.drop(at, "what all experiments here are")
@@ -102,9 +99,7 @@ def _services(
     return words
 
 
-def _service(
-    draft: Draft, file: Mapping[str, Any], section: Any, at: JsonPath, origin: str
-) -> str:
+def _service(draft: Draft, file: Mapping[str, Any], section: Any, at: JsonPath, origin: str) -> str:
     """Translate one service; returns its platform, folded, if it is a cluster of NNI's."""
     if not isinstance(section, Mapping):
         draft.put(BASE, section, at)
@@ -135,9 +130,7 @@ def _is_brought(word: str) -> bool:
     return not ours
 
 
-def _machines_or_local(
-    draft: Draft, section: Mapping[str, Any], at: JsonPath, origin: str
-) -> None:
+def _machines_or_local(draft: Draft, section: Mapping[str, Any], at: JsonPath, origin: str) -> None:
     for key, value in given(section):
         row, here = _SERVICE(key), (*at, key)
         if row is None:

@@ -144,7 +144,7 @@ class Making:
         return ""
 
     def mebibytes(self, value: Any, at: JsonPath) -> int:
-        """A size of NNI's, whose bare numbers are MiB; 0, and refused, if it is none."""
+        """A size of NNI's, whose bare numbers are MiB; some size, and refused, if it is none."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         is_number = isinstance(value, int) or str(value).strip().isdecimal()
@@ -152,7 +152,7 @@ class Making:
             size = parse_size(f"{value}mb" if is_number else value)
         except ValueError as error:
             self.draft.refuse(at, str(error), is_key=False)
-            return 0
+            return 1 << 10  # so that it is not missed once more
         return -(-size >> 20)
 
     # -- writing -------------------------------------------------------------------------------
@@ -198,6 +198,7 @@ class Making:
             self.put(key, value, source)
         elif isinstance(value, bool | Mapping | list):
             self.draft.refuse(source, "must be text", "write 'env:NAME' or 'file:PATH'")
+            self.put(key, "env:PATH", source)  # so that it is not missed once more
         else:
             where = "looked up in your file whenever it is needed, copied nowhere"
             self.put(key, key_reference(self._origin, source), source, where)

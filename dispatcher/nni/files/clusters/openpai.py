@@ -105,8 +105,7 @@ class _Job:
 
     def take_shared_memory(self, value: Any, at: JsonPath) -> None:
         """Take the size of ``/dev/shm`` (MiB)."""
-        if many := self._making.mebibytes(value, at):
-            self._making.put("sharedMemory", f"{many}mb", at)
+        self._making.put("sharedMemory", f"{self._making.mebibytes(value, at)}mb", at)
 
     def finish(self) -> None:
         """Put all that is noted."""
@@ -116,7 +115,8 @@ class _Job:
             making.add("gpus", gpus[0], "of a job's node", gpus[1])
         if "cpus" in noted:
             making.put("cpus", *noted["cpus"], "of a job's node")
-        if "memory" in noted and (many := making.mebibytes(*noted["memory"])):
+        if "memory" in noted:
+            many = making.mebibytes(*noted["memory"])
             making.put("memory", f"{many}mb", noted["memory"][1], "of a job's node")
         if "image" in noted:
             making.put("image", *noted["image"])

@@ -159,8 +159,8 @@ def put_limits(
     if cpus is not None:
         making.draft.put((*base, "limits", "cpu"), cpus, at)
     memory, at = needs["memory"]
-    if memory is not None and (many := making.mebibytes(memory, at)):
-        making.draft.put((*base, "limits", "memory"), f"{many}Mi", at)
+    if memory is not None:
+        making.draft.put((*base, "limits", "memory"), f"{making.mebibytes(memory, at)}Mi", at)
     gpus, at = needs["gpus"]
     if gpus not in (None, 0, "0"):
         making.draft.put((*base, "limits", _GPU), gpus, at)
