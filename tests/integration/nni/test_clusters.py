@@ -104,6 +104,7 @@ def test_a_worker_and_a_parameter_server(tmp_path: Path) -> None:
             timeout=90,
             check=False,
         )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
         wait_until(lambda: there.api.objects.all("tfjobs") == [], "nothing is left")
     (made,) = (tmp_path / "kept").glob("old-*")
     assert check_store(made / "journal.sqlite", over=True) == [], ran.stdout + ran.stderr

@@ -84,6 +84,8 @@ class Making:
         self._at = at
         self._volumes: list[tuple[dict[str, Any], JsonPath]] = []
         self._manager: tuple[Any, JsonPath] | None = None
+        self._walks = False
+        self._later: list[tuple[str, Any, str, JsonPath]] = []
         draft.origins[BASE] = at
 
     # -- reading -------------------------------------------------------------------------------
@@ -99,6 +101,7 @@ class Making:
         if not isinstance(part.values, Mapping):
             self.draft.refuse(part.at, "must be a section of keys", is_key=False)
             return
+        self._walks = True
         for key, value in given(part.values):
             row, at = find(key), (*part.at, key)
             if row is None:
@@ -108,6 +111,10 @@ class Making:
                 special[fold_word(key)](value, at)
             else:
                 carry(self.draft, row, value, at, () if row.native in _OF_THE_TOP else BASE)
+        self._walks = False
+        for each in self._later:
+            self.add(*each)
+        self._later.clear()
 
     def inner(self, value: Any, at: JsonPath, known: Mapping[str, str]) -> dict[str, Any]:
         """Return the keys of a small section by their native names; refuse others.
@@ -175,7 +182,7 @@ class Making:
         self.draft.put((*BASE, key), value, source, text)
 
     def add(self, key: str, value: Any, text: str, source: JsonPath = ()) -> None:
-        """Set a key unless the file has it: what NNI does by itself.
+        """Set a key unless the file has it, perhaps further below: what NNI does by itself.
 
         Args:
             key: native.
@@ -183,7 +190,9 @@ class Making:
             text: why it is added.
             source: path in the user's file of what it follows from, if anything.
         """
-        if not self.has(key):
+        if self._walks:
+            self._later.append((key, value, text, source))
+        elif not self.has(key):
             self.put(key, value, source or self._at, text)
 
     def secret(self, key: str, value: Any, source: JsonPath) -> None:

@@ -69,7 +69,7 @@ V1_PAI_TRIAL: dict[str, Row] = {
     "nasMode": _NAS,
 }
 
-_PASSWORD = (
+_BY_LOGIN = (
     "jobs are asked for by an application token: make one on your profile page of the cluster, and "
     "write 'token: env:NAME' or 'token: file:PATH' in its place"
 )
@@ -78,7 +78,7 @@ V1_PAI: dict[str, Row] = {
     "host": _keep("address"),
     "userName": _keep("user"),
     "token": _TOKEN,
-    "passWord": _refuse(_PASSWORD),
+    "passWord": _refuse(_BY_LOGIN),
     "reuse": _REUSE,
     "gpuNum": _special("gpus", "of a job's node; those of `trial` if not given"),
     "cpuNum": _special("cpus", "as `gpuNum`"),
@@ -114,7 +114,7 @@ V2_OPENPAI: dict[str, Row] = {
     "openpaiConfigFile": _refuse(_PAI_JOB),
 }
 
-_PULL_SECRET = (
+_REGISTRY_LOGIN = (
     "NNI made a Secret of that file: make one by 'kubectl create secret generic NAME "
     "--type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=PATH', and write "
     "'imagePullSecrets: [NAME]' in the section with 'storage'"
@@ -128,7 +128,7 @@ V1_ROLE: dict[str, Row] = {
     "cpuNum": _special("cpus", "`limits`"),
     "memoryMB": _special("memory", "`limits`"),
     "image": _special("image"),
-    "privateRegistryAuthPath": _refuse(_PULL_SECRET),
+    "privateRegistryAuthPath": _refuse(_REGISTRY_LOGIN),
 }
 
 V2_ROLE: dict[str, Row] = {
@@ -139,7 +139,7 @@ V2_ROLE: dict[str, Row] = {
     "memorySize": _special("memory", "`limits`"),
     "dockerImage": _IMAGE,
     "codeDirectory": _special("code", "`trialCodeDirectory`, the same for all roles"),
-    "privateRegistryAuthPath": _refuse(_PULL_SECRET),
+    "privateRegistryAuthPath": _refuse(_REGISTRY_LOGIN),
 }
 
 _POLICY = _special("policy", "the first pod of the first role decides, and a pod that fails")

@@ -279,9 +279,10 @@ def test_an_azure_share_is_not_needed_for_code_and_logs(files: Files) -> None:
 
 def test_volumes_of_ours_stand_before_those_of_nni(files: Files) -> None:
     """Mutation: the one is taken for a part of the other."""
-    claim = "  volumes: [{claim: share, at: /data}]\n"
-    volumes = section(files.load(texts.KUBEFLOW_V1 + claim)).volumes
-    assert [each.at for each in volumes] == ["/data", "/tmp/mount"]
+    claim = "  volumes: [{claim: share, at: /data}]\n  workFolder: /data/work\n"
+    service = section(files.load(texts.KUBEFLOW_V1 + claim))
+    assert [each.at for each in service.volumes] == ["/data", "/tmp/mount"]
+    assert service.work_folder == "/data/work", "what the file has counts, wherever it stands"
 
 
 SHARED = (
