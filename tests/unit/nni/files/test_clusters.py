@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.loader import build_experiment, converted
-from dispatcher.experiment.plugged import installed
+from dispatcher.experiment.plugged import Unusable, installed
 from dispatcher.experiment.references import resolve_reference
 from dispatcher.experiment.translated_keys import Does
+from dispatcher.nni.files.clusters import catalogue
 from dispatcher.nni.files.clusters.catalogue import CLUSTERS
 from dispatcher.nni.files.clusters.making import Making, Part
 from dispatcher.nni.files.clusters.tables import SECTIONS
@@ -444,13 +445,16 @@ def test_what_is_gone_says_what_became_of_it(files: Files, what: str) -> None:
     assert error.startswith(expected)
 
 
-@pytest.mark.parametrize("name", MISSING)
-def test_a_platform_that_is_not_there_is_named(files: Files, name: str) -> None:
-    (cluster,) = [each for each in CLUSTERS if each.ours == name]
-    for text in texts.FILES[name]:
+def test_a_platform_that_is_not_there_is_named(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: keys of a platform that nobody can read."""
+    gone = Unusable("the platform is not installed", "installed are others")
+    monkeypatch.setattr(catalogue, "platform_named", lambda word: gone)
+    for text in (texts.PAI_V1, texts.AML_V1, texts.DLTS_V1):
         (error,) = files.errors(text)
-        assert f"names {cluster.names[-1]!r}, which is '{name}' here: the platform" in error
-        assert "is not installed\n" in error
+        assert "'trainingServicePlatform' names '" in error
+        assert error.endswith(" here: the platform is not installed\n  installed are others")
 
 
 def test_pods_need_an_address(files: Files) -> None:
