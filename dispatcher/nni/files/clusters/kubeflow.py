@@ -138,8 +138,8 @@ class _Job:
         draft = self._making.draft
         if not self._operator:
             self._operator = "pytorch-operator" if "master" in self._parts else "tf-operator"
-            kind, roles = _KINDS[self._operator]
-            self._making.add("kind", kind, f"as the file has the role {roles[0]!r}")
+            kind, order = _KINDS[self._operator]
+            self._making.add("kind", kind, f"as the file has the role {order[0]!r}")
         kind, order = _KINDS[self._operator]
         roles: dict[str, RoleMaking] = {}
         for name in sorted(self._parts, key=lambda each: each != order[0]):

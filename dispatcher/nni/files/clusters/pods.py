@@ -256,7 +256,8 @@ class V1Storage:
     def take_nfs(self, value: Any, at: JsonPath) -> None:
         """Take ``nfs``."""
         found = self._making.inner(value, at, {"server": "server", "path": "path"})
-        put_nfs(self._making, *(found.get(key, (None, at))[0] for key in ("server", "path")), at)
+        server, path = (found.get(key, (None, at))[0] for key in ("server", "path"))
+        put_nfs(self._making, server, path, at)
 
     def take_azure(self, value: Any, at: JsonPath) -> None:
         """Take ``azureStorage`` and ``keyVault``."""
@@ -276,7 +277,8 @@ def put_storage(making: Making, value: Any, at: JsonPath) -> None:
     found = making.inner(value, at, names)
     kind, where = found.get("storageType") or found.get("storage") or (None, at)
     if kind == "nfs":
-        put_nfs(making, *(found.get(key, (None, at))[0] for key in ("server", "path")), at)
+        server, path = (found.get(key, (None, at))[0] for key in ("server", "path"))
+        put_nfs(making, server, path, at)
     elif kind == "azureStorage":
         making.no_effect(AZURE)(value, at)
     elif found or kind is not None:

@@ -568,7 +568,8 @@ def test_each_key_of_the_tables_has_what_takes_it(title: str) -> None:
         inner[key] = "x"
         draft = drafted(document, text)
         at = (*path, key)
-        touched = {each.source[: len(at)] for each in (*draft.decisions, *draft.refusals)}
+        touched = {each.source[: len(at)] for each in draft.decisions}
+        touched |= {each.source[: len(at)] for each in draft.refusals}
         touched |= {each[: len(at)] for each in draft.origins.values()}
         assert at in touched or row.does is Does.SPECIAL, key
         assert not [x for x in draft.decisions if x.source == at and "bequeath's own" in x.text]
