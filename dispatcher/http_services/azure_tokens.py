@@ -55,7 +55,7 @@ def default_credentials(
     environment: Mapping[str, str] = os.environ,
     clock: Callable[[], float] = time.time,
 ) -> FetchedProof:
-    """Return the credentials of whoever the environment names, else of this machine. Nothing is
+    """Return the credentials that the environment names, else those of this machine. Nothing is
     asked yet; tokens are fetched anew before they end, and once when one is refused.
 
     Args:
@@ -112,14 +112,17 @@ def _own_identity(audience: str, client: str, environment: Mapping[str, str]) ->
     query: dict[str, str | int] = {"resource": f"{audience}/"}
     query |= {"client_id": client} if client else {}
     if (address := environment.get("IDENTITY_ENDPOINT")) is not None:
-        header, version = {"X-IDENTITY-HEADER": environment.get("IDENTITY_HEADER", "")}, "2019-08-01"
+        version = "2019-08-01"
+        header = {"X-IDENTITY-HEADER": environment.get("IDENTITY_HEADER", "")}
     elif (address := environment.get("MSI_ENDPOINT")) is not None:
-        header, version = {"Secret": environment.get("MSI_SECRET", "")}, "2017-09-01"
+        version = "2017-09-01"
+        header = {"Secret": environment.get("MSI_SECRET", "")}
     else:
         if not _is_of_azure():
             raise NotLoggedIn("nothing says who we are at Azure", hint=LOG_IN)
         address = f"{MACHINE_ENDPOINT}/metadata/identity/oauth2/token"
-        header, version = {"Metadata": "true"}, "2018-02-01"
+        version = "2018-02-01"
+        header = {"Metadata": "true"}
     scheme, _, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     query["api-version"] = version

@@ -20,16 +20,21 @@ def environment_path(text: str) -> str:
 
 def parts_of(section: AzureMlSection) -> Iterator[Part]:
     """Yield the parts of its workspace that a section names."""
-    judge = partial(of_compute, section)
+    judge = partial(_of_compute, section)
     yield Part(f"/computes/{section.compute}", judge, (("compute",),))
     for number, store in enumerate(section.datastores):
         keys = (("datastores", number, "name"),)
-        yield Part(f"/datastores/{store.name}", partial(of_store, store), keys)
+        yield Part(f"/datastores/{store.name}", partial(_of_store, store), keys)
     if section.image.startswith(OWN) and not section.image.startswith(REGISTRIES):
-        yield Part(environment_path(section.image), of_environment, (("image",),))
+        yield Part(environment_path(section.image), _of_environment, (("image",),))
 
 
-def of_compute(section: AzureMlSection, about: Document, keys: Keys) -> Iterator[Finding]:
+def why_no_node(section: AzureMlSection, about: Document) -> str:
+    """Why a compute has no node for a job, in a sentence; empty: nobody knows."""
+    return next((each.text for each in _of_compute(section, about, ())), "")
+
+
+def _of_compute(section: AzureMlSection, about: Document, keys: Keys) -> Iterator[Finding]:
     """Yield what keeps a compute from running jobs, then how many nodes it has."""
     own, state = about.get("properties") or {}, about.get("provisioningState", "Succeeded")
     most = (own.get("scaleSettings") or {}).get("maxNodeCount")
@@ -51,7 +56,7 @@ def of_compute(section: AzureMlSection, about: Document, keys: Keys) -> Iterator
         yield Finding("compute", NOTE, "its nodes may be taken back at any time", "", keys)
 
 
-def of_store(store: DatastoreConfig, about: Document, keys: Keys) -> Iterator[Finding]:
+def _of_store(store: DatastoreConfig, about: Document, keys: Keys) -> Iterator[Finding]:
     """Yield whether a datastore can be what its section says: blobs are not renamed at once."""
     kind = str(about.get("datastoreType"))
     if store.here is None or kind.lower() == "azurefile":
@@ -63,7 +68,7 @@ def of_store(store: DatastoreConfig, about: Document, keys: Keys) -> Iterator[Fi
     yield Finding("volumes", PROBLEM, text, hint, keys)
 
 
-def of_environment(about: Document, keys: Keys) -> Iterator[Finding]:
+def _of_environment(about: Document, keys: Keys) -> Iterator[Finding]:
     """Yield that an environment has no image."""
     if about.get("provisioningState") == "Failed":
         yield Finding("image", PROBLEM, "its image could not be built", "see its log", keys)

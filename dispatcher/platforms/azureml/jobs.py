@@ -19,7 +19,7 @@ from dispatcher.http_services.client import HttpClient
 from dispatcher.http_services.errors import AlreadyThere, Invalid, NotThere
 from dispatcher.http_services.server_clock import moment_of
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
-from dispatcher.platforms.azureml.inspection import environment_path, of_compute, parts_of
+from dispatcher.platforms.azureml.inspection import environment_path, parts_of, why_no_node
 from dispatcher.platforms.azureml.section import OWN, REGISTRIES, AzureMlSection
 from dispatcher.platforms.http_jobs.beginnings import Beginnings
 from dispatcher.platforms.http_jobs.credentials import ReferredToken, address_of, text_at
@@ -130,7 +130,7 @@ class AzureMlJobs(JobService):
         if job.word in ("Queued", "Provisioning", "Starting"):
             path, asked = f"/computes/{self._section.compute}", f"ask why {job.name!r} waits"
             about = self._arm.ask("GET", path, asked).get("properties") or {}
-            return next((each.text for each in of_compute(self._section, about, ())), "")
+            return why_no_node(self._section, about)
         warnings = [each.get("message") for each in self._run(job.name).get("warnings") or ()]
         usual = "its image is made ready, which takes minutes when it is used first"
         return str(warnings[-1] if warnings else usual if job.word == "Preparing" else "")

@@ -281,11 +281,12 @@ class AzureMl(PlayedService):
 
     def details(self, job: PlayedJob) -> dict[str, Any]:
         """The run of a job as the history answers it."""
+        texts = self.warnings.get(job.name, [])
         run: dict[str, Any] = {
             "runId": job.name,
             "target": COMPUTE,
             "status": job.word or _word(job),
-            "warnings": [{"source": "service", "message": x} for x in self.warnings.get(job.name, [])],
+            "warnings": [{"source": "service", "message": each} for each in texts],
         }
         if job.started is not None:
             run["startTimeUtc"] = _moment(job.started)
