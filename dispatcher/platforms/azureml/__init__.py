@@ -1,5 +1,4 @@
-"""The platform ``azureml``: each worker is a command job of Azure Machine Learning, with an agent
-in it."""
+"""The platform ``azureml``: each worker is a command job of a workspace, with an agent in it."""
 
 from dispatcher.platforms.azureml.platform import AzureMlPlatform
 
