@@ -34,8 +34,8 @@ from dispatcher.platforms.http_jobs.jobs import (
 )
 from dispatcher.platforms.http_jobs.pages import Pages
 
-#: The version of the interface, and the tag with the digest of an order.
-VERSION, MARK = "2023-04-01", "bequeath-mark"
+#: The version of the interface, and the beginning of the tag that all jobs of a service have.
+VERSION, TAG = "2023-04-01", "bequeath-"
 
 _WAITING = ("NotStarted", "Queued", "Provisioning", "Preparing", "Paused")
 _RUNNING = ("Running", "Finalizing", "CancelRequested", "NotResponding")
@@ -105,16 +105,22 @@ class AzureMlJobs(JobService):
         return self._beginnings.of(self._pages.look(), asks=self._section.wall_s is not None)
 
     def _page(self, link: str) -> tuple[Sequence[ServiceJob], str]:
-        query = {"jobType": "Command", "tag": self._label, "listViewType": "All"}
+        query = {"jobType": "Command", "tag": TAG + self._label, "listViewType": "All"}
         rows, following = self._arm.page("/jobs", "list jobs", query, link)
-        return [job_of(row) for row in rows], following
+        return [self._read(row) for row in rows], following
 
     def find(self, name: str) -> ServiceJob | None:
         """See :meth:`JobService.find`."""
         try:
-            return job_of(self._arm.ask("GET", f"/jobs/{name}", f"read the job {name!r}"))
+            return self._read(self._arm.ask("GET", f"/jobs/{name}", f"read the job {name!r}"))
         except NotThere:
             return None
+
+    def _read(self, row: Document) -> ServiceJob:
+        about, made = row.get("properties") or {}, (row.get("systemData") or {}).get("createdAt")
+        name, mark = str(row.get("name")), (about.get("tags") or {}).get(TAG + self._label)
+        word, moment = str(about.get("status")), moment_of(made)
+        return ServiceJob(name, name, word, created_at=moment, mark=mark or "none")
 
     def stop(self, job: ServiceJob, grace_s: float) -> None:
         """See :meth:`JobService.stop`: the service has a grace of its own."""
@@ -212,7 +218,7 @@ def body_of(
         "displayName": order.name,
         "experimentName": re.sub(r"[^\w-]+", "-", f"bequeath-{order.experiment}")[:255],
         "description": f"{order.worker} of experiment {order.experiment}",
-        "tags": {**extras.get("tags", {}), order.label: "", MARK: order.mark},
+        "tags": {**extras.get("tags", {}), TAG + order.label: order.mark},
         "computeId": f"{workspace}/computes/{section.compute}",
         "environmentId": environment,
         "command": " && ".join([*links, order.script]),
@@ -222,10 +228,3 @@ def body_of(
         **({"limits": limits} if order.wall_s is not None else {}),
     }
     return {"properties": properties}
-
-
-def job_of(row: Document) -> ServiceJob:
-    """A job by what a list, or the answer about one, says of it."""
-    about, made = row.get("properties") or {}, (row.get("systemData") or {}).get("createdAt")
-    mark, name = (about.get("tags") or {}).get(MARK) or "none", str(row.get("name"))
-    return ServiceJob(name, name, str(about.get("status")), created_at=moment_of(made), mark=mark)

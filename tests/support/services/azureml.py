@@ -315,7 +315,7 @@ class AzureMl(PlayedService):
         """See :class:`PlayedService`."""
         for number in range(many):
             name = f"{label}-worker-{number}"
-            job = PlayedJob(name, [["sleep", "1000"]], [{}], whole({label: ""}))
+            job = PlayedJob(name, [["sleep", "1000"]], [{}], whole({f"bequeath-{label}": "x"}))
             self.machines.add(name, job)
 
     def shown(self, name: str) -> str:
