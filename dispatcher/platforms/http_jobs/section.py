@@ -20,7 +20,6 @@ from dispatcher.platforms.clusters.fields import (
 )
 from dispatcher.platforms.clusters.section import ClusterService
 
-
 PlainName = Annotated[
     Text, shaped(r"[A-Za-z0-9._-]+", "a name of letters, digits, '.', '_' and '-'")
 ]

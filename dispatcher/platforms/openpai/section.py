@@ -19,6 +19,7 @@ from dispatcher.platforms.http_jobs.section import (
     places_of,
 )
 
+
 class PaiStorageConfig(NamedStorage):
     """A storage of the cluster, at `/mnt/NAME` if no path is given; its name alone is short for it.
     Of one that is not shared jobs see the folder of their user."""
@@ -46,9 +47,9 @@ class OpenPaiSection(HttpJobsService):
         SecretReference,
         Field(description="Application token of that user, as `env:NAME` or `file:PATH`."),
     ]
-    virtual_cluster: Annotated[PlainName, Field(description="Virtual cluster that jobs wait in.")] = (
-        "default"
-    )
+    virtual_cluster: Annotated[
+        PlainName, Field(description="Virtual cluster that jobs wait in.")
+    ] = "default"
     cpus: Annotated[Count, Field(description="CPUs of a job's node.")]
     memory: Annotated[PlaceMemory, Field(description="Memory of a job's node.")]
     gpus: Annotated[CountOrZero, Field(description="GPUs of a job's node.")] = 0

@@ -191,9 +191,7 @@ def test_a_secret_goes_by_https_alone(principal: dict[str, str]) -> None:
     assert token_request(ARM, principal).server == "https://login.lab"
 
 
-def test_a_secret_that_is_wrong_is_said_without_it(
-    login: Login, principal: dict[str, str]
-) -> None:
+def test_a_secret_that_is_wrong_is_said_without_it(login: Login, principal: dict[str, str]) -> None:
     """Mutation: the secret in an error, which is logged."""
     text = "AADSTS7000215: Invalid client secret s3cret-of-a-principal. Trace ID: 1 2"
     login.answer = (401, {"error": "invalid_client", "error_description": text})
