@@ -59,7 +59,7 @@ class GoogleJobs(JobService):
         self.label = label
         self.pages = Pages(self.page)
         self._python, self._wall_s = section.python, section.wall_s
-        self._project = section.project
+        self._project_id = section.project
         self._unused: set[str] = set()  # names of secrets whose jobs may not be there
 
     # -- for each service ------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class GoogleJobs(JobService):
         """See :class:`JobService`: whether it knows us and the project, and what jobs find of
         it."""
         self.page("")
-        text = f"{self.where} lists jobs of the project {self._project}"
+        text = f"{self.where} lists jobs of the project {self._project_id}"
         yield Finding("platform", Severity.OK, text)
         yield from self.more_findings()
 
