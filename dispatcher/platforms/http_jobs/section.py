@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from dispatcher.experiment.fields import ResolvedPath, Section, Text
+from dispatcher.experiment.fields import ResolvedPath, Section, Text, fold_word
+from dispatcher.experiment.problems import Misfit
 from dispatcher.platforms.allocations.section import Line, SharedPath, WallTime
 from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere, SecretReference
 from dispatcher.platforms.clusters.section import ClusterService
@@ -45,6 +46,9 @@ class HttpJobsService(ClusterService):
         **ClusterService.other_names,
         "dockerImage": "image",
     }
+
+    #: Keys of the service that are refused, each with why, and with what to write in its place.
+    refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     image: Annotated[
         ImageName,
@@ -93,6 +97,16 @@ class HttpJobsService(ClusterService):
             "this machine if not given."
         ),
     ] = None
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Refuse keys of the service that have another place here, or none."""
+        refused = {fold_word(key): answer for key, answer in cls.refused.items()}
+        for key in value if isinstance(value, Mapping) else ():
+            if fold_word(str(key)) in refused:
+                text, hint = refused[fold_word(str(key))]
+                raise Misfit(f"has {str(key)!r}: {text}", at=(str(key),), hint=hint)
+        return value
 
     @property
     def python_there(self) -> str:
