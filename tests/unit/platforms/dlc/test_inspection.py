@@ -24,7 +24,9 @@ def served(tmp_path: Path) -> Iterator[Dlc]:
 
 
 @pytest.fixture
-def look(served: Dlc, tmp_path: Path) -> Look:
+def look(served: Dlc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+    monkeypatch.setattr("dispatcher.http_services.patience.FIRST_S", 0.0)
+
     def inspect(**keys: Any) -> list[Finding]:
         section = whole_section(DLC, served, tmp_path, **keys)
         given = {key: value for key, value in section.items() if value is not ...}
@@ -63,7 +65,7 @@ def test_a_wrong_key(look: Look, served: Dlc) -> None:
 
 def test_a_workspace_that_is_not_ours_and_a_region_that_is_none(look: Look) -> None:
     assert "no member of the workspace '999'" in wrong(look(workspaceId="999"))["region"]
-    found = look(region="nowhere-1", address="https://pai-dlc.nowhere-1.invalid")
+    found = look(region="nowhere-1", address="https://127.0.0.1:1")
     assert "problem: cannot list jobs: no answer" in wrong(found)["region"]
 
 
@@ -76,7 +78,7 @@ def test_machines_that_are_not_there(look: Look, served: Dlc) -> None:
     """Mutation: it is found out by a job that waits for ever."""
     assert "has no machines 'ecs.z9.huge'" in wrong(look(ecsSpec="ecs.z9.huge"))["ecsSpec"]
     found = wrong(look(ecsSpec="ecs.gn6v-c8g1.2xlarge"))
-    assert "has 1 GPUs, and the file says 0" in found["gpus"]
+    assert "the GPUs of 'ecs.gn6v-c8g1.2xlarge' are 1, and the file says 0" in found["gpus"]
     served.sold_out.add("ecs.g6.2xlarge")
     assert wrong(look())["ecsSpec"].startswith("note: machines 'ecs.g6.2xlarge' are sold out")
 

@@ -99,7 +99,7 @@ def test_a_job_as_the_contract_has_it(make: Make, served: Dlc, tmp_path: Path) -
         "Image": "registry-vpc.cn-tests.aliyuncs.com/lab/nas:1",
         "RestartPolicy": "Never",
         "ResourceConfig": {
-            "CPU": "4", "Memory": "15Gi", "SharedMemory": "4Gi", "GPU": "2", "GPUType": "V100",
+            "CPU": "4", "Memory": "16Gi", "SharedMemory": "4Gi", "GPU": "2", "GPUType": "V100",
         },
     }  # fmt: skip
     assert body == {
@@ -210,7 +210,8 @@ def test_the_judge_finds_a_wrong_answer(served: Dlc) -> None:
     """Of ours: an imitation that lies about shapes is none."""
 
     def wrong(path: str, status: int, document: Any) -> list[str]:
-        return served.judge_answer(Asked("GET", path, {}, {}, b"", "", None), Reply(status, document))
+        asked = Asked("GET", path, {}, {}, b"", "", None)
+        return served.judge_answer(asked, Reply(status, document))
 
     refusal = served.refusal(Refusal(404, "", "x")).document
     assert wrong("/api/v1/jobs/a", 404, refusal) == []
@@ -322,9 +323,7 @@ def test_one_that_fails_has_its_last_line_as_reason(orders: Orders, served: Dlc)
         jobs.close()
 
 
-def test_one_that_waits_says_why(
-    allocator: HttpJobsAllocator, orders: Orders, served: Dlc
-) -> None:
+def test_one_that_waits_says_why(allocator: HttpJobsAllocator, orders: Orders, served: Dlc) -> None:
     """By the list, else by its last event, else by that of a node that is prepared."""
     served.machines.places = 0
     order = orders.order()
@@ -402,9 +401,7 @@ def test_all_pages_are_read_and_later_one_at_a_look(
     jobs.close()
 
 
-def test_what_has_ended_is_removed_there(
-    orders: Orders, served: Dlc
-) -> None:
+def test_what_has_ended_is_removed_there(orders: Orders, served: Dlc) -> None:
     """After a while. Mutation: records for ever."""
     clock = Clock()
     allocator = orders.allocator(clock)

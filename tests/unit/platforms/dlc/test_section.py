@@ -1,5 +1,5 @@
-"""What a file gets to hear before anything is asked: keys that do not fit, secrets that stand in the
-file, storages that do not serve, and a key that nobody has named."""
+"""What a file gets to hear before anything is asked: keys that do not fit, secrets that stand in
+the file, storages that do not serve, and a key that nobody has named."""
 
 from __future__ import annotations
 
