@@ -25,10 +25,6 @@ from dispatcher.platforms.http_jobs.jobs import (
 from dispatcher.platforms.http_jobs.launching import LEAVE_S
 from dispatcher.platforms.http_jobs.pages import Pages
 
-#: The version of the interface: the day from which on lists go, since by themselves they leave out
-#: what is older than a week.
-VERSION = "2020-12-03"
-
 #: The path of jobs, and how many are on a page of the list.
 JOBS, PAGE = "/api/v1/jobs", 100
 
@@ -44,7 +40,7 @@ Document = Mapping[str, Any]
 class DlcJobs(AlibabaJobs):
     """See :class:`~dispatcher.platforms.http_jobs.jobs.JobService`."""
 
-    version: ClassVar[str] = VERSION
+    version: ClassVar[str] = "2020-12-03"
     states: ClassVar[States] = {
         "Creating": AllocationState.WAITING,
         "Queuing": AllocationState.WAITING,
@@ -68,6 +64,7 @@ class DlcJobs(AlibabaJobs):
         super().__init__(section)
         self._section = section
         self._pages = Pages(lambda token: self._page(label, token))
+        self._oldest: dict[str, ServiceJob] = {}  # of each name that was listed
 
     def create(self, order: JobOrder) -> None:
         """See :meth:`JobService.create`."""
@@ -80,14 +77,13 @@ class DlcJobs(AlibabaJobs):
 
     def find(self, name: str) -> ServiceJob | None:
         """See :meth:`JobService.find`: by its id, once that is known, which no list has to have."""
-        known = self._pages.of(name)
-        if known is None:
-            pages = Pages(lambda token: self._page(name, token))
-            pages.look()
-            return pages.of(name)
+        if name not in self._oldest:
+            Pages(lambda token: self._page(name, token)).look()
+            return self._oldest.get(name)
         try:
-            return job_of(self._detail(known))
+            return job_of(self._detail(self._oldest[name]))
         except NotThere:
+            del self._oldest[name]
             return None
 
     def mark(self, job: ServiceJob) -> str:
@@ -96,10 +92,10 @@ class DlcJobs(AlibabaJobs):
 
     def stop(self, job: ServiceJob, grace_s: float) -> None:
         """See :meth:`JobService.stop`: its grace was a part of the order."""
-        asked = f"stop the job {job.name!r}"
+        path, asked = f"{JOBS}/{job.id}/stop", f"stop the job {job.name!r}"
         with contextlib.suppress(NotThere):
             try:
-                self.ask("StopJob", f"{JOBS}/{job.id}/stop", asked, "POST")
+                self.ask("StopJob", path, asked, "POST")
             except Invalid:  # as it may say of one that has ended
                 if not isinstance(self.states.get(job_of(self._detail(job)).word), Gone):
                     raise
@@ -162,7 +158,7 @@ class DlcJobs(AlibabaJobs):
         query: dict[str, str | int] = {
             "WorkspaceId": self._section.workspace_id,
             "DisplayName": name,
-            "StartTime": f"{VERSION}T00:00:00Z",
+            "StartTime": f"{self.version}T00:00:00Z",  # else what is older than a week is left out
             "SortBy": "GmtCreateTime",
             "Order": "desc",
             "PageNumber": number,
@@ -170,6 +166,9 @@ class DlcJobs(AlibabaJobs):
         }
         answer = self.ask("ListJobs", JOBS, "list jobs", query=query)
         jobs = [job_of(row) for row in rows_in(answer, "Jobs", asked="list jobs")]
+        for job in jobs:
+            known = self._oldest.get(job.name, job)
+            self._oldest[job.name] = min(known, job, key=lambda one: one.created_at or 0.0)
         seen = before + len(jobs)
         has_more = bool(jobs) and seen < int(answer.fields.get("TotalCount") or 0)
         return jobs, f"{number + 1} {seen}" if has_more else ""
@@ -187,8 +186,9 @@ class DlcJobs(AlibabaJobs):
         pod, asked = self._pod(job), f"read the log of the job {job.name!r}"
         if not pod:
             return ()
-        path, query = f"{JOBS}/{job.id}/pods/{pod}/logs", {"MaxLines": most}
-        return self.ask("GetPodLogs", path, asked, query=query).fields.get("Logs") or ()
+        path = f"{JOBS}/{job.id}/pods/{pod}/logs"
+        answer = self.ask("GetPodLogs", path, asked, query={"MaxLines": most})
+        return answer.fields.get("Logs") or ()
 
 
 def body_of(order: JobOrder, section: DlcSection) -> dict[str, Any]:
