@@ -18,7 +18,10 @@ from tests.support.services.played import whole_section
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PLANTED = "pl4nted-s3cret"
-TRIAL = "import os, trial_runtime as t; t.report_final(len(os.environ['PLANTED']))"
+TRIAL = (
+    "import os, trial_runtime as t; "
+    "os.environ['RANK'] == '0' and t.report_final(len(os.environ['PLANTED']))"
+)
 
 
 def test_trials_end_well_and_nothing_is_left_there(tmp_path: Path) -> None:
