@@ -4,7 +4,7 @@ is ordered."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from dispatcher.errors import BackendError
@@ -39,19 +39,19 @@ class AlibabaPlatform(HttpJobsPlatform[C]):
             hint = "write 'accessKeyId: env:NAME' and 'accessKeySecret: env:NAME'"
             yield KeyProblem((*at, "accessKeyId"), text, hint)
 
-    def findings(self, section: C) -> Iterable[Finding]:
+    def findings(self, section: C) -> Iterator[Finding]:
         """See :meth:`HttpJobsPlatform.findings`: whether the service knows us and lists jobs, and
         what its jobs find of it."""
         try:
             jobs = self.jobs(section, "bequeath-inspects")
             try:
                 jobs.list()
-                text = f"{jobs.where} knows us, and lists jobs"
-                return [Finding("platform", Severity.OK, text), *jobs.findings()]
+                yield Finding("platform", Severity.OK, f"{jobs.where} knows us, and lists jobs")
+                yield from jobs.findings()
             finally:
                 jobs.close()
         except BackendError as error:
             is_key = isinstance(error, NotLoggedIn)
             keys = ("accessKeyId",) if is_key else ("region", "address", "workspaceId")
             paths = tuple((key,) for key in keys)
-            return [Finding("platform", Severity.PROBLEM, error.message, error.hint, paths)]
+            yield Finding("platform", Severity.PROBLEM, error.message, error.hint, paths)

@@ -145,7 +145,7 @@ class DlcJobs(AlibabaJobs):
         if mine is None:
             severity, text = Severity.PROBLEM, f"{section.region} has no machines {wanted!r}"
         elif (count := int(mine.get("Gpu") or 0)) != section.gpus:
-            key, severity = "gpus", Severity.PROBLEM
+            key, severity = "gpus", Severity.NOTE
             text = f"the GPUs of {wanted!r} are {count}, and the file says {section.gpus}"
         elif mine.get("IsAvailable") is False:
             severity, text = Severity.NOTE, f"machines {wanted!r} are sold out now: jobs would wait"
