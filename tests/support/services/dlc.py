@@ -135,6 +135,7 @@ class Dlc(PlayedService):
         bare_lists: whether lists have no settings, and so no tags.
         sts: the token that must come with the key; empty: none.
         keeps: whether machines of jobs that have ended are kept.
+        ordered: jobs as they were asked for, and taken; records of them may be gone.
     """
 
     waiting_word = "Queuing"
@@ -150,6 +151,7 @@ class Dlc(PlayedService):
         self.over_quota = self.bare_lists = self.keeps = False
         self.reads_logs = True
         self.sts = ""
+        self.ordered: list[Any] = []
         self._nonces: set[str] = set()
         self._ids = itertools.count(1)
         self.id_file, self.secret_file = folder / "id", folder / "token"
@@ -285,6 +287,7 @@ class Dlc(PlayedService):
             document,
             None if minutes is None else 60.0 * minutes,
         )
+        self.ordered.append(document)
         return self._take(job)
 
     def _take(self, job: PlayedJob) -> str:
