@@ -178,9 +178,9 @@ class DlcJobs(AlibabaJobs):
 
     def _pod(self, job: ServiceJob) -> str:
         """The id of its first node; empty: it has none yet."""
-        pods = self._detail(job).get("Pods") or ()
-        first = min(pods, key=lambda pod: str(pod.get("Type")) != "Master", default={})
-        return str(first.get("PodId") or "")
+        pods: Sequence[Document] = self._detail(job).get("Pods") or ()
+        ids = sorted((pod.get("Type") != "Master", str(pod.get("PodId"))) for pod in pods)
+        return ids[0][1] if ids else ""
 
     def _lines(self, job: ServiceJob, most: int) -> Sequence[str]:
         pod, asked = self._pod(job), f"read the log of the job {job.name!r}"
