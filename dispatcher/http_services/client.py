@@ -19,6 +19,7 @@ from dispatcher.errors import BackendError
 from dispatcher.http_services.connections import connections
 from dispatcher.http_services.errors import (
     Busy,
+    NotLoggedIn,
     Unreachable,
     error_of_answer,
     error_of_exception,
@@ -225,9 +226,6 @@ class HttpClient:
                 continue
             if response.status < 300:
                 return response, came
-            if response.status == 401 and not is_renewed and self._signer.refused():
-                is_renewed = True
-                continue
             pause = response.headers.get("Retry-After")
             is_short = seconds_in(pause) <= LONGEST_SLEPT_S
             if is_short and rule.is_retry(request.method, response.status, pause is not None):
@@ -239,6 +237,10 @@ class HttpClient:
                     self._sleep(max(seconds_in(pause), rule.get_backoff_time()))
                     continue
             error_ = self._error(response, came, asked, pause)
+            is_refused = isinstance(error_, NotLoggedIn)  # not all services say so by 401
+            if is_refused and not is_renewed and self._signer.refused():
+                is_renewed = True
+                continue
             own = [word for word in _words_of(signed) if word not in request.url]
             raise _without(error_, [*secrets, *own])
 

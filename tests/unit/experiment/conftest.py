@@ -10,7 +10,7 @@ from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_e
 
 #: The platforms of ours, in the order in which people read them.
 OURS = (
-    "local, adaptdl, aiplatform, azureml, frameworkcontroller, kubeflow, kubernetes, openpai, ray, "
+    "local, adaptdl, aiplatform, azureml, dlc, frameworkcontroller, kubeflow, kubernetes, openpai, ray, "
     "slurm, ssh, trainer, vertex"
 )
 
