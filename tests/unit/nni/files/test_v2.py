@@ -104,7 +104,7 @@ def test_what_cannot_be_honoured_is_refused_at_its_place(files: Files, line: str
     assert any(error.startswith(WRONG[line]) for error in errors), errors
 
 
-@pytest.mark.parametrize("platform", ["openpai", "kubeflow", "frameworkcontroller"])
+@pytest.mark.parametrize("platform", ["openpai", "dlts", "kubeflow", "frameworkcontroller"])
 def test_sections_that_are_not_translated_are_named(files: Files, platform: str) -> None:
     """They have keys of ours here. Mutation: NNI's keys are taken for ours."""
     (error,) = files.errors(V2.replace("platform: local", f"platform: {platform}\n  host: h"))
@@ -115,7 +115,7 @@ def test_sections_that_are_not_translated_are_named(files: Files, platform: str)
     )
 
 
-@pytest.mark.parametrize("platform", ["dlts", "dlc", "aml"])
+@pytest.mark.parametrize("platform", ["dlc", "aml"])
 def test_training_services_that_are_not_there_are_named(files: Files, platform: str) -> None:
     (error,) = files.errors(V2.replace("platform: local", f"platform: {platform}\n  host: h"))
     assert error == (
