@@ -88,7 +88,7 @@ class DltsJobs(JobService):
         return self._usual_type
 
     def gpu_types(self) -> Document:
-        """What the team has in the cluster, by the type of GPU. Raises ``BackendError``."""
+        """Return what the team has, by the type of GPU. Raises ``BackendError``."""
         asked = f"look at the team {self._section.team!r} in {self._section.cluster!r}"
         path = f"/api/teams/{self._section.team}/{self._cluster}"
         metadata = self.client.ask("GET", path, asked=asked).fields.get("metadata")

@@ -68,10 +68,10 @@ class NsmlJobs(JobService):
         """See :meth:`JobService.create`."""
         self._files.lay()
         there = self._files.there
-        words = [f"{there}/{PROGRAM}", f"{there}/{order.name}", f"{BEAT_S}"]
-        words += shlex.split(order.script.removeprefix("exec "))
+        arguments = [f"{there}/{PROGRAM}", f"{there}/{order.name}", f"{BEAT_S}"]
+        arguments += shlex.split(order.script.removeprefix("exec "))
         body = body_of(order, self._section)
-        body["command"] = shlex.join([self._section.python, *words])
+        body["command"] = shlex.join([self._section.python, *arguments])
         asked, path = f"create the run {order.name!r}", f"/projects/{self._section.project}/runs"
         self.client.ask("POST", path, asked=asked, body=body)
 
@@ -79,7 +79,8 @@ class NsmlJobs(JobService):
         """See :meth:`JobService.list`: those of the project whose notes are ours."""
         jobs = self._pages.look()
         self._files.look()
-        return [self._as_it_says(job) for job in jobs]
+        first = [x for x in jobs if int(x.id) == int(self._runs.get(x.name, x.id))]
+        return [self._with_state(job) for job in first]  # one that is there twice ends by itself
 
     def find(self, name: str) -> ServiceJob | None:
         """See :meth:`JobService.find`: by its number, once that is known."""
@@ -88,15 +89,14 @@ class NsmlJobs(JobService):
         self._files.look()
         with contextlib.suppress(NotThere):
             run = self._runs.get(name)
-            found = None if run is None else self._read(self._detail(run))
-            return None if found is None else self._as_it_says(found)
+            job = None if run is None else self._read(self._detail(run))
+            return None if job is None else self._with_state(job)
         del self._runs[name]
         return None
 
     def stop(self, job: ServiceJob, grace_s: float) -> None:
-        """See :meth:`JobService.stop`: by a file. One that was asked for twice ends by itself."""
-        if int(job.id) == int(self._runs.get(job.name, job.id)):
-            self._files.stop(job.name, grace_s)
+        """See :meth:`JobService.stop`: by a file."""
+        self._files.stop(job.name, grace_s)
 
     def _page(self, token: str) -> tuple[Sequence[ServiceJob], str]:
         """A page of the list, and the number of the next one."""
@@ -125,15 +125,15 @@ class NsmlJobs(JobService):
         status, created = str(row.get("status")), self._seen_at[run]
         return ServiceJob(note[1], f"{int(run):012}", WAITS, status, created, mark=note[2])
 
-    def _as_it_says(self, job: ServiceJob) -> ServiceJob:
-        """A run with the state that it says itself."""
-        said, age_s = self._files.of(job.name)
+    def _with_state(self, job: ServiceJob) -> ServiceJob:
+        """A run with the state that its file has."""
+        state, age_s = self._files.of(job.name)
         text, has_gone = f"NSML says {job.reason!r}", job.reason in self._section.ended_states
-        if not said and job.name in self._files.stopped:
+        if not state and job.name in self._files.stopped:
             return replace(job, word=STOPPED, reason="it was stopped, and ends when it begins")
-        if not said:
+        if not state:
             return replace(job, word=FAILED if has_gone else WAITS, reason=text)
-        word, seconds, code = said["word"], float(said["seconds"]), said["code"]
+        word, seconds, code = state["word"], float(state["seconds"]), state["code"]
         began = self.times.now() - age_s - seconds
         began = self._began[job.name] = min(began, self._began.get(job.name, began))
         job = replace(job, word=word, reason="", started_at=began)

@@ -33,7 +33,7 @@ class RunFiles:
     def __init__(self, section: NsmlSection) -> None:
         self._folder = Path(section.shared_folder or "/nowhere") / "nsml"
         self.there = section.seen(self._folder)
-        self._said: dict[str, tuple[int, float, dict[str, Any]]] = {}  # when it changed, was read
+        self._newest: dict[str, tuple[int, float, dict[str, Any]]] = {}  # when it changed, was read
         self.stopped: set[str] = set()
 
     def lay(self) -> None:
@@ -57,17 +57,17 @@ class RunFiles:
         with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
                 name, _, kind = entry.name.partition(".")
-                changed, _, _ = self._said.get(name, (0, 0.0, {}))
+                changed, _, _ = self._newest.get(name, (0, 0.0, {}))
                 if kind == "stop":
                     self.stopped.add(name)
                 elif not kind and (now := entry.stat().st_mtime_ns) != changed:
                     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                        said = json.loads(Path(entry).read_text())
-                        known = {key: said[key] for key in ("word", "seconds", "code")}
-                        self._said[name] = (now, time.monotonic(), known)
+                        state = json.loads(Path(entry).read_text())
+                        known = {key: state[key] for key in ("word", "seconds", "code")}
+                        self._newest[name] = (now, time.monotonic(), known)
 
     def of(self, name: str) -> tuple[dict[str, Any], float]:
-        """What a run has said last, and how long ago that was read (seconds); nothing: it has not
-        begun."""
-        _, heard, said = self._said.get(name, (0, 0.0, {}))
-        return said, time.monotonic() - heard
+        """Return the newest state of a run, and how long ago that was read (seconds); an empty
+        one: it has not begun."""
+        _, heard, state = self._newest.get(name, (0, 0.0, {}))
+        return state, time.monotonic() - heard

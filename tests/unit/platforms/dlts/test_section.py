@@ -13,7 +13,7 @@ from tests.unit.platforms.openpai.test_section import problems as problems_of
 from tests.unit.platforms.openpai.test_section import values
 
 #: The keys of the other service are left out.
-BASE = {
+BASE: dict[str, Any] = {
     **dict.fromkeys(("user", "token", "cpus", "memory"), ...),
     "platform": "dlts",
     "cluster": "lab",
