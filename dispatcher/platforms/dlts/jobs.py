@@ -235,7 +235,8 @@ def _refusal(text: str, asked: str, where: str) -> BackendError:
     """The error that the refusal of a job stands for. Nothing was created."""
     if not text:
         return Unreachable(f"cannot {asked}: the answer names no job", where=where)
-    kinds = {"denied": NotAllowed, "quota": OverQuota, "cannot add job": Busy}
-    kind = next((kind for word, kind in kinds.items() if word in text.lower()), Invalid)
+    kinds: dict[str, type[BackendError]] = {"denied": NotAllowed, "quota": OverQuota}
+    kinds |= {"cannot add job": Busy, "": Invalid}
+    kind = next(kind for word, kind in kinds.items() if word in text.lower())
     hint = "is 'team' one that you may use in this 'cluster'?" if kind is NotAllowed else ""
     return kind(f"cannot {asked}: {' '.join(text.split())}", hint=hint, where=where)

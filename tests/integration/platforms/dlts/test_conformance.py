@@ -1,4 +1,4 @@
-"""The conformance suite over the platform ``dlts``, on a cluster of our own whose jobs are processes
+"""The conformance suite over platform ``dlts``, on a cluster of our own whose jobs are processes
 of this machine; judged by the derived contract."""
 
 from __future__ import annotations

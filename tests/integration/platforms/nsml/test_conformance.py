@@ -1,4 +1,4 @@
-"""The conformance suite over the platform ``nsml``, on a service of our own whose runs are processes
+"""The conformance suite over platform ``nsml``, on a service of our own whose runs are processes
 of this machine; judged by the derived contract."""
 
 from __future__ import annotations
