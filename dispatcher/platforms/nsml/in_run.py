@@ -49,7 +49,7 @@ def main() -> int:
         time.sleep(STEP_S)
     word = TAKEN if taken else STOPPED if dies_at is not None else ENDED
     _say(path, word, time.monotonic() - began, child.returncode)
-    return abs(child.returncode)
+    return abs(int(child.returncode))
 
 
 def _say(path: str, word: str, seconds: float, code: int | None) -> None:

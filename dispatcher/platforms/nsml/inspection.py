@@ -13,8 +13,7 @@ OK, PROBLEM = Severity.OK, Severity.PROBLEM
 
 
 def inspect_project(section: NsmlSection) -> Iterator[Finding]:
-    """Yield what is found of a section's project, as far as it can be asked. Raises
-    ``BackendError``."""
+    """Yield what is found of a section's project. Raises ``BackendError``."""
     client, path = client_of(section), f"/projects/{section.project}"
     asked, keys = f"look at the project {section.project!r}", (("project",),)
     try:

@@ -152,9 +152,10 @@ class NsmlJobs(JobService):
 def client_of(section: NsmlSection) -> HttpClient:
     """The client of a section's service. Raises ``PermanentBackendError``."""
     keys = (section.access_key, section.secret_key, section.api_key)
-    signer = GatewaySigner(*(partial(secret_of, reference) for reference in keys))
-    bucket = TokenBucket(BURST, PER_S)
-    client = HttpClient(address_of(section, section.address), signer, bucket=bucket)
+    access, secret, api = (partial(secret_of, reference) for reference in keys)
+    signer = GatewaySigner(access, secret, api)
+    address, bucket = address_of(section, section.address), TokenBucket(BURST, PER_S)
+    client = HttpClient(address, signer, bucket=bucket)
     signer.now = client.times.now
     return client
 

@@ -135,7 +135,8 @@ def test_other_misspelt_requests_are_refused_as_well(orders: Orders, served: Dlt
 def test_the_judge_finds_a_wrong_answer(served: Dlts) -> None:
     """Of ours: an imitation that lies about shapes is none."""
     asked = Asked("GET", "/api/v2/clusters/lab/jobs/a", {}, {}, b"", "", None)
-    for document in ({"jobStatus": "levitating"}, {"id": "x"}, {"jobStatusDetail": {}}, []):
+    wrong: list[Any] = [{"jobStatus": "levitating"}, {"id": "x"}, {"jobStatusDetail": {}}, []]
+    for document in wrong:
         assert served.judge_answer(asked, Reply(200, document)), document
     assert served.judge_answer(asked, Reply(200, {"jobStatus": "paused"})) == []
     assert served.judge_answer(asked, Reply(201, {}))

@@ -101,7 +101,8 @@ def test_other_misspelt_requests_are_refused_as_well(orders: Orders, served: Nsm
 def test_the_judge_finds_a_wrong_answer(served: Nsml) -> None:
     """Of ours: an imitation that lies about shapes is none."""
     asked = Asked("GET", f"{RUNS}/8", {}, {}, b"", "", None)
-    for document in ({"runName": "eight"}, {"state": "x"}, {"imageType": "OWN"}, []):
+    wrong: list[Any] = [{"runName": "eight"}, {"state": "x"}, {"imageType": "OWN"}, []]
+    for document in wrong:
         assert served.judge_answer(asked, Reply(200, document)), document
     assert served.judge_answer(asked, Reply(200, {"runName": "8"})) == []
     assert served.judge_answer(asked, Reply(201, {}))
@@ -186,7 +187,7 @@ def test_a_run_that_is_there_twice_is_one_agent(
     jobs.client.ask("POST", RUNS, asked="create it again", body=first.document)
     wait_until(lambda: served.job(order.name).ended is not None, "the second one has ended")
     assert served.job(order.name) is not first
-    assert reaches(allocator, order.name, AllocationState.RUNNING)
+    reaches(allocator, order.name, AllocationState.RUNNING)
     assert first.runs
     jobs.close()
 
@@ -198,7 +199,7 @@ def test_words_that_a_file_names_are_ends(make: Make, served: Nsml) -> None:
     orders = make(endedStates=["GONE"])
     allocator, order = orders.allocator(), orders.order()
     allocator.submit(order)
-    assert reaches(allocator, order.name, AllocationState.WAITING)
+    reaches(allocator, order.name, AllocationState.WAITING)
     served.job(order.name).word = "GONE"
     ended = reaches(allocator, order.name, AllocationState.ENDED)
     assert (ended.gone, ended.reason) == (Gone.FAILED, "NSML says 'GONE'")
