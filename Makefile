@@ -23,6 +23,9 @@ define from_lock
 	@touch $@
 endef
 
+# Tests start thousands of interpreters: each would compile all of ours anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: lock audit demo test test-quick lint bench soak docs pictures simulate nightly mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
@@ -42,8 +45,8 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.lock constraints.txt pyproject.toml
 demo: $(VENV)/.demo  ## evolution with inherited weights on digits, about two minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/digits_evolution/demo.sh
 
-test: $(VENV)/.dev  ## the whole test suite, folder by folder; its last line says what was left out
-	$(BIN)/python tests/run.py $(if $(AGAIN),--again $(AGAIN)) $(TESTS)
+test: $(VENV)/.dev  ## the test suite, folder by folder; its last line says what was left out: EXTENDED=1 also runs what repeats at length
+	$(if $(EXTENDED),BEQUEATH_TESTS=all) $(BIN)/python tests/run.py $(if $(AGAIN),--again $(AGAIN)) $(TESTS)
 
 test-quick: lint  ## for the daily round, minutes: lint, unit tests, simulation, one real run
 	$(BIN)/python tests/run.py --quick

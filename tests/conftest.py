@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.support import lengths
+
 HERE = Path(__file__).parent
 
 #: What draws examples draws the same ones each time, and no example is ever too slow: a suite that
@@ -35,8 +37,18 @@ REAL = ("engines", "integration", "faults", "system", "fuzz", "upgrade")
 PATIENCE_S = 600.0
 
 
+#: Tests that show again at length, in one more place or in greater number, what a quicker one shows
+#: at each landing. ``make test EXTENDED=1`` runs them as well.
+EXTENDED = "make test EXTENDED=1"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the torch extra where it is not installed; be patient with processes."""
+    """Skip what is not run at each landing, and what needs the torch extra where it is not
+    installed; be patient with processes."""
+    if not lengths.EXTENDED:
+        for item in items:
+            if item.get_closest_marker("extended"):
+                item.add_marker(pytest.mark.skip(reason=EXTENDED))
     for item in items:
         real = any(item.path.is_relative_to(HERE / folder) for folder in REAL)
         if real and not item.get_closest_marker("timeout"):

@@ -17,6 +17,7 @@ at once or are broken.
 """
 
 import argparse
+import os
 import re
 import signal
 import subprocess
@@ -29,6 +30,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+# Tests start thousands of interpreters: each would compile all of ours anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 from tests.support import failures
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from benchmarks.rows import Row, row
 
 #: Modules of this folder, one about a head of many workers, the others each about one scheduler;
 #: and the seconds after which one is ended. Its rows until then are kept.
-PARTS = {"scale": 2_700.0, "slurm": 600.0, "ray": 1_500.0, "kubernetes": 720.0}
+PARTS = {"scale": 2_700.0, "slurm": 600.0, "ray": 1_500.0, "kubernetes": 720.0, "services": 900.0}
 
 #: Parts in a network of their own, which is the loopback alone.
 OFF_THE_NETWORK = frozenset({"ray"})

@@ -113,12 +113,6 @@ def _several_nodes_are_one_place(config: AllKeys) -> None:
                 at=(*at, "reuseMode"),
                 hint="leave 'reuseMode' out",
             )
-    if config.for_nni:
-        raise Misfit(
-            "code that is written for NNI reports by files that all nodes of a trial would share",
-            at=("trialNodes",),
-            hint="leave 'trialNodes' out, or report by 'trial_runtime'",
-        )
     if config.weights_root is not None and config.weights_folder is None:
         raise Misfit(
             f"'weightsRoot' is no folder, and the {nodes} nodes of a trial ('trialNodes') have to "

@@ -14,7 +14,8 @@ from dispatcher.experiment.translated_keys import Does, Row
 from dispatcher.nni.commands.verbs import NNI
 from dispatcher.nni.files import algorithms
 from dispatcher.nni.files.algorithms import Algorithm
-from dispatcher.nni.files.tables import ANNOTATIONS, PLATFORMS, SECTIONS
+from dispatcher.nni.files.clusters.catalogue import CLUSTERS, GONE, Cluster
+from dispatcher.nni.files.tables import ANNOTATIONS, SECTIONS
 
 _WORDS = {
     Does.KEEP: "same",
@@ -60,8 +61,30 @@ by name with what to do instead, at its line in your own file; none is dropped s
 | failed trials | not tried again | not tried again, unless the file adds `trialRetries` |
 | code on other machines | a copy, without what `.nniignore` names | the same; `.nniignore` and `.bequeathignore`, by git's rules |
 | other machines | any host key is accepted | its key must be known: `bequeath hosts add` |
-| passwords in the file | shown in the profile and on the web page | looked up in your file when needed, copied nowhere, in no log |
+| passwords, tokens and keys in the file | shown in the profile and on the web page | looked up in your file when needed, copied nowhere, in no log |
 | processes of a trial | the first one is killed | all of them |
+"""
+
+_SERVICES = """\
+## Training services
+
+A file runs on the platform that stands for its training service. [The guides](choosing-a-platform.md) have what each needs on this machine; what is missing is
+named before anything is asked for. Keys of ours may stand in NNI's section as well: `bringCode`, `volumes`, `sharedFolder`.
+"""
+
+_AFTER_SERVICES = """\
+What NNI does by itself on clusters is written out, and `bequeath convert` shows it:
+
+- **Jobs.** One is asked for when a trial needs it, `trialConcurrency` at most, and takes trial after trial (`allocations`); with `reuse: false` or
+  `reuseMode: false` each trial has a job of its own.
+- **Code** is brought to them (`bringCode`). NNI's storage is mounted where NNI has it, and logs lie there.
+- **The way back.** `nniManagerIp` is the address at which jobs reach this machine (`headAddress`, `channel`). Pods need it; jobs that share a folder with this machine do without.
+- **Roles.** `ps`, `worker`, `master` and `taskRoles` are the pods of one trial (`trialNodes`, `roles`). The master speaks, else the first worker or the first of `taskRoles`
+  whose success counts; what the others report is dropped. Where their commands differ, `trialCommand` asks for `BEQUEATH_ROLE`.
+- **Secrets.** A token, a password or a key of a cloud in the file is looked up there when it is needed, and copied nowhere. References, `env:NAME` and `file:PATH`, may stand in
+  its place.
+- **Old versions.** `apiVersion` of Kubeflow's operators is `v1`; the operators that read `v1alpha2` to `v1beta2` are gone. OpenPAI is asked by an application token: logging in
+  by `passWord` went with its YARN.
 """
 
 _ANNOTATED = """\
@@ -172,7 +195,7 @@ An advisor of one's own, a subclass of `nni.msg_dispatcher_base.MsgDispatcherBas
 
 def page() -> str:
     """Return the text of ``docs/from-nni.md``."""
-    parts = [_HEAD, _keys(), _algorithms(), _TUNER, _commands(), _REST, _TRIAL]
+    parts = [_HEAD, _services(), _keys(), _algorithms(), _TUNER, _commands(), _REST, _TRIAL]
     parts += [_annotations(), _PHASES]
     return "\n".join(parts)
 
@@ -188,13 +211,24 @@ def _keys() -> str:
         lines += [f"### {title}", "", "| key | here | our key | note |", "|---|---|---|---|"]
         lines += [_key(key, row) for key, row in rows.items()]
         lines.append("")
-    named = ", ".join(f"`{name}`" for name in PLATFORMS)
-    lines += [
-        f"Training services: `local` and `remote` are here; {named} are not in this version, and "
-        "refused by name, unless another package brings them.",
-        "",
-    ]
     return "\n".join(lines)
+
+
+def _services() -> str:
+    lines = ["| NNI | here | in files of | its own section of v1 |", "|---|---|---|---|"]
+    lines += ["| `local` | `local` | v1, v2, v3 | `localConfig` |"]
+    lines += ["| `remote` | `ssh` | v1, v2, v3 | `machineList`, `remoteConfig` |"]
+    lines += [_service(each) for each in CLUSTERS]
+    lines += ["| `hybrid` | a list of services | v1; a list since v2 | `hybridConfig` |"]
+    lines += [f"| `{word}` | not: {text}; {hint} |" for word, (text, hint) in GONE.items()]
+    return "\n".join([_SERVICES, *lines, "", _AFTER_SERVICES])
+
+
+def _service(cluster: Cluster) -> str:
+    names = ", ".join(f"`{name}`" for name in cluster.names)
+    versions = [*(["v1"] if cluster.v1 else []), *(["v2", "v3"] if cluster.v2 else [])]
+    config = f"`{cluster.config}`" if cluster.config else ""
+    return f"| {names} | `{cluster.ours}` | {', '.join(versions)} | {config} |"
 
 
 def _key(key: str, row: Row) -> str:

@@ -168,18 +168,26 @@ class SqliteJournal:
         return number
 
     def rows(self, after: int = 0) -> Iterator[JournalRow]:
-        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time."""
-        number = after
+        """See :meth:`dispatcher.ports.Journal.rows`. Reads as it goes, little at a time.
+
+        A row's checksum does not tell that it is there twice, and another one not at all: so it
+        has the number after that of the row before.
+        """
+        number, newest = after, self._last
         try:
             cursor = self._raw.execute(
                 "SELECT n, at, kind, payload, crc FROM journal WHERE n > ? ORDER BY n", (after,)
             )
             cursor.arraysize = _ROWS_AT_ONCE
             while batch := cursor.fetchmany():
-                for number, at, kind, payload, crc in batch:
+                for following, at, kind, payload, crc in batch:
+                    self._expect(number, following)
+                    number = following
                     if not fits(crc, number, at, kind, payload):
                         raise ProtocolError("its checksum does not fit")
                     yield JournalRow(number, at, codec.decode(kind, payload))
+            if number < newest:
+                self._expect(number, newest + 1)
         except UNREADABLE as error:
             raise store_error(error, str(self._path)) from error
         except ProtocolError as error:
@@ -188,6 +196,18 @@ class SqliteJournal:
                 hint="it was damaged, or written by a newer bequeath",
                 where=str(self._path),
             ) from error
+
+    def _expect(self, number: int, following: int) -> None:
+        """Refuse a gap between two rows, but for what was compacted."""
+        if following == number + 1:
+            return
+        ((base,),) = self.query("SELECT coalesce(max(n), 0) FROM bases")
+        if not number < following <= base + 1:
+            raise DamagedStore(
+                f"journal row {number + 1} is not where it belongs",
+                hint="restore the experiment from a backup",
+                where=str(self._path),
+            )
 
     def rows_of(self, trial: int, most: int) -> list[JournalRow]:
         """Read the newest rows that name a trial, the newest first.

@@ -158,6 +158,7 @@ def _test(copy: Path, targets: tuple[str, ...], limit_s: float) -> tuple[str, fl
     Nothing of a run is left when it is over."""
     # Byte code is told apart by second and size: a change of the same length would be missed.
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["BEQUEATH_TESTS"] = "all"  # those that are not run at each landing as well
     there = [target for target in targets if (copy / target.partition("::")[0]).exists()]
     pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     pytest += ["--hypothesis-profile=unshrunk", *there]

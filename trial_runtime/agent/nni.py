@@ -244,8 +244,11 @@ class NniDialect(TrialDialect):
 
     def furnish(self, attempt: Attempt, environment: MutableMapping[str, str]) -> None:
         session = attempt.session
-        environment["NNI_SYS_DIR"] = session.folder
-        environment["NNI_OUTPUT_DIR"] = session.folder
+        # All nodes see the attempt's folder, and what NNI's library writes in one of another rank
+        # is read by nobody: rank 0 speaks for all.
+        folder = f"{session.folder}/rank{self.rank}" if self.rank else session.folder
+        environment["NNI_SYS_DIR"] = folder
+        environment["NNI_OUTPUT_DIR"] = folder
         environment["NNI_TRIAL_JOB_ID"] = str(attempt.trial)
         environment["NNI_TRIAL_SEQ_ID"] = str(attempt.trial)
         content = {
@@ -254,9 +257,9 @@ class NniDialect(TrialDialect):
             "parameters": msgspec.Raw(session.parameters.encode()),
             "parameter_index": 0,
         }
-        path = os.path.join(session.folder, PARAMETER_FILE)
+        path = os.path.join(folder, PARAMETER_FILE)
         try:
-            os.makedirs(os.path.join(session.folder, ".nni"), exist_ok=True)
+            os.makedirs(os.path.join(folder, ".nni"), exist_ok=True)
             with open(open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
                 file.write(msgspec.json.encode(content))
         except OSError as error:

@@ -36,6 +36,37 @@ _V2_MARKS = frozenset(
 #: Keys of a machine that only NNI has.
 _V2_MACHINE_MARKS = frozenset({"sshkeyfile", "sshpassphrase", "pythonpath"})
 
+#: Keys of a section of a cluster that only NNI has, by the platform.
+SERVICE_MARKS: Mapping[str, frozenset[str]] = {
+    "openpai": frozenset(
+        {
+            "storageconfigname",
+            "localstoragemountpoint",
+            "containerstoragemountpoint",
+            "openpaiconfig",
+            "openpaiconfigfile",
+        }
+    ),
+    "kubeflow": frozenset({"operator", "worker", "master", "ps", "storage"}),
+    "frameworkcontroller": frozenset({"taskroles", "serviceaccountname", "storage"}),
+    "dlc": frozenset(
+        {
+            "type",
+            "jobtype",
+            "podcount",
+            "nasdatasourceid",
+            "localstoragemountpoint",
+            "containerstoragemountpoint",
+        }
+    ),
+}
+
+#: Platforms that only NNI calls so.
+_THEIR_PLATFORMS = frozenset({"aml", "pai", "adl"})
+
+#: One key of a cloud's own, as it stands in a file of ours by mistake, makes no file one of NNI's.
+_FEWEST_MARKS = {"dlc": 3}
+
 #: How code says whom it is written for: an import at the beginning of a line, alone or among
 #: others (``import os, nni``).
 _THEIRS = re.compile(
@@ -69,6 +100,8 @@ def version_of(values: Mapping[str, Any], folder: Path | None) -> str:
         return ""  # written for us, or by 'bequeath convert'
     if _V2_MARKS & folded.keys() or _names_nni(folded) or _has_nnis_machines(folded):
         return V2
+    if _has_nnis_clusters(folded):
+        return V2
     if folder is not None and _is_written_for_nni(folded, folder):
         return V2
     return ""
@@ -86,13 +119,26 @@ def _names_nni(folded: Mapping[str, Any]) -> bool:
     return False
 
 
-def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
-    """Whether a machine has a key that only NNI has."""
+def _services(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     services = folded.get("trainingservice")
     for service in services if isinstance(services, list) else [services]:
-        if not isinstance(service, Mapping):
-            continue
-        machines = {fold_word(str(name)): value for name, value in service.items()}
+        if isinstance(service, Mapping):
+            yield {fold_word(str(name)): value for name, value in service.items()}
+
+
+def _has_nnis_clusters(folded: Mapping[str, Any]) -> bool:
+    """Whether a section of a cluster has keys that only NNI has."""
+    for service in _services(folded):
+        word = fold_word(str(service.get("platform")))
+        marks = SERVICE_MARKS.get(word, frozenset()) & service.keys()
+        if word in _THEIR_PLATFORMS or len(marks) >= _FEWEST_MARKS.get(word, 1):
+            return True
+    return False
+
+
+def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
+    """Whether a machine has a key that only NNI has."""
+    for machines in _services(folded):
         for machine in machines.get("machinelist") or ():
             if isinstance(machine, Mapping) and _V2_MACHINE_MARKS & {
                 fold_word(str(name)) for name in machine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dispatcher.experiment.builtin_names import canonical_builtin
@@ -180,6 +180,54 @@ def machine(
             )
         else:
             draft.put((*base, "python"), _interpreter(str(value)), at, row.note)
+
+
+def nas_mode(draft: Draft, value: Any, source: JsonPath) -> None:
+    """Take the ``nasMode`` in which a trial has one architecture, and refuse others.
+
+    Args:
+        draft: takes the translation.
+        value: what the file has.
+        source: where the file has it.
+    """
+    if value == "classic_mode":
+        draft.drop(source, "what annotated layers are here: each trial has one architecture")
+        return
+    draft.refuse(
+        source,
+        f"is {value!r}, which trains one network for all architectures in one trial",
+        "there is 'classic_mode'; ENAS and SPOS are tuners here ('bequeath tuner list')",
+        is_key=False,
+    )
+
+
+def join_services(draft: Draft, several: Sequence[Draft], source: JsonPath) -> None:
+    """Make a list of services, each of which was translated by itself.
+
+    Args:
+        draft: takes the translation.
+        several: the drafts of one service each.
+        source: where the file has the list.
+    """
+    services: list[Any] = []
+    for one in several:
+        if "trainingService" in one.values:  # one that was refused is nowhere
+            for native, at in one.origins.items():
+                if native[0] == "trainingService":
+                    draft.origins["trainingService", len(services), *native[1:]] = at
+            services.append(one.values.pop("trainingService"))
+        draft.refusals += one.refusals
+        draft.broken |= one.broken
+        draft.decisions += one.decisions
+        for text in one.remarks:
+            draft.remark(text)
+        for key, shared in one.values.items():
+            at = one.origins.get((key,), source)
+            known = {each: of for each, of in one.origins.items() if each[0] == key}
+            draft.put((key,), shared, at)
+            draft.origins |= {each: of for each, of in known.items() if each not in draft.origins}
+    draft.values["trainingService"] = services
+    draft.origins["trainingService",] = source
 
 
 def _interpreter(place: str) -> str:

@@ -7,6 +7,7 @@ page cannot say another thing than the code does.
 from __future__ import annotations
 
 from dispatcher.experiment.translated_keys import Does, Row
+from dispatcher.nni.files.clusters.tables import SECTIONS as OF_CLUSTERS
 
 
 def _keep(native: str, note: str = "") -> Row:
@@ -29,14 +30,22 @@ ANNOTATION = (
     "the search space is read from the annotations, and trials run a copy in which they are code"
 )
 PHASES = "have each phase proposed as a trial of its own: 'Multi-phase' in docs/from-nni.md"
+SHARED = (
+    "mount the share on all machines (`bequeath nfs` does), and write its folder as "
+    "'weightsRoot', or leave the paths to your code"
+)
+PODS = ("kubeflow", "frameworkcontroller", "adl")
+"""Platforms whose pods can have an NFS share that is mounted nowhere else."""
 NO_ADDRESS = "agents find the head by themselves, those on other machines through SSH"
+_MANAGER = _special("", f"`headAddress` for jobs of clusters; not needed else: {NO_ADDRESS}")
 STARTED_ONCE = "no new trials after that; running ones go on, and the experiment ends with them"
 
 _ANNOTATED = Row(Does.WHEN_ON, "useAnnotation", ANNOTATION)
 _PHASES = Row(Does.FALSE_ONLY, "", PHASES)
 _NO_IMAGE = Row(Does.NOTHING, "", "trials run in processes of the machine itself")
-_CLUSTER = "it belongs to a training service that is not in this version"
+_CLUSTER = "it belongs to jobs of a cluster, and this file's platform has none"
 _OF_CLUSTERS = Row(Does.NOTHING, "", _CLUSTER)
+_OF_A_CLUSTER = _special("trainingService", "its keys are below")
 
 V1_TOP: dict[str, Row] = {
     "authorName": _drop("nobody asks for it"),
@@ -51,7 +60,7 @@ V1_TOP: dict[str, Row] = {
     "useAnnotation": _ANNOTATED,
     "multiPhase": _PHASES,
     "multiThread": _keep("multiThread", "a thread for each request: no pool that can fill up"),
-    "nniManagerIp": _drop(NO_ADDRESS),
+    "nniManagerIp": _MANAGER,
     "logDir": _keep("experimentWorkingDirectory"),
     "debug": _keep("debug"),
     "versionCheck": _drop("machines get the code of this very version"),
@@ -64,16 +73,15 @@ V1_TOP: dict[str, Row] = {
     "localConfig": _special("trainingService"),
     "machineList": _special("trainingService.machineList"),
     "remoteConfig": _special("trainingService"),
-    "paiConfig": _special("", _CLUSTER),
-    "paiYarnConfig": _special("", _CLUSTER),
-    "kubeflowConfig": _special("", _CLUSTER),
-    "frameworkcontrollerConfig": _special("", _CLUSTER),
-    "dltsConfig": _special("", _CLUSTER),
-    "amlConfig": _special("", _CLUSTER),
-    "hybridConfig": _special("", _CLUSTER),
-    "sharedStorage": _refuse(
-        "mount the share on all machines (`bequeath nfs` does), and write its folder as "
-        "'weightsRoot', or leave the paths to your code"
+    "paiConfig": _OF_A_CLUSTER,
+    "paiYarnConfig": _special("", "refused with its platform, which is gone"),
+    "kubeflowConfig": _OF_A_CLUSTER,
+    "frameworkcontrollerConfig": _OF_A_CLUSTER,
+    "dltsConfig": _OF_A_CLUSTER,
+    "amlConfig": _OF_A_CLUSTER,
+    "hybridConfig": _special("trainingService", "`trainingServicePlatforms`: a list of services"),
+    "sharedStorage": _special(
+        "", "an NFS share, for pods of clusters: a volume; others are refused"
     ),
 }
 
@@ -159,7 +167,7 @@ V2_TOP: dict[str, Row] = {
     "maxExperimentDuration": _keep("maxExperimentDuration", STARTED_ONCE),
     "maxTrialDuration": _keep("maxTrialDuration"),
     "maxTrialNumber": _keep("maxTrialNumber"),
-    "nniManagerIp": _drop(NO_ADDRESS),
+    "nniManagerIp": _MANAGER,
     "useAnnotation": _ANNOTATED,
     "debug": _keep("debug"),
     "logLevel": _keep("logLevel", "`trace` is read as `debug`, `fatal` as `error`"),
@@ -234,20 +242,6 @@ ANNOTATIONS: dict[str, str] = {
 }
 """Every ``@nni.…`` annotation, and what becomes of it here."""
 
-PLATFORMS = (
-    "openpai",
-    "pai",
-    "paiYarn",
-    "kubeflow",
-    "frameworkcontroller",
-    "adl",
-    "dlts",
-    "aml",
-    "dlc",
-    "hybrid",
-)
-"""NNI's training services that are not in this version."""
-
 SECTIONS: dict[str, dict[str, Row]] = {
     "v1, top level": V1_TOP,
     "v1, `trial`": V1_TRIAL,
@@ -259,5 +253,6 @@ SECTIONS: dict[str, dict[str, Row]] = {
     "v2 and v3, `tuner`, `assessor`, `advisor`": V2_ALGORITHM,
     "v2 and v3, `trainingService`": V2_SERVICE,
     "v2 and v3, `machineList`": V2_MACHINE,
+    **OF_CLUSTERS,
 }
 """All tables, by what a reader calls them."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.translated_keys import Does, Row, carry, given
 from dispatcher.nni.files import sections
+from dispatcher.nni.files.clusters.catalogue import CONFIGS, cluster_named, refused
+from dispatcher.nni.files.clusters.making import BASE, Making, Part
+from dispatcher.nni.files.clusters.pods import is_shared_nfs
 from dispatcher.nni.files.tables import (
-    PLATFORMS,
+    NO_ADDRESS,
+    PODS,
+    SHARED,
     V1_ALGORITHM,
     V1_LOCAL,
     V1_MACHINE,
@@ -22,53 +27,43 @@ from dispatcher.nni.files.tables import (
 )
 from tuners.plain_json import JsonPath
 
-_CLUSTERS = {
-    "paiConfig": "pai",
-    "paiYarnConfig": "paiYarn",
-    "kubeflowConfig": "kubeflow",
-    "frameworkcontrollerConfig": "frameworkcontroller",
-    "dltsConfig": "dlts",
-    "amlConfig": "aml",
-    "hybridConfig": "hybrid",
-}
 #: Where ``includeIntermediateResults`` waits for the assessor; no key of anybody's.
 _KEEP = "includeIntermediateResults"
 
 _SECTIONS = {"localConfig": V1_LOCAL, "remoteConfig": V1_REMOTE}
 
+#: Sections of the top, and the platform that each belongs to.
+_OWNERS = {
+    **CONFIGS,
+    "localConfig": "local",
+    "remoteConfig": "remote",
+    "machineList": "remote",
+}
+_HYBRID = "hybrid"
+_PLATFORM: JsonPath = ("trainingServicePlatform",)
+
 
 def translate_v1(values: Mapping[str, Any], origin: str) -> Draft:
     """Turn a v1 file into native values; see :meth:`.dialects.Dialect.translate`."""
     draft = Draft()
-    platform = _platform(values)
+    _services(draft, values, origin)
     for key, value in given(values):
         row, at = V1_TOP.get(key), (key,)
         if row is None:
             _unknown(draft, key, value, V1_TOP)
         elif row.does is not Does.SPECIAL:
             carry(draft, row, value, at)
-        elif key == "trial":
-            _trial(draft, value, at)
         elif key in ("tuner", "advisor"):
             _tuner(draft, key, value)
         elif key == "assessor":
             left = sections.algorithm(draft, "assessor", value, at, V1_ALGORITHM.get)
             _own_class(draft, "assessor", left)
             _leave(draft, left)
-        elif key == "machineList":
-            _machines(draft, platform, value, origin)
-        elif key in _SECTIONS:
-            _service(draft, key, platform, value)
-        elif key in _CLUSTERS:
-            if fold_word(platform) == fold_word(_CLUSTERS[key]):
-                continue  # the platform is refused, which says enough
-            draft.drop(at, f"the platform is {platform}")
     _settle_keep_result(draft)
-    _place(draft, values, platform)
     if values.get("tuner") is None and values.get("advisor") is None:
         draft.refuse(("tuner",), "is missing", "write 'tuner: {builtinTunerName: Random}'")
         draft.broken.add("tuner")
-    if values.get("trial") is None and "trialCommand" not in draft.values:
+    if "trialCommand" not in {*draft.values, *draft.broken} and values.get("trial") is None:
         draft.refuse(("trial",), "is missing", "write 'trial: {command: …, codeDir: .}'")
         draft.broken.add("trialCommand")
     sections.add_nni_defaults(draft)
@@ -79,24 +74,81 @@ def _platform(values: Mapping[str, Any]) -> str:
     return str(values.get("trainingServicePlatform") or "local")
 
 
-def _place(draft: Draft, values: Mapping[str, Any], platform: str) -> None:
-    at = ("trainingServicePlatform",)
-    if platform in PLATFORMS or fold_word(platform) in map(fold_word, PLATFORMS):
-        draft.refuse(
-            at,
-            f"names {platform!r}, a training service that is not in this version",
-            "there are 'local' and 'remote'",
-            is_key=False,
-        )
-        if "trialCommand" not in draft.values:
-            draft.broken.add("trialCommand")  # each of its roles has one
+def _services(draft: Draft, values: Mapping[str, Any], origin: str) -> None:
+    """Translate the training service that the file names, or several, and their keys of the top."""
+    platform = _platform(values)
+    if fold_word(platform) != _HYBRID:
+        _pass_over(draft, values, [platform])
+        _service(draft, values, platform, _PLATFORM, origin)
         return
-    draft.put(
-        ("trainingService", "platform"),
-        "ssh" if platform == "remote" else platform,
-        at,
-        "machines are reached by SSH" if platform == "remote" else "",
-    )
+    hybrid, at = values.get("hybridConfig"), ("hybridConfig", "trainingServicePlatforms")
+    words = hybrid.get(at[1]) if isinstance(hybrid, Mapping) else None
+    if not isinstance(words, list) or not words:
+        hint = "write 'hybridConfig: {trainingServicePlatforms: [local, remote]}'"
+        draft.refuse(_PLATFORM, "needs the list of its platforms", hint, is_key=False)
+        draft.broken.add("trialCommand")
+        return
+    draft.drop(_PLATFORM, "several services are a list of them here")
+    words = [str(each) for each in words]
+    _pass_over(draft, values, words)
+    several = []
+    for index, word in enumerate(words):
+        several.append(Draft())
+        _service(several[-1], values, word, (*at, index), origin, alone=False)
+    sections.join_services(draft, several, at)
+
+
+def _pass_over(draft: Draft, values: Mapping[str, Any], platforms: Sequence[str]) -> None:
+    """Treat keys of services that the file does not use."""
+    folded = {fold_word(word) for word in (*platforms, _platform(values))}
+    clusters = [cluster for word in platforms if (cluster := cluster_named(word)) is not None]
+    for key, value in given(values):
+        owner = _OWNERS.get(key, "")
+        its = cluster_named(owner)
+        if key == "nniManagerIp" and not clusters:
+            draft.drop((key,), NO_ADDRESS)
+        elif key == "sharedStorage":
+            if not (is_shared_nfs(value) and all(fold_word(each) in PODS for each in platforms)):
+                draft.refuse((key,), "cannot be honoured", SHARED)
+        elif owner and fold_word(owner) not in folded and (its is None or its not in clusters):
+            text = f"the platform is {' and '.join(platforms)}"
+            if key == "machineList":
+                text += ": no machine of the list is used"
+            draft.drop((key,), text)
+
+
+def _service(
+    draft: Draft,
+    values: Mapping[str, Any],
+    platform: str,
+    at: JsonPath,
+    origin: str,
+    *,
+    alone: bool = True,
+) -> None:
+    if refused(draft, platform, at, v1=True):
+        draft.broken.add("trialCommand")  # each of its roles may have one
+        return
+    cluster, trial = cluster_named(platform), values.get("trial")
+    if cluster is not None and cluster.v1 is not None:
+        config = values.get(cluster.config) if cluster.config else None
+        place = (cluster.config,) if config is not None else at
+        if trial is not None:
+            draft.put((*BASE, "platform"), cluster.ours, at)
+            parts = Part(trial, ("trial",)), Part({} if config is None else config, place)
+            cluster.v1(Making(draft, values, origin, place), *parts)
+        return
+    word, text = ("ssh", "machines are reached by SSH") if platform == "remote" else (platform, "")
+    draft.put((*BASE, "platform"), word, at, text)
+    if trial is not None:
+        _trial(draft, trial, ("trial",), alone=alone)
+    for key, value in given(values):
+        if _OWNERS.get(key) != platform:
+            continue
+        if key in _SECTIONS:
+            _own_section(draft, key, value)
+        elif key == "machineList":
+            _machines(draft, value, origin)
 
 
 def _unknown(draft: Draft, key: str, value: Any, rows: Mapping[str, Row]) -> None:
@@ -108,7 +160,7 @@ def _unknown(draft: Draft, key: str, value: Any, rows: Mapping[str, Row]) -> Non
     draft.put((key,), value, (key,), "a key of bequeath's own")
 
 
-def _trial(draft: Draft, section: Any, source: JsonPath) -> None:
+def _trial(draft: Draft, section: Any, source: JsonPath, *, alone: bool) -> None:
     if not isinstance(section, Mapping):
         draft.refuse(source, "must be a section of keys", "write 'trial: {command: …}'")
         return
@@ -119,23 +171,13 @@ def _trial(draft: Draft, section: Any, source: JsonPath) -> None:
             hint = f"did you mean {near[0]!r}?" if near else f"keys here are {', '.join(V1_TRIAL)}"
             draft.refuse(at, "is no key of 'trial'", hint)
         elif key == "nasMode":
-            _nas_mode(draft, value, at)
+            sections.nas_mode(draft, value, at)
+        elif row.does in (Does.NOTHING, Does.REFUSE) and not alone:
+            continue  # of another service of the file
         elif row.does is Does.SPECIAL:
             draft.put(("trialMemorySize",), f"{value}mb", at, row.note)
         else:
             carry(draft, row, value, at)
-
-
-def _nas_mode(draft: Draft, value: Any, at: JsonPath) -> None:
-    if value == "classic_mode":
-        draft.drop(at, "what annotated layers are here: each trial has one architecture")
-        return
-    draft.refuse(
-        at,
-        f"is {value!r}, which trains one network for all architectures in one trial",
-        "there is 'classic_mode'; ENAS and SPOS are tuners here ('bequeath tuner list')",
-        is_key=False,
-    )
 
 
 def _tuner(draft: Draft, key: str, section: Any) -> None:
@@ -187,26 +229,19 @@ def _leave(draft: Draft, left: dict[str, tuple[Any, JsonPath]]) -> None:
             draft.drop(at, "an assessor has no use for it")
 
 
-def _service(draft: Draft, key: str, platform: str, section: Any) -> None:
-    wanted = "local" if key == "localConfig" else "remote"
-    if platform != wanted:
-        draft.drop((key,), f"the platform is {platform}")
-        return
+def _own_section(draft: Draft, key: str, section: Any) -> None:
     for inner, value in given(section):
         row, at = _SECTIONS[key].get(inner), (key, inner)
         if row is None:
-            draft.put(("trainingService", inner), value, at)
+            draft.put((*BASE, inner), value, at)
         else:
-            carry(draft, row, value, at, ("trainingService",))
+            carry(draft, row, value, at, BASE)
 
 
-def _machines(draft: Draft, platform: str, value: Any, origin: str) -> None:
+def _machines(draft: Draft, value: Any, origin: str) -> None:
     at = ("machineList",)
-    if platform != "remote":
-        draft.drop(at, f"the platform is {platform}: no machine of the list is used")
-        return
     if not isinstance(value, list):
-        draft.put(("trainingService", "machineList"), value, at)
+        draft.put((*BASE, "machineList"), value, at)
         return
     for index, each in enumerate(value):
         sections.machine(draft, index, each, (*at, index), V1_MACHINE.get, origin)

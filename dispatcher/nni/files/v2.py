@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dispatcher.experiment.draft import Draft
 from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.plugged import Unusable, platform_named
-from dispatcher.experiment.translated_keys import Does, Row, carry, given
+from dispatcher.experiment.translated_keys import Does, carry, given
 from dispatcher.nni.files import sections
+from dispatcher.nni.files.clusters.catalogue import cluster_named, is_theirs, refused
+from dispatcher.nni.files.clusters.making import BASE, Making, Part, loosely
+from dispatcher.nni.files.clusters.pods import is_shared_nfs
 from dispatcher.nni.files.tables import (
-    PLATFORMS,
+    NO_ADDRESS,
+    PODS,
+    SHARED,
     V2_ALGORITHM,
     V2_MACHINE,
     V2_SERVICE,
@@ -19,24 +24,18 @@ from dispatcher.nni.files.tables import (
 )
 from tuners.plain_json import JsonPath
 
-
-def _finder(rows: Mapping[str, Row]) -> sections.Find:
-    """Return a finder that ignores case and underscores, as NNI does."""
-    folded = {fold_word(key): row for key, row in rows.items()}
-    return lambda key: folded.get(fold_word(key))
-
-
-_TOP, _ALGORITHM = _finder(V2_TOP), _finder(V2_ALGORITHM)
-_SERVICE, _MACHINE = _finder(V2_SERVICE), _finder(V2_MACHINE)
+_TOP, _ALGORITHM = loosely(V2_TOP), loosely(V2_ALGORITHM)
+_SERVICE, _MACHINE = loosely(V2_SERVICE), loosely(V2_MACHINE)
 
 
 def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     """Turn a v2 or v3 file into native values; see :meth:`.dialects.Dialect.translate`."""
     draft = Draft()
     folded = {fold_word(key): key for key, _ in given(values)}
+    words: list[str] = []
     if "trainingservice" in folded:  # first: its repeated keys override those of the top level
         key = folded["trainingservice"]
-        _services(draft, values[key], (key,), origin)
+        words = _services(draft, values, values[key], (key,), origin)
     for key, value in given(values):
         row, at = _TOP(key), (key,)
         if row is None:
@@ -46,7 +45,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
         elif row.does is not Does.SPECIAL:
             carry(draft, row, value, at)
         else:
-            _special(draft, fold_word(key), value, at)
+            _special(draft, fold_word(key), value, at, words)
     if "tuner" not in folded and "advisor" not in folded:
         draft.refuse(("tuner",), "is missing", "write 'tuner: {name: Random}'")
         draft.broken.add("tuner")
@@ -54,7 +53,7 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     return draft
 
 
-def _special(draft: Draft, key: str, value: Any, at: JsonPath) -> None:
+def _special(draft: Draft, key: str, value: Any, at: JsonPath, clusters: Sequence[str]) -> None:
     if key == "experimenttype":
         if value == "hpo":
             draft.drop(at, "what all experiments here are")
@@ -71,6 +70,12 @@ def _special(draft: Draft, key: str, value: Any, at: JsonPath) -> None:
         sections.algorithm(draft, "assessor", value, at, _ALGORITHM)
     elif key == "tunergpuindices":
         draft.put(("tuner", "gpuIndices"), value, at)
+    elif key == "nnimanagerip":
+        if not any(map(cluster_named, clusters)):
+            draft.drop(at, NO_ADDRESS)
+    elif key == "sharedstorage":
+        if not (clusters and is_shared_nfs(value) and all(each in PODS for each in clusters)):
+            draft.refuse(at, "cannot be honoured", SHARED)
     elif key == "deprecated":
         for inner, each in given(value):
             row = _TOP(inner)
@@ -80,72 +85,66 @@ def _special(draft: Draft, key: str, value: Any, at: JsonPath) -> None:
                 draft.drop((*at, inner), "NNI itself does not read it any more")
 
 
-def _services(draft: Draft, value: Any, at: JsonPath, origin: str) -> None:
-    if isinstance(value, list):
-        inner = Draft()
-        services: list[Any] = []
-        for index, each in enumerate(value):
-            one = Draft()
-            _service(one, each, (*at, index), origin)
-            if "trainingService" in one.values:  # one that was refused is nowhere
-                for native, source in one.origins.items():
-                    if native[0] == "trainingService":
-                        place = ("trainingService", len(services), *native[1:])
-                        inner.origins[place] = source
-                services.append(one.values.pop("trainingService"))
-            draft.refusals += one.refusals
-            draft.decisions += one.decisions
-            draft.remarks += [text for text in one.remarks if text not in draft.remarks]
-            for key, shared in one.values.items():
-                draft.put((key,), shared, one.origins[(key,)])
-        draft.values["trainingService"] = services
-        draft.origins |= inner.origins
-        draft.origins["trainingService",] = at
-        return
-    _service(draft, value, at, origin)
+def _services(
+    draft: Draft, file: Mapping[str, Any], value: Any, at: JsonPath, origin: str
+) -> list[str]:
+    """Translate one service or a list of them; returns their platforms, folded."""
+    if not isinstance(value, list):
+        return [_service(draft, file, value, at, origin)]
+    several, words = [], []
+    for index, each in enumerate(value):
+        several.append(Draft())
+        words.append(_service(several[-1], file, each, (*at, index), origin))
+    sections.join_services(draft, several, at)
+    return words
 
 
-def _not_translated(platform: str) -> tuple[str, str] | None:
-    """Why the section of a platform that NNI has as well cannot be taken, and what to do; None:
-    another package brings that platform, and reads it."""
-    there = platform_named(platform)
-    if isinstance(there, Unusable):
-        text = f"names {platform!r}, a training service that is not in this version"
-        return text, "there are 'local' and 'remote'"
-    if not type(there).__module__.startswith("dispatcher.platforms."):
-        return None
-    text = f"names {platform!r}, whose keys of NNI's are not translated in this version"
-    return text, "'bequeath convert' a file for 'local', and write this section under our keys"
-
-
-def _service(draft: Draft, section: Any, at: JsonPath, origin: str) -> None:
+def _service(draft: Draft, file: Mapping[str, Any], section: Any, at: JsonPath, origin: str) -> str:
+    """Translate one service; returns its platform, folded, if it is a cluster of NNI's."""
     if not isinstance(section, Mapping):
-        draft.put(("trainingService",), section, at)
-        return
+        draft.put(BASE, section, at)
+        return ""
     folded = {fold_word(key): (key, value) for key, value in given(section)}
     named, platform = folded.get("platform", ("platform", "local"))
-    base: JsonPath = ("trainingService",)
-    theirs = {fold_word(each) for each in PLATFORMS}
-    if isinstance(platform, str) and fold_word(platform) not in ("local", "remote", "ssh"):
-        if fold_word(platform) in theirs and (why := _not_translated(platform)) is not None:
-            draft.refuse((*at, named), *why, is_key=False)
-            return
-        draft.put(base, dict(section), at, "a platform that another package brings")
-        return
+    word = fold_word(platform) if isinstance(platform, str) else ""
+    cluster = cluster_named(word)
+    if word in ("", "local", "remote", "ssh"):
+        _machines_or_local(draft, section, at, origin)
+    elif _is_brought(word):
+        draft.put(BASE, dict(section), at, "a platform that another package brings")
+    elif refused(draft, str(platform), (*at, named), v1=False):
+        if "trialcommand" not in {fold_word(key) for key, _ in given(file)}:
+            draft.broken.add("trialCommand")  # each of its roles may have one
+    elif cluster is None or cluster.v2 is None or not is_theirs(word, section):
+        draft.put(BASE, dict(section), at, "a platform of bequeath's own")
+    else:
+        cluster.v2(Making(draft, file, origin, at), Part(section, at))
+        return word
+    return ""
+
+
+def _is_brought(word: str) -> bool:
+    """Whether another package has a platform of that name."""
+    there = platform_named(word)
+    ours = isinstance(there, Unusable) or type(there).__module__.startswith("dispatcher.platforms.")
+    return not ours
+
+
+def _machines_or_local(draft: Draft, section: Mapping[str, Any], at: JsonPath, origin: str) -> None:
     for key, value in given(section):
         row, here = _SERVICE(key), (*at, key)
         if row is None:
-            draft.put((*base, key), value, here)
+            draft.put((*BASE, key), value, here)
         elif fold_word(key) == "platform":
             word = "ssh" if isinstance(value, str) and fold_word(value) == "remote" else value
-            draft.put((*base, "platform"), word, here, row.note if word == "ssh" else "")
+            draft.put((*BASE, "platform"), word, here, row.note if word == "ssh" else "")
         elif row.does is not Does.SPECIAL:
-            carry(draft, row, value, here, base)
+            carry(draft, row, value, here, BASE)
         elif fold_word(key) == "machinelist" and isinstance(value, list):
             for index, each in enumerate(value):
                 sections.machine(draft, index, each, (*here, index), _MACHINE, origin)
         elif fold_word(key) == "machinelist":
-            draft.put((*base, "machineList"), value, here)
+            draft.put((*BASE, "machineList"), value, here)
         else:
             top = _TOP(key)
             assert top is not None

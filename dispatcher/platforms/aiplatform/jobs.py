@@ -66,7 +66,7 @@ class AiTrainingJobs(GoogleJobs):
         """See :class:`GoogleJobs`."""
         return f"{self._project}/jobs/{id_}"
 
-    def findings(self) -> Iterator[Finding]:
+    def more_findings(self) -> Iterator[Finding]:
         """See :class:`GoogleJobs`: the folder of the jobs, the region, and its GPUs."""
         if self._section.job_dir is not None:
             yield self.apis.bucket(self._section.job_dir, "jobDir")

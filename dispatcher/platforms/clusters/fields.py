@@ -49,6 +49,22 @@ def _check_reference(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def shaped(pattern: str, what: str) -> AfterValidator:
+    """A check of a text's shape.
+
+    Args:
+        pattern: that all of it must match.
+        what: it is, for people, with an example.
+    """
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"must be {what}, not {text!r}")
+        return text
+
+    return AfterValidator(check)
+
+
 PathThere = Annotated[Text, AfterValidator(_check_path)]
 """A path in a container."""
 

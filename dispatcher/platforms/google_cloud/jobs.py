@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.errors import BackendError, PermanentBackendError
-from dispatcher.findings import Finding
+from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.client import HttpAnswer
 from dispatcher.http_services.errors import AlreadyThere, Invalid, NotThere, Unreachable
 from dispatcher.platforms.allocations.allocation import Gone
 from dispatcher.platforms.google_cloud import in_job
 from dispatcher.platforms.google_cloud.apis import GoogleApis
 from dispatcher.platforms.google_cloud.section import OWN_LABELS, GoogleService
-from dispatcher.platforms.http_jobs.jobs import NEARLY_S, JobEnd, JobOrder, JobService, ServiceJob
+from dispatcher.platforms.http_jobs.jobs import JobEnd, JobOrder, JobService, ServiceJob, ran_out
 from dispatcher.platforms.http_jobs.pages import Pages
 from dispatcher.remote_python.bundle import module_alone
 
@@ -59,6 +59,7 @@ class GoogleJobs(JobService):
         self.label = label
         self.pages = Pages(self.page)
         self._python, self._wall_s = section.python, section.wall_s
+        self._project_id = section.project
         self._unused: set[str] = set()  # names of secrets whose jobs may not be there
 
     # -- for each service ------------------------------------------------------------------------
@@ -83,12 +84,20 @@ class GoogleJobs(JobService):
         """Return the path of a job below the service's address."""
         ...
 
-    def findings(self) -> Iterator[Finding]:
+    def more_findings(self) -> Iterator[Finding]:
         """Yield what is found of the service before the start, beside that it answers. Raises
         ``BackendError``."""
         yield from ()
 
     # -- for all ---------------------------------------------------------------------------------
+
+    def findings(self) -> Iterator[Finding]:
+        """See :class:`JobService`: whether it knows us and the project, and what jobs find of
+        it."""
+        self.page("")
+        text = f"{self.where} lists jobs of the project {self._project_id}"
+        yield Finding("platform", Severity.OK, text)
+        yield from self.more_findings()
 
     def create(self, order: JobOrder) -> None:
         """See :class:`JobService`."""
@@ -139,7 +148,7 @@ class GoogleJobs(JobService):
         own, traceback, _ = job.reason.partition("Traceback")
         gone = next((each for pattern, each in _ENDS if pattern.search(own)), None)
         meaning = self.states.get(job.word)
-        if gone is None and meaning is Gone.CANCELLED and self._ran_out(job):
+        if gone is None and meaning is Gone.CANCELLED and ran_out(job, self._wall_s):
             gone = Gone.WALL_TIME
         if gone is not None or traceback or meaning is not Gone.FAILED:
             return JobEnd(gone, job.reason)
@@ -149,11 +158,6 @@ class GoogleJobs(JobService):
             lines = []
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return JobEnd(gone, ": ".join(filter(None, (job.reason, last))))
-
-    def _ran_out(self, job: ServiceJob) -> bool:
-        if job.started_at is None or job.ended_at is None:
-            return False
-        return job.ended_at - job.started_at >= self._wall_s - NEARLY_S
 
     def output(self, name: str) -> str:
         """See :class:`JobService`."""

@@ -4,15 +4,12 @@ is ordered."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from dispatcher.errors import BackendError
 from dispatcher.experiment.platform_base import KeyProblem
-from dispatcher.findings import Finding, Severity
-from dispatcher.http_services.errors import NotLoggedIn
 from dispatcher.http_services.google import EXTRA, MISSING
 from dispatcher.platforms.google_cloud.section import GoogleService
 from dispatcher.platforms.http_jobs.platform import HttpJobsPlatform
@@ -34,6 +31,7 @@ class GooglePlatform(HttpJobsPlatform[C]):
     has_secrets: ClassVar[bool] = True
     has_output: ClassVar[bool] = True
     packages: ClassVar[Mapping[str, str]] = {"urllib3": EXTRA}
+    account_keys: ClassVar[tuple[str, ...]] = ("project", "region", "endpoints")
 
     @abstractmethod
     def jobs(self, section: C, label: str) -> GoogleJobs:
@@ -56,30 +54,9 @@ class GooglePlatform(HttpJobsPlatform[C]):
             hint = "name a folder of a share, or leave it out: keys come by Secret Manager then"
             yield KeyProblem((*at, "sharedFolder"), text.format("is", there), hint)
 
-    def findings(self, section: C) -> Iterable[Finding]:
-        """See :meth:`HttpJobsPlatform.findings`: whether the service knows us and the project, and
-        what its jobs find of it."""
-        jobs = self.jobs(section, "bequeath-inspects")
-        try:
-            jobs.page("")
-            text = f"{jobs.where} lists jobs of the project {section.project}"
-            yield Finding("platform", Severity.OK, text)
-            yield from jobs.findings()
-        except NotLoggedIn as error:
-            yield _problem(error, "token")
-        except BackendError as error:
-            yield _problem(error, "project", "region", "endpoints")
-        finally:
-            jobs.close()
-
 
 def _has_library() -> bool:
     return find_spec("google") is not None and find_spec("google.auth") is not None
-
-
-def _problem(error: BackendError, *keys: str) -> Finding:
-    paths = tuple((key,) for key in keys)
-    return Finding("platform", Severity.PROBLEM, error.message, error.hint, paths)
 
 
 def _in_bucket(section: GoogleService, path: Path) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from dispatcher.experiment.fields import Count, Text, fold_word
+from dispatcher.experiment.fields import Count, Text
 from dispatcher.experiment.problems import Misfit
-from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl
+from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl, shaped
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 
 #: How long a job may run where nobody says it (seconds): the services' own rule.
@@ -19,23 +18,6 @@ SEVEN_DAYS_S = 604_800.0
 #: Labels of a job at most, and the beginning of ours, of which there are four.
 MOST_LABELS, OWN_LABELS = 64, "bequeath-"
 _OUR_LABELS = 4
-
-
-def shaped(pattern: str, what: str) -> AfterValidator:
-    """A check of a text's shape.
-
-    Args:
-        pattern: that all of it must match.
-        what: it is, for people, with an example.
-    """
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(f"must be {what}, not {text!r}")
-        return text
-
-    return AfterValidator(check)
-
 
 BucketPath = Annotated[
     Text, shaped(r"gs://[a-z0-9][a-z0-9._-]+(/\S*)?", "a folder of a bucket, as gs://BUCKET/FOLDER")
@@ -76,9 +58,6 @@ class GoogleService(HttpJobsService):
         "timeout": "wallTime",
         "maxRunningTime": "wallTime",
     }
-
-    #: Keys of the service that are refused, each with why, and with what to write in its place.
-    refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     project: Annotated[_Project, Field(description="Project whose jobs they are.")]
     region: Annotated[_Region, Field(description="Region in which they run, as `us-central1`.")]
@@ -137,16 +116,6 @@ class GoogleService(HttpJobsService):
         """The disk of a machine in the services' words; empty: theirs."""
         asked = {"bootDiskType": self.boot_disk_type, "bootDiskSizeGb": self.boot_disk_size_gb}
         return {key: value for key, value in asked.items() if value is not None}
-
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        """Refuse keys of the service that have another place here, or none."""
-        refused = {fold_word(key): answer for key, answer in cls.refused.items()}
-        for key in value if isinstance(value, Mapping) else ():
-            if fold_word(str(key)) in refused:
-                text, hint = refused[fold_word(str(key))]
-                raise Misfit(f"has {str(key)!r}: {text}", at=(str(key),), hint=hint)
-        return value
 
     @model_validator(mode="after")
     def _fit_google(self) -> Self:

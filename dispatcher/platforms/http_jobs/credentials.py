@@ -1,13 +1,14 @@
-"""Secrets by reference: looked up each time that they are needed, since files rotate; and the
-address of a service, with the authority that a section names for it."""
+"""Secrets by reference: looked up each time that they are needed, since files rotate; the address
+of a service, with the authority that a section names for it; and files at signed addresses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.references import FILE, resolve_reference
-from dispatcher.http_services.client import HttpAddress
+from dispatcher.http_services.client import HttpAddress, HttpClient
 from dispatcher.http_services.credentials import Proof, bearer
 from dispatcher.http_services.errors import NotLoggedIn
 from dispatcher.platforms.http_jobs.section import HttpJobsService
@@ -30,6 +31,26 @@ def address_of(section: HttpJobsService, server: str, extra: str = "http") -> Ht
         text = f"'caFile' cannot be read: {error.strerror}"
         raise PermanentBackendError(text, where=str(section.ca_file)) from error
     return HttpAddress(server, authorities, origin="'caFile'", extra=extra)
+
+
+def text_at(section: HttpJobsService, url: str, *, asked: str) -> str:
+    """The text of a file at an address that is signed itself, of another service: our own token
+    does not go there, and the address is in no error.
+
+    Args:
+        section: of the service that has named it.
+        url: whole.
+        asked: what is asked, for people.
+
+    Raises:
+        BackendError: it cannot be had.
+    """
+    scheme, host = urlsplit(url)[:2]
+    client = HttpClient(address_of(section, f"{scheme}://{host}"))
+    try:
+        return str(client.ask("GET", url, asked=asked, accept="text/plain").document)
+    finally:
+        client.close()
 
 
 def secret_of(reference: str) -> str:

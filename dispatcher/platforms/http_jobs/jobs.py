@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from dispatcher.findings import Finding
 from dispatcher.http_services.client import HttpAnswer, HttpClient
 from dispatcher.http_services.errors import Unreachable
 from dispatcher.http_services.server_clock import ServerClock
@@ -223,6 +224,11 @@ class JobService(ABC):
         folder answers so, where the platform says ``has_output``."""
         return ""
 
+    def findings(self) -> Iterable[Finding]:
+        """Yield what is found of the service before anything is ordered. May raise
+        ``BackendError``."""
+        return ()
+
     def remove(self, job: ServiceJob) -> None:  # noqa: B027 - not all can
         """Remove the record of a job that has ended. Does nothing unless overridden."""
 
@@ -253,7 +259,7 @@ def allocation_of(
         gone, reason = meaning, job.reason
         if end is not None:
             gone, reason = end.gone or gone, end.reason or reason
-        if gone in (Gone.FAILED, Gone.FINISHED) and _ran_out(job, wall_s):
+        if gone in (Gone.FAILED, Gone.FINISHED) and ran_out(job, wall_s):
             gone = Gone.WALL_TIME
         return Allocation(job.name, AllocationState.ENDED, reason, gone=gone, place=job.place)
     now = times.now()
@@ -266,7 +272,8 @@ def allocation_of(
     return Allocation(job.name, meaning, job.reason, ends_in_s=ends_in_s, place=job.place)
 
 
-def _ran_out(job: ServiceJob, wall_s: float | None) -> bool:
+def ran_out(job: ServiceJob, wall_s: float | None) -> bool:
+    """Whether a job has run for as long as it was to (seconds), as far as that is known."""
     if wall_s is None or job.started_at is None or job.ended_at is None:
         return False
     return job.ended_at - job.started_at >= wall_s - NEARLY_S

@@ -6,15 +6,17 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from dispatcher.errors import BackendError
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import KeyProblem, Reach
+from dispatcher.findings import Finding, Severity
+from dispatcher.http_services.errors import NotLoggedIn
 from dispatcher.platforms.clusters.platform import ClusterPlatform, probe_needs_of
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 from tuners.plain_json import JsonPath
 
 if TYPE_CHECKING:
     from dispatcher.experiment.all_keys import AllKeys
-    from dispatcher.findings import Finding
     from dispatcher.platforms.allocations.allocation import Allocator
     from dispatcher.platforms.allocations.probe import ProbeNeeds
     from dispatcher.platforms.given import Given, ServiceGiven
@@ -25,14 +27,14 @@ C = TypeVar("C", bound=HttpJobsService)
 
 
 class HttpJobsPlatform(ClusterPlatform[C]):
-    """A platform of jobs of a service. One of ours writes :meth:`jobs`, and
-    :meth:`findings`.
+    """A platform of jobs of a service. One of ours writes :meth:`jobs`.
 
     Attributes:
         has_secrets: whether its service has secrets for what an agent must know; else the section
             needs a shared folder.
         has_output: whether its service says what jobs have printed (``JobService.output``).
         packages: modules that are needed here, and the extra of ours that has each.
+        account_keys: keys of its section that say where the service is, and in whose account.
     """
 
     shares_folders: ClassVar[bool] = True
@@ -41,6 +43,7 @@ class HttpJobsPlatform(ClusterPlatform[C]):
     has_secrets: ClassVar[bool] = False
     has_output: ClassVar[bool] = False
     packages: ClassVar[Mapping[str, str]] = {"urllib3": "http"}
+    account_keys: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def jobs(self, section: C, label: str) -> JobService:
@@ -55,8 +58,16 @@ class HttpJobsPlatform(ClusterPlatform[C]):
 
     def findings(self, section: C) -> Iterable[Finding]:
         """Ask its service before anything is ordered: whether it knows us, and has what the section
-        names. May raise ``BackendError``."""
-        return ()
+        names (:meth:`JobService.findings`). May raise ``BackendError``."""
+        jobs = self.jobs(section, "bequeath-inspects")
+        try:
+            yield from jobs.findings()
+        except NotLoggedIn as error:
+            yield _problem(error, "token")
+        except BackendError as error:
+            yield _problem(error, *self.account_keys)
+        finally:
+            jobs.close()
 
     def check(self, section: C, at: JsonPath, experiment: AllKeys) -> Iterable[KeyProblem]:
         """See :meth:`Platform.check`: references, folders that jobs see, and a way to the head."""
@@ -100,3 +111,8 @@ class HttpJobsPlatform(ClusterPlatform[C]):
 
         yield from self.findings(section)
         yield from inspect_ways(section, ())
+
+
+def _problem(error: BackendError, *keys: str) -> Finding:
+    paths = tuple((key,) for key in keys)
+    return Finding("platform", Severity.PROBLEM, error.message, error.hint, paths)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from dispatcher.experiment.fields import ResolvedPath, Section, Text
+from dispatcher.experiment.fields import ResolvedPath, Section, Text, fold_word
+from dispatcher.experiment.problems import Misfit
 from dispatcher.platforms.allocations.section import Line, SharedPath, WallTime
-from dispatcher.platforms.clusters.fields import ImageName, PathHere, PathThere, SecretReference
+from dispatcher.platforms.clusters.fields import (
+    ImageName,
+    PathHere,
+    PathThere,
+    SecretReference,
+    shaped,
+)
 from dispatcher.platforms.clusters.section import ClusterService
+
+PlainName = Annotated[
+    Text, shaped(r"[A-Za-z0-9._-]+", "a name of letters, digits, '.', '_' and '-'")
+]
+"""What services call things by."""
 
 
 class StorageThere(Section):
@@ -26,6 +38,40 @@ class StorageThere(Section):
         ResolvedPath | None,
         Field(description="Folder at which this machine has what jobs see of it."),
     ] = None
+
+
+class NamedStorage(StorageThere):
+    """A storage that its service knows by a name, at `/mnt/NAME` if no path is given; its name
+    alone is short for it."""
+
+    name: Annotated[PlainName, Field(description="Name of the storage.")]
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Read ``home`` for its name."""
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def place(self) -> str:
+        """The path at which jobs have it."""
+        return self.at or f"/mnt/{self.name}"
+
+
+def _check_apart(storages: tuple[NamedStorage, ...]) -> tuple[NamedStorage, ...]:
+    places = [each.place for each in storages]
+    for index, place in enumerate(places):
+        if place in places[:index]:
+            raise ValueError(f"has two storages at {place}, where jobs would have one of them")
+    return storages
+
+
+apart = AfterValidator(_check_apart)
+"""A check that no two storages are at one place."""
+
+
+def places_of(storages: Iterable[NamedStorage]) -> dict[str, str]:
+    """The folders of this machine that are storages, and the paths at which jobs have them."""
+    return {str(each.here): each.place for each in storages if each.here is not None}
 
 
 class RegistryConfig(Section):
@@ -45,6 +91,9 @@ class HttpJobsService(ClusterService):
         **ClusterService.other_names,
         "dockerImage": "image",
     }
+
+    #: Keys of the service that are refused, each with why, and with what to write in its place.
+    refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     image: Annotated[
         ImageName,
@@ -93,6 +142,16 @@ class HttpJobsService(ClusterService):
             "this machine if not given."
         ),
     ] = None
+
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        """Refuse keys of the service that have another place here, or none."""
+        refused = {fold_word(key): answer for key, answer in cls.refused.items()}
+        for key in value if isinstance(value, Mapping) else ():
+            if fold_word(str(key)) in refused:
+                text, hint = refused[fold_word(str(key))]
+                raise Misfit(f"has {str(key)!r}: {text}", at=(str(key),), hint=hint)
+        return value
 
     @property
     def python_there(self) -> str:

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from dispatcher.experiment.fields import Count, CountOrZero, Size, Text, choice_reader
 from dispatcher.platforms.allocations.section import PlaceMemory
 from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl
-from dispatcher.platforms.http_jobs.section import HttpJobsService, RegistryConfig, StorageThere
-
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
-
-
-def _check_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError(f"must be a name of letters, digits, '.', '_' and '-', not {text!r}")
-    return text
-
-
-Name = Annotated[Text, AfterValidator(_check_name)]
+from dispatcher.platforms.http_jobs.section import (
+    HttpJobsService,
+    NamedStorage,
+    PlainName,
+    RegistryConfig,
+    apart,
+    places_of,
+)
 
 
-class PaiStorageConfig(StorageThere):
+class PaiStorageConfig(NamedStorage):
     """A storage of the cluster, at `/mnt/NAME` if no path is given; its name alone is short for it.
     Of one that is not shared jobs see the folder of their user."""
-
-    name: Annotated[Name, Field(description="Name of the storage.")]
-
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        """Read ``home`` for its name."""
-        return {"name": value} if isinstance(value, str) else value
-
-    @property
-    def place(self) -> str:
-        """The path at which jobs have it."""
-        return self.at or f"/mnt/{self.name}"
 
 
 class OpenPaiSection(HttpJobsService):
@@ -59,14 +42,14 @@ class OpenPaiSection(HttpJobsService):
     address: Annotated[
         ServiceUrl, Field(description="Address of the cluster's page, `https://HOST`.")
     ]
-    user: Annotated[Name, Field(description="User whose jobs they are.")]
+    user: Annotated[PlainName, Field(description="User whose jobs they are.")]
     token: Annotated[
         SecretReference,
         Field(description="Application token of that user, as `env:NAME` or `file:PATH`."),
     ]
-    virtual_cluster: Annotated[Name, Field(description="Virtual cluster that jobs wait in.")] = (
-        "default"
-    )
+    virtual_cluster: Annotated[
+        PlainName, Field(description="Virtual cluster that jobs wait in.")
+    ] = "default"
     cpus: Annotated[Count, Field(description="CPUs of a job's node.")]
     memory: Annotated[PlaceMemory, Field(description="Memory of a job's node.")]
     gpus: Annotated[CountOrZero, Field(description="GPUs of a job's node.")] = 0
@@ -74,7 +57,9 @@ class OpenPaiSection(HttpJobsService):
         Size | None, Field(description="Size of `/dev/shm`; 64 MiB if not given.")
     ] = None
     storages: Annotated[
-        tuple[PaiStorageConfig, ...], Field(description="Storages of the cluster that jobs have.")
+        tuple[PaiStorageConfig, ...],
+        apart,
+        Field(description="Storages of the cluster that jobs have."),
     ] = ()
     registry: Annotated[
         RegistryConfig | None, Field(description="Login to the registry that has the image.")
@@ -92,8 +77,7 @@ class OpenPaiSection(HttpJobsService):
     @property
     def mounted(self) -> Mapping[str, str]:
         """See :attr:`HttpJobsService.mounted`: storages that this machine has, too."""
-        own = {str(x.here): x.place for x in self.storages if x.here is not None}
-        return {**self.mounts, **own}
+        return {**self.mounts, **places_of(self.storages)}
 
     @property
     def node_resources(self) -> dict[str, int]:

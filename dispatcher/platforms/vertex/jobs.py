@@ -88,7 +88,7 @@ class VertexJobs(GoogleJobs):
         super().remove(job)
         self.client.ask("DELETE", self.path(job.id), asked=f"remove the job {job.name!r}")
 
-    def findings(self) -> Iterator[Finding]:
+    def more_findings(self) -> Iterator[Finding]:
         """See :class:`GoogleJobs`: the bucket for outputs, and machines that are kept."""
         output, name = self._section.base_output_directory, self._section.persistent_resource_id
         if output is not None:

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dispatcher.experiment.fields import Section, Text, choice_reader
 from dispatcher.experiment.problems import Misfit
-from dispatcher.platforms.clusters.fields import PathHere, PathThere
-from dispatcher.platforms.google_cloud.section import BucketPath, GoogleService, Machine, shaped
+from dispatcher.platforms.clusters.fields import PathHere, PathThere, shaped
+from dispatcher.platforms.google_cloud.section import BucketPath, GoogleService, Machine
 
 #: The folder in which jobs have shares.
 SHARES = "/mnt/nfs"

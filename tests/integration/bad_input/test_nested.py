@@ -89,8 +89,8 @@ def experiments(user: User) -> int:
 @pytest.mark.parametrize(
     "service",
     [
-        {"platform": "local", "reuseMode": "none"},
-        {"platform": "local", "reuseMode": "forked"},
+        pytest.param({"platform": "local", "reuseMode": "none"}, marks=pytest.mark.extended),
+        pytest.param({"platform": "local", "reuseMode": "forked"}, marks=pytest.mark.extended),
         {"platform": "local", "reuseMode": "forked", "preload": ["boom"]},
         {"platform": "local", "reuseMode": "inProcess"},
     ],

@@ -106,7 +106,9 @@ def test_trials_that_never_report(user: User, policy: Any, heard: list[str]) -> 
     assert user.heard() == heard
 
 
-@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "number", ["nan", *(pytest.param(each, marks=pytest.mark.extended) for each in ("inf", "-inf"))]
+)
 def test_trials_that_report_no_number(user: User, number: str) -> None:
     user.write("trial.py", f"def main(parameters):\n    return float('{number}')\n")
     answer = user.run(maxTrialNumber=1)
@@ -130,7 +132,7 @@ def main(parameters):
 """
 
 
-@pytest.mark.parametrize("reuse", ["inProcess", "none"])
+@pytest.mark.parametrize("reuse", ["inProcess", pytest.param("none", marks=pytest.mark.extended)])
 def test_trials_that_report_twice_and_after_the_final(user: User, reuse: str) -> None:
     """The first final counts; what comes later is recorded, said, and told to nobody."""
     user.write("trial.py", TWICE)
@@ -160,7 +162,7 @@ def main(parameters):
 """
 
 
-@pytest.mark.parametrize("reuse", ["none", "inProcess"])
+@pytest.mark.parametrize("reuse", ["none", pytest.param("inProcess", marks=pytest.mark.extended)])
 def test_trials_that_print_300_megabytes(user: User, reuse: str) -> None:
     """Log files stay below their bound, and trials beside it go on meanwhile."""
     user.write("trial.py", LOUD)
@@ -195,7 +197,7 @@ def main(parameters):
 """
 
 
-@pytest.mark.parametrize("reuse", ["none", "forked"])
+@pytest.mark.parametrize("reuse", ["forked", pytest.param("none", marks=pytest.mark.extended)])
 def test_trials_that_fork_and_leave(user: User, reuse: str) -> None:
     """A daemon in a session of its own is found and ended all the same."""
     user.write("trial.py", LEAVES)
@@ -228,7 +230,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("reuse", ["none", "forked"])
+@pytest.mark.parametrize("reuse", ["forked", pytest.param("none", marks=pytest.mark.extended)])
 def test_trials_that_ignore_sigterm_and_exceed_their_time(user: User, reuse: str) -> None:
     user.write("trial.py", DEAF)
     answer = user.run(

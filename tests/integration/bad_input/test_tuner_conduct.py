@@ -47,7 +47,9 @@ def note(*words):
 @pytest.mark.parametrize(
     "method", ["generate_parameters", "receive_trial_result", "trial_end", "update_search_space"]
 )
-@pytest.mark.parametrize("policy", ["fail", "continue", "retry"])
+@pytest.mark.parametrize(
+    "policy", ["fail", "retry", pytest.param("continue", marks=pytest.mark.extended)]
+)
 def test_a_tuner_that_raises(user: User, method: str, policy: str) -> None:
     """The policy decides; the traceback shows the author's lines; what was told counts as told."""
     user.write("tuner.py", f"METHOD = {method!r}\n{RAISES}")
@@ -200,6 +202,7 @@ print("stopped in", round(time.monotonic() - began, 1))
 """
 
 
+@pytest.mark.extended
 def test_the_same_from_a_notebook(user: User) -> None:
     user.write("tuner.py", MANY)
     user.write("cell.py", NOTEBOOK)

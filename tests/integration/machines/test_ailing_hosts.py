@@ -167,6 +167,7 @@ def test_a_host_on_which_trials_fail_is_left_out_and_taken_back_when_it_is_mende
     assert all("/scratch/data" in text for text in causes), causes
 
 
+@pytest.mark.extended
 def test_a_full_disk_is_named_and_the_host_is_used_when_there_is_room(lab: Lab) -> None:
     """Mutations: what the unpacking says is not read; a failed start ends the agent."""
     fill = f"dd if=/dev/zero of={SMALL_DISK}/fill bs=64k; echo full"
@@ -206,6 +207,7 @@ def test_a_full_disk_is_named_and_the_host_is_used_when_there_is_room(lab: Lab) 
     assert all("no space left" in text.lower() for text in said), said
 
 
+@pytest.mark.extended
 def test_a_tunnel_that_ends_again_and_again_costs_nothing_but_time(lab: Lab) -> None:
     """Mutations: the agent forgets what was not acknowledged; the head takes words twice."""
     names = ("h1", "h2", "h3")
@@ -223,6 +225,7 @@ def test_a_tunnel_that_ends_again_and_again_costs_nothing_but_time(lab: Lab) -> 
     assert set(lab.ended_on(story.folder).values()) == set(names)
 
 
+@pytest.mark.extended
 def test_a_host_that_loses_its_power_and_comes_back_is_used_again(lab: Lab) -> None:
     """Mutation: ``is_running`` believes any process of that number."""
     story = Story(lab, lab.service("h1", "h2"))

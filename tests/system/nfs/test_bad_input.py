@@ -16,6 +16,7 @@ from tests.system.nfs.machine import Answer, Machine, Running
 from tests.system.nfs.rig import Network, machines, why_not
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.needs("nfs"),
     pytest.mark.slow,
     pytest.mark.timeout(900),  # on a machine that is busy

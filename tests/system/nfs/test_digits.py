@@ -17,6 +17,7 @@ from tests.system.nfs.first import TRIAL
 from tests.system.nfs.rig import Machine, why_not
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.needs("nfs"),
     pytest.mark.needs("sshd"),
     pytest.mark.slow,

@@ -13,6 +13,7 @@ from tests.system.nfs.first import TRIAL
 from tests.system.nfs.rig import ROOT, Machine, Running, why_not
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.needs("nfs"),
     pytest.mark.slow,
     pytest.mark.timeout(600),

@@ -15,6 +15,7 @@ from tests.system.nfs.rig import SUBNET, Answer, Machine, Network, machines, why
 _REASON = why_not() or bare.why_not()
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.needs("nfs"),
     pytest.mark.slow,
     pytest.mark.timeout(1800),  # on a machine that is busy

@@ -14,6 +14,7 @@ from tests.system.nfs.conftest import Share
 from tests.system.nfs.rig import Machine, why_not
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.needs("nfs"),
     pytest.mark.slow,
     pytest.mark.skipif(bool(why_not()), reason=why_not()),

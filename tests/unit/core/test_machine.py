@@ -19,6 +19,7 @@ from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, AttemptState, EndReason, Phase, TrialState
 from dispatcher.core.why import Cause, why
 from tests.support.in_a_row import unwarranted
+from tests.support.lengths import some_of
 from tests.support.scene import Scene, weights
 
 PICK = st.integers(min_value=0, max_value=10_000)
@@ -388,6 +389,6 @@ class Core(RuleBasedStateMachine):
 
 
 Core.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=60, deadline=None, derandomize=True
+    max_examples=some_of(150), stateful_step_count=60, deadline=None, derandomize=True
 )
 TestCore = Core.TestCase

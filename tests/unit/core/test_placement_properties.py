@@ -11,6 +11,7 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.reservations import PASSED_OVER
 from dispatcher.core.resources import A_SLOT, NO_RULES, Needs, Offer, WorkerRules
 from tests.support.cluster import Cluster, gpus, mig
+from tests.support.lengths import some_of
 
 LICENCES = (("licence", 1.0),)
 
@@ -95,7 +96,7 @@ def judge(lab: Cluster, offers: dict[str, Offer | None]) -> None:
         assert sum(a for n in needs for _, a in n.custom) <= sum(a for _, a in offer.custom)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=some_of(100), deadline=None, derandomize=True)
 @given(hosts(), RULES, STEPS)
 def test_nothing_is_ever_given_twice_and_a_replay_places_the_same(
     offers: dict[str, Offer | None], rules: dict[str, WorkerRules], steps: list
@@ -134,7 +135,7 @@ def room_for(lab: Cluster, offers: dict[str, Offer | None], needs: Needs) -> str
     return ""
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=some_of(100), deadline=None, derandomize=True)
 @given(hosts(), STEPS)
 def test_nothing_waits_for_what_is_free_and_kept_for_nobody(
     offers: dict[str, Offer | None], steps: list
@@ -147,7 +148,7 @@ def test_nothing_waits_for_what_is_free_and_kept_for_nobody(
         assert not room_for(lab, offers, trial.needs or A_SLOT), trial
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=some_of(40), deadline=None, derandomize=True)
 @given(
     st.integers(2, 4),
     st.sampled_from([Needs(gpus=1.0), Needs(gpus=0.5), Needs(gpus=0.3)]),

@@ -10,8 +10,8 @@ from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_e
 
 #: The platforms of ours, in the order in which people read them.
 OURS = (
-    "local, adaptdl, aiplatform, dlts, frameworkcontroller, kubeflow, kubernetes, nsml, openpai, "
-    "ray, slurm, ssh, trainer, vertex"
+    "local, adaptdl, aiplatform, azureml, dlts, frameworkcontroller, kubeflow, kubernetes, nsml, "
+    "openpai, ray, slurm, ssh, trainer, vertex"
 )
 
 GOOD = """\

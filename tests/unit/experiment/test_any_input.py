@@ -16,6 +16,7 @@ from dispatcher.experiment import (
     parse_experiment,
 )
 from dispatcher.experiment.keys import keys_of, sections_of
+from tests.support.lengths import some_of
 
 from .conftest import GOOD
 
@@ -36,7 +37,9 @@ _VALUES: SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 _SETTINGS = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=some_of(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

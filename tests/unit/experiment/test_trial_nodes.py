@@ -41,11 +41,6 @@ trialNodes: 3
             "'weightsRoot' is no folder, and the 3 nodes",
         ),
         (
-            "compatibility: nni\ntrainingService: {platform: slurm}",
-            "5:13",
-            "code that is written for NNI reports by files",
-        ),
-        (
             "trainingService: {platform: ssh, machineList: [{host: a}]}",
             "5:13",
             "is 3, and workers of 'ssh' have one node each",

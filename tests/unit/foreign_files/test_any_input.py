@@ -14,6 +14,7 @@ from hypothesis.strategies import SearchStrategy
 
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_experiment
 from dispatcher.experiment.loader import converted
+from tests.support.lengths import some_of
 from tests.unit.foreign_files.conftest import AI_PLATFORM, KATIB, VERTEX_AI, Files
 
 _WORDS = [
@@ -50,7 +51,9 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("text", [KATIB, AI_PLATFORM, VERTEX_AI], ids=["katib", "ai", "vertex"])
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=some_of(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_any_value_in_any_place(files: Files, text: str, data: st.DataObject) -> None:

@@ -85,7 +85,7 @@ def test_the_longest_folder_runs_in_two_parts_each_test_once(
         (folders / "integration" / name / "__init__.py").touch()
     assert runner.main(["--again", "8"]) == 1
     out = capfd.readouterr().out.splitlines()
-    counts = [line for line in out if line.startswith("    ") and "tests/integration" in line]
+    counts = [line for line in out if " s  tests/integration" in line]
     assert [line.split("tests/")[1].split()[0] for line in counts] == [
         "integration",
         "integration/…",

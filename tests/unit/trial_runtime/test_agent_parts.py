@@ -228,6 +228,21 @@ def test_out_of_memory_is_seen_within_the_window(monkeypatch):
     assert not watch.struck()
 
 
+def test_a_kill_of_somebody_elses_process_is_not_ours(monkeypatch, tmp_path):
+    """Mutation: kills on the whole host count where our control group has a counter."""
+    (tmp_path / "memory.events").write_text("oom 0\noom_kill 0\n")
+    monkeypatch.setattr(oom, "own_cgroup", lambda: str(tmp_path))
+    asked = []
+    own_count = oom.count_in
+    monkeypatch.setattr(oom, "count_in", lambda *words: asked.append(words) or own_count(*words))
+    watch = oom.OutOfMemoryWatch()
+    watch.sample(0.0)
+    assert not watch.struck()
+    (tmp_path / "memory.events").write_text("oom 1\noom_kill 1\n")
+    assert watch.struck()
+    assert {path for path, _ in asked} == {str(tmp_path / "memory.events")}
+
+
 def test_timers_fire_in_order_and_not_after_cancel():
     timers, fired = Timers(), []
     for name, when in (("b", 2.0), ("a", 1.0), ("c", 2.0)):

@@ -48,6 +48,15 @@ def test_a_trial_of_nni_finds_its_parameters_and_our_module(tmp_path: Path) -> N
     assert (Path(folder) / "nni" / "__init__.py").exists()
 
 
+def test_only_rank_0_of_several_nodes_writes_where_it_is_read(tmp_path: Path) -> None:
+    """All see the attempt's folder. Mutation: NNI's library of a parameter server reports there."""
+    variables: dict[str, str] = {}
+    dialect_of(config(nni=True), 2).furnish(attempt(tmp_path), variables)
+    assert variables["NNI_SYS_DIR"] == variables["NNI_OUTPUT_DIR"] == str(tmp_path / "rank2")
+    assert json.loads((tmp_path / "rank2/parameter.cfg").read_text())["parameters"] == {"x": 1}
+    assert not (tmp_path / "parameter.cfg").exists()
+
+
 def test_a_folder_that_cannot_be_written_to_keeps_the_attempt_from_starting(
     tmp_path: Path,
 ) -> None:

@@ -73,7 +73,7 @@ class Follower:
         self._endpoint = TrialEndpoint(config.run_folder, config.worker, config.trial, self._timers)
         children = ChildWatch(self._watch)
         self._guard = Guard(config.run_folder, children, self._timers)
-        dialect = dialect_of(config)
+        dialect = dialect_of(config, rank)
         self._base = base_environment(config, dialect)
         self._base[AGENT_VARIABLE] = self._guard.mark
         self._outputs = Outputs(config.trial, self._watch, f".rank{rank}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 
 from trial_runtime.agent.resources.cgroup import count_in, own_cgroup
@@ -11,11 +12,15 @@ WINDOW_S = 10.0
 
 
 class OutOfMemoryWatch:
-    """Samples the kernel's counters: cheap enough once a second, too expensive for each trial."""
+    """Samples the kernel's counter: cheap enough once a second, too expensive for each trial.
+
+    The counter is that of our control group, where it has one: a kill of somebody else's process
+    on the same host explains nothing here. Else it is the host's.
+    """
 
     def __init__(self) -> None:
-        group = own_cgroup()
-        self._counters = ["/proc/vmstat", *([f"{group}/memory.events"] if group else [])]
+        own = f"{own_cgroup()}/memory.events"
+        self._counter = own if os.path.exists(own) else "/proc/vmstat"
         self._samples: deque[tuple[float, int]] = deque()
 
     def sample(self, now: float) -> None:
@@ -29,4 +34,4 @@ class OutOfMemoryWatch:
         return bool(self._samples) and self._count() > self._samples[0][1]
 
     def _count(self) -> int:
-        return sum(count_in(path, "oom_kill") for path in self._counters)
+        return count_in(self._counter, "oom_kill")

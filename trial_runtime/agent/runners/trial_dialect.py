@@ -59,13 +59,15 @@ class TrialDialect:
 
     Args:
         config: of the agent.
+        rank: of the node, where a trial has several.
     """
 
     #: Whether a command finds the folder of its checkpoints in a variable.
     names_checkpoints = True
 
-    def __init__(self, config: AgentConfig) -> None:
+    def __init__(self, config: AgentConfig, rank: int = 0) -> None:
         self._config = config
+        self.rank = rank
 
     def shared_variables(self) -> dict[str, str]:
         """The variables that all trials of the experiment have in common."""

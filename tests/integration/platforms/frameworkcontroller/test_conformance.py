@@ -23,6 +23,7 @@ NO_FILES = 1
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_a_cluster_of_our_own(tmp_path: Path) -> None:
     plugin = ["-p", "dispatcher.conformance.plugin", "-p", "no:cacheprovider"]
     words = ["-q", "-x", "-rs", *plugin, f"--rootdir={tmp_path}", "-c", os.devnull, str(SUITE)]

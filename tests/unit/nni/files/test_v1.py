@@ -101,10 +101,6 @@ WRONG = {
         "e.yml:1:1: 'multiPhase' cannot be honoured\n"
         "  have each phase proposed as a trial of its own: 'Multi-phase' in docs/from-nni.md"
     ),
-    ("Platform: local", "Platform: pai"): (
-        "e.yml:6:26: 'trainingServicePlatform' names 'pai', a training service that is not in "
-        "this version\n  there are 'local' and 'remote'"
-    ),
     ("maxTrialNum: 10", "maxTrialNum: many"): (
         "e.yml:5:14: 'maxTrialNum' must be a whole number, not the text 'many'"
     ),
@@ -207,13 +203,11 @@ def test_what_follows_from_a_refusal_is_not_said_as_well(files: Files) -> None:
     annotated = V1.replace("searchSpacePath: space.json\n", "")
     (only,) = files.errors(annotated.replace("useAnnotation: false", "useAnnotation: true"))
     assert "'useAnnotation' is on, and no annotation" in only
-    roles = V1.replace("Platform: local", "Platform: kubeflow").replace(
+    roles = V1.replace("Platform: local", "Platform: paiYarn").replace(
         "  command: python3 train.py\n", "  worker: {replicas: 2, command: python3 train.py}\n"
     )
-    said = files.errors(roles)
-    assert len(said) == 2
-    assert "'kubeflow'" in said[0]
-    assert "'worker'" in said[1]
+    (only,) = files.errors(roles)
+    assert "'paiYarn'" in only
 
 
 def test_keys_that_nni_took_and_that_mean_nothing_here_are_said_and_no_more(files: Files) -> None:

@@ -104,26 +104,6 @@ def test_what_cannot_be_honoured_is_refused_at_its_place(files: Files, line: str
     assert any(error.startswith(WRONG[line]) for error in errors), errors
 
 
-@pytest.mark.parametrize("platform", ["openpai", "dlts", "kubeflow", "frameworkcontroller"])
-def test_sections_that_are_not_translated_are_named(files: Files, platform: str) -> None:
-    """They have keys of ours here. Mutation: NNI's keys are taken for ours."""
-    (error,) = files.errors(V2.replace("platform: local", f"platform: {platform}\n  host: h"))
-    assert error == (
-        f"e.yml:13:13: 'platform' names {platform!r}, whose keys of NNI's are not translated in "
-        "this version\n  'bequeath convert' a file for 'local', and write this section under our "
-        "keys"
-    )
-
-
-@pytest.mark.parametrize("platform", ["dlc", "aml"])
-def test_training_services_that_are_not_there_are_named(files: Files, platform: str) -> None:
-    (error,) = files.errors(V2.replace("platform: local", f"platform: {platform}\n  host: h"))
-    assert error == (
-        f"e.yml:13:13: 'platform' names {platform!r}, a training service that is not in this "
-        "version\n  there are 'local' and 'remote'"
-    )
-
-
 @pytest.mark.parametrize("name", ["PBT", "Hyperband", "TPE", "Random", "GP"])
 def test_names_that_are_ours_as_well_make_no_file_nnis(files: Files, name: str) -> None:
     (files.folder / "code" / "train.py").write_text("")
@@ -175,10 +155,10 @@ def test_a_machines_keys_that_only_nni_has(files: Files) -> None:
 
 def test_a_refused_service_hides_no_other(files: Files) -> None:
     """Mutation: it is taken for a second local one, and that is said as well."""
-    services = "- {platform: aml, computeTarget: c}\n- {platform: local}\n"
+    services = "- {platform: paiYarn, host: h}\n- {platform: local}\n"
     text = V2.replace("  platform: local\n", services)
     (error,) = files.errors(text)
-    assert "'aml'" in error
+    assert "'paiYarn'" in error
 
 
 def test_keys_given_twice_are_taken_as_nni_takes_them_and_said(files: Files) -> None:

@@ -33,6 +33,7 @@ from dispatcher.platforms.allocations.held import UNSEEN_S
 from dispatcher.platforms.allocations.incarnation import Incarnation
 from dispatcher.platforms.allocations.process import AllocationProcess, Load
 from dispatcher.platforms.allocations.turns import MOST_FAILURES, Turns
+from tests.support.lengths import some_of
 from trial_runtime.agent.config import AgentConfig, TrialSpec
 from trial_runtime.endpoint import Endpoint
 
@@ -441,4 +442,4 @@ class AnyScheduler(RuleBasedStateMachine):
 
 
 TestAnyScheduler = AnyScheduler.TestCase
-TestAnyScheduler.settings = settings(max_examples=60, stateful_step_count=40)
+TestAnyScheduler.settings = settings(max_examples=some_of(60), stateful_step_count=40)

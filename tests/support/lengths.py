@@ -1,0 +1,24 @@
+"""How much of what could go on for ever is done: at each landing, or with ``EXTENDED=1``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+#: Whether all is done that the tests can do (``make test EXTENDED=1``).
+EXTENDED = os.environ.get("BEQUEATH_TESTS") == "all"
+
+
+def some_of(number: int) -> int:
+    """Return how many of so many examples are tried: all of them, or a third and at least one."""
+    return number if EXTENDED else max(1, number // 3)
+
+
+def first(count: int, values: Iterable[Any]) -> list[Any]:
+    """Return values for ``parametrize``, of which the first so many run at each landing."""
+    made = [pytest.param(*(one if isinstance(one, tuple) else (one,))) for one in values]
+    marked = [pytest.param(*one.values, marks=pytest.mark.extended) for one in made[count:]]
+    return [*made[:count], *marked]
