@@ -21,7 +21,10 @@ ROOT = Path(__file__).parents[2]
 TRAVELS = ("trial_runtime", "dispatcher/remote_python/on_host", "nfs_setup")
 
 #: Modules that travel alone.
-ALONE = ("dispatcher/platforms/google_cloud/in_job.py",)
+ALONE = (
+    "dispatcher/platforms/google_cloud/in_job.py",
+    "dispatcher/platforms/nsml/in_run.py",
+)
 
 #: What a module has only in later versions, by what is imported from where.
 LATER = {

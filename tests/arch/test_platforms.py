@@ -62,12 +62,15 @@ DIALECTS = {
 }
 
 #: Folders that say the word of a platform as somebody else's: the group of Kubeflow Trainer's
-#: objects, files that were written for other services, and a scheme of addresses.
+#: objects, files that were written for other services, a scheme of addresses, and a field of jobs.
 FOREIGN = "dispatcher/foreign_files/"
 SAYING = {
     "aiplatform": (FOREIGN, "dispatcher/platforms/google_cloud/", "dispatcher/platforms/vertex/"),
     "kubeflow": (FOREIGN, "dispatcher/platforms/trainer/"),
-    "ssh": ("dispatcher/remote_python/on_host/allocation.py",),
+    "ssh": (
+        "dispatcher/remote_python/on_host/allocation.py",
+        "dispatcher/platforms/dlts/jobs.py",
+    ),
     "trainer": (FOREIGN,),
     "vertex": (FOREIGN, "dispatcher/platforms/google_cloud/"),
 }

@@ -162,8 +162,8 @@ class Machines:
 
     def _keep(self, job: PlayedJob) -> None:
         if job.waits:
-            if sum(each.runs for each in self.jobs.values()) < self.places:
-                self._start(job)
+            if self.places and sum(each.runs for each in self.jobs.values()) < self.places:
+                self._start(job)  # a thousand that wait cost nothing
             return
         if not job.runs:
             return

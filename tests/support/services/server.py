@@ -115,6 +115,9 @@ class PlayedService(ABC):
     #: Whether it says that it has started a job again.
     tells_restarts = True
 
+    #: Whether it says how a job is.
+    tells_states = True
+
     #: Its words for a job that waits, one that runs, and one that it never had.
     waiting_word = "WAITING"
     running_word = "RUNNING"

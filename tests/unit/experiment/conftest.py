@@ -10,8 +10,8 @@ from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors, load_e
 
 #: The platforms of ours, in the order in which people read them.
 OURS = (
-    "local, adaptdl, aiplatform, azureml, dlc, frameworkcontroller, kubeflow, kubernetes, openpai, ray, "
-    "slurm, ssh, trainer, vertex"
+    "local, adaptdl, aiplatform, azureml, dlc, dlts, frameworkcontroller, kubeflow, kubernetes, "
+    "nsml, openpai, ray, slurm, ssh, trainer, vertex"
 )
 
 GOOD = """\

@@ -1,0 +1,36 @@
+"""A cluster of ours, and orders for its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dispatcher.platforms.http_jobs.allocator import HttpJobsAllocator
+from tests.support.services.dlts import DLTS, Dlts
+from tests.support.services.played import Orders, whole_section
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dlts]:
+    monkeypatch.setattr("dispatcher.http_services.patience.FIRST_S", 0.0)
+    with DLTS.serving(tmp_path, 4) as service:
+        yield service
+
+
+@pytest.fixture
+def make(served: Dlts, tmp_path: Path) -> Callable[..., Orders]:
+    return lambda **keys: Orders(whole_section(DLTS, served, tmp_path, **keys), tmp_path)
+
+
+@pytest.fixture
+def orders(make: Callable[..., Orders]) -> Orders:
+    return make()
+
+
+@pytest.fixture
+def allocator(orders: Orders) -> Iterator[HttpJobsAllocator]:
+    made = orders.allocator()
+    yield made
+    made.close()
