@@ -35,7 +35,7 @@ Document = Mapping[str, Any]
 Keys = tuple[tuple[str | int, ...], ...]
 
 
-class Part(NamedTuple):
+class SubResource(NamedTuple):
     """Something below a resource that is looked at.
 
     Attributes:
@@ -123,7 +123,7 @@ class ResourceManager:
             raise Unreachable(f"cannot {asked}: the answer is no list", where=self.client.where)
         return rows, str(answer.get("nextLink") or "")
 
-    def findings(self, parts: Iterable[Part]) -> Iterator[Finding]:
+    def findings(self, parts: Iterable[SubResource]) -> Iterator[Finding]:
         """Look at parts of the resource, one after the other; what is not there is a problem."""
         for part in parts:
             try:

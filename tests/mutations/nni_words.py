@@ -60,7 +60,7 @@ NNI_WORDS = (
         "a-refused-service-counts-as-a-local-one",
         9,
         "a file with a service that is not here is told that its machine is named twice",
-        "dispatcher/nni/files/v2.py",
+        "dispatcher/nni/files/sections.py",
         'if "trainingService" in one.values:  # one that was refused is nowhere',
         'if one.values.setdefault("trainingService", {}) is not None:',
         _FILES,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from dispatcher.findings import Finding, Severity
-from dispatcher.http_services.azure import Document, Keys, Part
+from dispatcher.http_services.azure import Document, Keys, SubResource
 from dispatcher.platforms.azureml.section import OWN, REGISTRIES, AzureMlSection, DatastoreConfig
 
 OK, NOTE, PROBLEM = Severity.OK, Severity.NOTE, Severity.PROBLEM
@@ -18,15 +18,15 @@ def environment_path(text: str) -> str:
     return f"/environments/{name}/versions/{version}"
 
 
-def parts_of(section: AzureMlSection) -> Iterator[Part]:
+def parts_of(section: AzureMlSection) -> Iterator[SubResource]:
     """Yield the parts of its workspace that a section names."""
     judge = partial(_of_compute, section)
-    yield Part(f"/computes/{section.compute}", judge, (("compute",),))
+    yield SubResource(f"/computes/{section.compute}", judge, (("compute",),))
     for number, store in enumerate(section.datastores):
         keys = (("datastores", number, "name"),)
-        yield Part(f"/datastores/{store.name}", partial(_of_store, store), keys)
+        yield SubResource(f"/datastores/{store.name}", partial(_of_store, store), keys)
     if section.image.startswith(OWN) and not section.image.startswith(REGISTRIES):
-        yield Part(environment_path(section.image), _of_environment, (("image",),))
+        yield SubResource(environment_path(section.image), _of_environment, (("image",),))
 
 
 def why_no_node(section: AzureMlSection, about: Document) -> str:
