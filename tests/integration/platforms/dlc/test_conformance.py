@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_a_service_of_our_own(tmp_path: Path) -> None:
     printed = conforms("tests.support.services.dlc:DLC", tmp_path)
     assert "skipped" not in printed, printed
