@@ -149,7 +149,8 @@ def test_each_trial_may_have_an_allocation_of_its_own(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     states = [json.loads(path.read_text()) for path in (tmp_path / "queue").glob("*.state")]
     gone = [each["gone"] for each in states]
-    assert gone.count("finished") >= 5, gone
+    # The last two may be asked to end with the experiment before they have left by themselves.
+    assert gone.count("finished") >= 6 - 2, gone
     assert len(gone) <= 6 + 2, "six trials, and two for which none was left"
     (folder,) = (tmp_path / "experiments").glob("lab-*")
     assert check_store(folder / "journal.sqlite", over=True) == []

@@ -16,6 +16,7 @@ export class Live {
     this.experiment = experiment;
     this.table = null;
     this.standing = null;
+    this.stood = 0; // how often its standing was told
     this.error = null;
     this.line = "connecting"; // connecting, live, asking, away
     this.awaySince = null;
@@ -165,6 +166,7 @@ export class Live {
 
   #stands(told) {
     this.standing = told;
+    this.stood += 1;
     if (told.head) this.headGone = null;
   }
 
@@ -200,10 +202,13 @@ export class Live {
     this.#follow();
   }
 
-  /** Asks at once, after a change by click. */
+  /** Asks at once, after a change by click. What the stream has told meanwhile is newer. */
   async refresh() {
+    const stood = this.stood;
     try {
-      this.#stands(await get(of(this.experiment)));
+      const told = await get(of(this.experiment));
+      if (this.stood !== stood) return;
+      this.#stands(told);
       this.#tell();
     } catch { /* the stream will tell */ }
   }
