@@ -19,6 +19,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     JobOrder,
     ServiceJob,
     States,
+    age_of,
     end_in_words,
     rows_in,
 )
@@ -168,7 +169,7 @@ class DlcJobs(AlibabaJobs):
         jobs = [job_of(row) for row in rows_in(answer, "Jobs", asked="list jobs")]
         for job in jobs:
             known = self._oldest.get(job.name, job)
-            self._oldest[job.name] = min(known, job, key=lambda one: one.created_at or 0.0)
+            self._oldest[job.name] = min(known, job, key=age_of)
         seen = before + len(jobs)
         has_more = bool(jobs) and seen < int(answer.fields.get("TotalCount") or 0)
         return jobs, f"{number + 1} {seen}" if has_more else ""

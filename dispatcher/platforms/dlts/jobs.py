@@ -22,6 +22,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     JobService,
     ServiceJob,
     States,
+    age_of,
     end_in_words,
     rows_in,
 )
@@ -103,7 +104,7 @@ class DltsJobs(JobService):
         asked, query = "list jobs", {"limit": ENDED}
         path = f"/api/v2/{self._cluster}/teams/{self._section.team}/jobs"
         rows = rows_in(self.client.ask("GET", path, asked=asked, query=query), asked=asked)
-        jobs = sorted(map(job_of, rows), key=lambda job: (job.created_at or 0.0, job.id))
+        jobs = sorted(map(job_of, rows), key=age_of)
         for job in jobs:
             if job.name.startswith(f"{self._label}-"):
                 self._ids.setdefault(job.name, job.id)

@@ -28,6 +28,7 @@ from dispatcher.platforms.http_jobs.jobs import (
     JobOrder,
     JobService,
     ServiceJob,
+    age_of,
     allocation_of,
 )
 from dispatcher.platforms.http_jobs.section import HttpJobsService
@@ -164,7 +165,7 @@ class HttpJobsAllocator(Allocator):
         vanished = self._vanished(chosen)
         chosen |= {job.name: job for job in vanished if job is not None}
         now = self._clock()
-        newest = sorted(chosen.values(), key=_age, reverse=True)
+        newest = sorted(chosen.values(), key=age_of, reverse=True)
         seen = [self._read(job, now) for job in newest]
         self._listed, self._has_looked = chosen, True
         seen += [self._ended[name] for name in self._gone if name not in chosen]
@@ -181,14 +182,18 @@ class HttpJobsAllocator(Allocator):
         self, listed: Iterable[ServiceJob]
     ) -> tuple[dict[str, ServiceJob], list[ServiceJob]]:
         """The job of each name, and those beside it: a service that refuses no name may have been
-        asked twice. The one that was there first is the one that an agent began in."""
+        asked twice. The one that was there first is the one that an agent began in; but if it ended
+        before anybody saw it, since another one had taken its script, the other one is."""
+        named: dict[str, list[ServiceJob]] = {}
+        beginning = f"{self._service.label}-"
+        for job in sorted((x for x in listed if x.name.startswith(beginning)), key=age_of):
+            named.setdefault(job.name, []).append(job)
         chosen: dict[str, ServiceJob] = {}
         surplus: list[ServiceJob] = []
-        beginning = f"{self._service.label}-"
-        for job in sorted((x for x in listed if x.name.startswith(beginning)), key=_age):
-            first = chosen.setdefault(job.name, job)
-            if first is not job and not self._has_ended(job):
-                surplus.append(job)
+        for name, jobs in named.items():
+            alive = [job for job in jobs if not self._has_ended(job)]
+            chosen[name] = alive[0] if alive and name not in self._ended else jobs[0]
+            surplus += [job for job in alive if job is not chosen[name]]
         return chosen, surplus
 
     def _has_ended(self, job: ServiceJob) -> bool:
@@ -381,7 +386,3 @@ class HttpJobsAllocator(Allocator):
 def _is_settled(allocation: Allocation) -> bool:
     waits = allocation.state is AllocationState.WAITING and allocation.reason != ""
     return waits or allocation.state in (AllocationState.RUNNING, AllocationState.ENDED)
-
-
-def _age(job: ServiceJob) -> tuple[float, str]:
-    return (job.created_at or 0.0, job.id)

@@ -54,6 +54,12 @@ class ServiceJob:
     mark: str = ""
 
 
+def age_of(job: ServiceJob) -> tuple[float, str]:
+    """Return what jobs are sorted by, the first one first. Those of one moment go by their ids, so
+    that all who ask take the same one of two for the first."""
+    return (job.created_at or 0.0, job.id)
+
+
 class JobEnd(NamedTuple):
     """How a job ended, in more than a word; ``gone``: None if that is as its word says."""
 

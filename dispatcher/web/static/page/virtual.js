@@ -22,7 +22,7 @@ export function Virtual({ count, height, row, label, head, onKey, at, columns, c
       const now = { top: element.scrollTop, size: element.clientHeight };
       return before.top === now.top && before.size === now.size ? before : now;
     });
-    const watch = new ResizeObserver(read);
+    const watch = new ResizeObserver(() => requestAnimationFrame(read)); // what it draws may change the size
     watch.observe(element);
     element.addEventListener("scroll", read, { passive: true });
     read();

@@ -130,7 +130,8 @@ export function useWidth(otherwise = 600) {
   const place = useRef(null);
   const [width, setWidth] = useState(otherwise);
   useEffect(() => {
-    const watch = new ResizeObserver((entries) => setWidth(Math.floor(entries[0].contentRect.width)));
+    // In the next frame: what is drawn here may change the width once more.
+    const watch = new ResizeObserver(([entry]) => requestAnimationFrame(() => setWidth(Math.floor(entry.contentRect.width))));
     watch.observe(place.current);
     return () => watch.disconnect();
   }, []);

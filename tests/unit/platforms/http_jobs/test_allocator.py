@@ -112,6 +112,32 @@ def files(orders: Orders) -> dict[str, int]:
     return {each.suffix: stat.S_IMODE(each.stat().st_mode) for each in found}
 
 
+@pytest.mark.parametrize("was_seen", [False, True])
+def test_of_two_of_one_name_the_one_that_lives_counts(
+    allocator: HttpJobsAllocator, jobs: PlainJobs, orders: Orders, was_seen: bool
+) -> None:
+    """The second has taken the script, so the first has ended: unseen, that is no end of a place.
+    Once it was seen to have ended, the place is gone, and so is the second. Mutations: the living
+    one is stopped; a place that was given up is there again."""
+    jobs.machines.places = 0
+    order = orders.order()
+    allocator.submit(order)
+    jobs.create(jobs.orders[-1])
+    first, second = jobs.machines.jobs
+    later = jobs.machines.jobs.pop(second)
+    if not was_seen:
+        jobs.machines.jobs[second] = later
+    jobs.machines.stop(first)
+    state = comes_to(
+        allocator, order.name, AllocationState.ENDED if was_seen else AllocationState.WAITING
+    ).state
+    jobs.machines.jobs[second] = later
+    again = seen(allocator, order.name)
+    assert again is not None
+    assert again.state is state
+    assert (later.cause != "") == was_seen
+
+
 def test_keys_lie_in_files_for_their_owner_alone(
     allocator: HttpJobsAllocator, jobs: PlainJobs, orders: Orders
 ) -> None:
