@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 STEP_S = 0.05
 
 #: Why a job has ended, beside its own will.
@@ -212,7 +214,10 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its whole group, which has its number."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """End a process and all of its session, as a container ends: a command such as ``timeout`` has
+    a group of its own in it."""
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == process.pid:
+                os.kill(pid, signal.SIGKILL)
     process.wait()
