@@ -192,7 +192,7 @@ def test_a_tuner_that_hogs_the_interpreter_is_silent_and_not_dead(make: Make) ->
     assert ended(head.driver.pid or 0)
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.extended)])
 def test_stopping_with_threads_on_a_foreign_event(make: Make, count: int) -> None:
     head = make(
         source("""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import Browser
+from tests.support.lengths import first
 from tests.support.made_store import Told, made_store
 from tests.support.web_server import WebServer
 from tests.system.page.test_hostile import markup
@@ -123,7 +124,7 @@ def painted(browser: Browser) -> int:
 
 
 @pytest.mark.parametrize("name", ["nothing-abc123", "single-abc123"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first(3, KINDS))
 def test_what_is_not_there_yet_is_said(browser: Browser, base: str, kind: str, name: str) -> None:
     some = name == "single-abc123"
     if kind == "pareto" and not some:
@@ -149,7 +150,7 @@ def test_plots_are_accessible(browser: Browser, base: str, theme: str) -> None:
     assert {kind: one for kind, one in found.items() if one} == {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first(3, KINDS))
 def test_plots_fit_a_phone(browser: Browser, base: str, kind: str) -> None:
     browser.size(390, 844, phone=True)
     opened(browser, base, "hostile-abc123", kind, TWO if kind == "pareto" else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.lengths import first
 from tests.unit.tuners.storm import Storm
 from tuners import builtin, make_builtin
 
@@ -76,7 +77,7 @@ def test_no_tuner_is_left_out():
     assert {name for name, _ in CASES.values()} == set(builtin.BUILTIN_NAMES) - {"Schedule"}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", first(8, CASES))
 def test_a_storm_with_and_without_a_restart(case):
     calm = Storm(lambda: make(case))
     proposals = calm.blow()
