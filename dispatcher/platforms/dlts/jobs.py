@@ -69,7 +69,7 @@ class DltsJobs(JobService):
         self._cluster = f"clusters/{section.cluster}"
         self._ids: dict[str, str] = {}  # of the oldest job of each name
         self._silent = Counter[str]()  # answers that say nothing, by name
-        self._usual_type: str | None = None
+        self._gpu_type = section.gpu_type
 
     def create(self, order: JobOrder) -> None:
         """See :meth:`JobService.create`. A refusal comes as an answer that is none."""
@@ -82,11 +82,9 @@ class DltsJobs(JobService):
 
     def _type(self) -> str:
         """The type of GPU of jobs, as the file or the team has it."""
-        if self._section.gpu_type is not None:
-            return self._section.gpu_type
-        if self._usual_type is None:
-            self._usual_type = next(iter(self.gpu_types()), "")
-        return self._usual_type
+        if self._gpu_type is None:
+            self._gpu_type = next(iter(self.gpu_types()), "")
+        return self._gpu_type
 
     def gpu_types(self) -> Document:
         """Return what the team has, by the type of GPU. Raises ``BackendError``."""
