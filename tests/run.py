@@ -1,8 +1,9 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
-The longest folder is run in two parts; the second is called ``integration/…``. Three parts run
+The longest folder is run in two parts; the second is called ``integration/…``. Four parts run
 beside each other, since tests that watch real processes mostly wait (with two, two cores were idle
-half of the time); with ``--lanes 1`` one after the other. The last lines are the sum over all
+half of the time; of ``engines`` three quarters are waits for clusters); with ``--lanes 1`` one
+after the other. The last lines are the sum over all
 folders, each failed test with the first line of its error, and how many tests were left out, with
 the one command that installs what they need. Exits 1 if anything failed.
 
@@ -36,7 +37,7 @@ from tests.support import failures
 
 HERE = Path(__file__).parent
 #: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
-ORDER = ["system", "arch", "unit", "sim", "integration", "engines", "faults", "upgrade"]
+ORDER = ["engines", "integration", "unit", "system", "faults", "arch", "sim", "upgrade"]
 REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
@@ -228,7 +229,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--again", type=int, default=0, metavar="N", help="see above")
     parser.add_argument("--quick", action="store_true", help="see above")
-    parser.add_argument("--lanes", type=int, default=3, metavar="N", help="folders at a time")
+    parser.add_argument("--lanes", type=int, default=4, metavar="N", help="folders at a time")
     parser.add_argument("--times", type=Path, metavar="FILE", help="what each file took, here")
     options = parser.parse_args(words)
     there = {p.name for p in HERE.iterdir() if p.is_dir() and any(p.rglob("test_*.py"))}

@@ -18,6 +18,7 @@ from dispatcher.core import events as e
 from dispatcher.errors import BequeathError
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from tests.faults.experiments import HEAD_S, ROOT, Experiment
+from tests.support.lengths import every, first
 from tests.support.processes import left_of, wait_until
 
 Make = Callable[..., Experiment]
@@ -32,7 +33,7 @@ create(build_experiment(json.load(sys.stdin)))
 """
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in SPOOL])
+@pytest.mark.parametrize("name", every(3, [name for name in CASES if name not in SPOOL]))
 def test_whoever_dies_there_nothing_is_lost_and_nothing_counts_twice(name: str, make: Make) -> None:
     case = CASES[name]
     experiment = make(trials=case.trials, **case.keys)
@@ -44,7 +45,7 @@ def test_whoever_dies_there_nothing_is_lost_and_nothing_counts_twice(name: str, 
     experiment.judge(spoilt=case.spoilt)
 
 
-@pytest.mark.parametrize("name", SPOOL)
+@pytest.mark.parametrize("name", first(1, SPOOL))
 def test_an_agent_that_dies_while_it_spools_for_a_head_that_is_away(name: str, make: Make) -> None:
     case = CASES[name]
     experiment = make(trials=case.trials, function="train_longer", headGrace=60)

@@ -19,6 +19,14 @@ def some_of(number: int) -> int:
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
     """Return values for ``parametrize``, of which the first so many run at each landing."""
-    made = [pytest.param(*(one if isinstance(one, tuple) else (one,))) for one in values]
-    marked = [pytest.param(*one.values, marks=pytest.mark.extended) for one in made[count:]]
-    return [*made[:count], *marked]
+    return [_param(one, index < count) for index, one in enumerate(values)]
+
+
+def every(step: int, values: Iterable[Any]) -> list[Any]:
+    """Return values for ``parametrize``, of which each such one runs at each landing."""
+    return [_param(one, index % step == 0) for index, one in enumerate(values)]
+
+
+def _param(value: Any, at_each_landing: bool) -> Any:
+    values = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*values, marks=() if at_each_landing else pytest.mark.extended)

@@ -171,7 +171,7 @@ def bare_python(base: Path) -> Path | None:
     return folder / "bin" / "python"
 
 
-@pytest.mark.parametrize("channel", first(2, ["direct", "folder", "tunnel"]))
+@pytest.mark.parametrize("channel", first(1, ["direct", "folder", "tunnel"]))
 def test_nodes_that_see_a_shared_folder_alone(
     lab: Lab, channel: str, request: pytest.FixtureRequest
 ) -> None:

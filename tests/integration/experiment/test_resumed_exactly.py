@@ -21,6 +21,7 @@ from dispatcher.core.model import Phase
 from dispatcher.store.journal import SqliteJournal
 from tests.integration.experiment.conftest import CODE, Lab
 from tests.support.checker import check_store
+from tests.support.lengths import every
 from tests.support.processes import find_process, is_gone, wait_until
 
 TRIALS = 140
@@ -96,7 +97,7 @@ def _kill(process: psutil.Process) -> None:
     wait_until(lambda: is_gone(process), "the killed process is gone")
 
 
-@pytest.mark.parametrize("tuner", TUNERS)
+@pytest.mark.parametrize("tuner", every(3, TUNERS))
 def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> None:
     undisturbed = _create(lab, tuner)
     phase, notices = lab.run(undisturbed)

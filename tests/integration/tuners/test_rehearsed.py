@@ -15,6 +15,7 @@ from dispatcher.core.model import Phase
 from dispatcher.tuner_host import TunerHostConfig
 from dispatcher.tuner_tools.rehearsal import RehearsalPlan, rehearse
 from tests.support.checker import check_journal
+from tests.support.lengths import every
 from trial_runtime.endpoint import Endpoint
 from tuners.builtin import BUILTIN_NAMES, fold
 from tuners.catalogue import EXAMPLE_ARGUMENTS
@@ -52,7 +53,7 @@ PATIENCE_S = 400.0
 
 
 @pytest.mark.timeout(2 * PATIENCE_S)
-@pytest.mark.parametrize("name", BUILTIN_NAMES)
+@pytest.mark.parametrize("name", every(3, BUILTIN_NAMES))
 def test_two_hundred_trials_and_two_deaths(name: str) -> None:
     arguments = ARGUMENTS.get(name, EXAMPLE_ARGUMENTS.get(fold(name), {}))
     config = TunerHostConfig(

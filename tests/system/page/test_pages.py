@@ -15,7 +15,7 @@ from tests.system.page.conftest import search_of
 
 pytestmark = pytest.mark.needs("chromium")
 
-SIZES = (0, 1, 10_000, 50_000)
+SIZES = [0, 1, pytest.param(10_000, marks=pytest.mark.extended), 50_000]
 
 #: What is to be seen on each page, and is not before its data are there.
 PAGES = {

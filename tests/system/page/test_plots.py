@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import Browser
-from tests.support.lengths import first
+from tests.support.lengths import every, first
 from tests.support.made_store import Told, made_store
 from tests.support.web_server import WebServer
 from tests.system.page.test_hostile import markup
@@ -78,7 +78,7 @@ def opened(browser: Browser, base: str, experiment: str, kind: str, more: str = 
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", every(3, KINDS))
 def test_a_plot_is_drawn_from_what_the_route_answers(
     browser: Browser, server: WebServer, base: str, kind: str
 ) -> None:
