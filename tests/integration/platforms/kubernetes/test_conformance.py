@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lengths import first
+
 pytestmark = pytest.mark.timeout(900)
 
 ROOT = Path(__file__).parents[4]
