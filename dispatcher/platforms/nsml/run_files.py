@@ -61,7 +61,9 @@ class RunFiles:
                 changed, _, _ = self._newest.get(name, (0, 0.0, {}))
                 if kind == "stop":
                     self.stopped.add(name)
-                elif not kind and (now := entry.stat().st_mtime_ns) != changed:
+                elif kind or not entry.is_file(follow_symlinks=False):
+                    continue
+                elif (now := entry.stat().st_mtime_ns) != changed:
                     with contextlib.suppress(OSError, *NONSENSE):
                         state = json.loads(Path(entry).read_text())
                         known: dict[str, Any] = {"word": str(state["word"])}
