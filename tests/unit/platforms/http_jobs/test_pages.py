@@ -91,4 +91,3 @@ def test_a_list_that_comes_to_no_end_is_none(circle: int) -> None:
         with pytest.raises(Unreachable, match="no end"):
             pages.look()
     assert len(asked) <= 2 * (circle + 1)
-
