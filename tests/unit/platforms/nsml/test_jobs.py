@@ -191,6 +191,8 @@ def test_one_that_waits_and_is_stopped_ends_when_it_begins(
     reaches(allocator, order.name, AllocationState.WAITING)
     allocator.cancel([order.name], 0.0)
     assert reaches(allocator, order.name, AllocationState.ENDED).gone is Gone.CANCELLED
+    (known,) = orders.allocator().look()
+    assert known.gone is Gone.CANCELLED, "the next head knows it before the run begins"
     served.machines.places = 4
     wait_until(lambda: served.alive() == [], "it has ended")
     assert served.job(order.name).code == 0
@@ -210,8 +212,11 @@ def test_a_run_that_is_there_twice_is_one_agent(
     jobs.client.ask("POST", RUNS, asked="create it again", body=first.document)
     wait_until(lambda: served.job(order.name).ended is not None, "the second one has ended")
     assert served.job(order.name) is not first
-    reaches(allocator, order.name, AllocationState.RUNNING)
+    for _ in range(2):
+        reaches(allocator, order.name, AllocationState.RUNNING)
     assert first.runs
+    stop = Path(orders.service.shared_folder) / f"nsml/{order.name}.stop"
+    assert not stop.exists(), "which would end the first: both have one name"
     jobs.close()
 
 
