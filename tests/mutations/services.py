@@ -175,4 +175,25 @@ SERVICES: tuple[Mutation, ...] = (
         "                    pass\n",
         (f"{_UNIT}/nsml/test_jobs.py::test_one_that_waits_and_is_stopped_ends_when_it_begins",),
     ),
+    Mutation(
+        "a-mounted-bucket-is-a-weights-root",
+        7,
+        "a child loads half of what its parent saves, where a rename copies",
+        "dispatcher/remote_python/on_host/probe.py",
+        '            return "" if same and whole else "copies a file where it is to be renamed"\n',
+        '            return "" if same or whole else "copies a file where it is to be renamed"\n',
+        (
+            "tests/unit/remote_python/test_probing.py"
+            "::test_a_folder_whose_renames_are_no_single_step_is_known",
+        ),
+    ),
+    Mutation(
+        "a-login-that-is-refused-has-no-place",
+        10,
+        "a token has expired, and the file is said to be wrong where its platform is named",
+        "dispatcher/platforms/http_jobs/platform.py",
+        "            yield _problem(error, *_references_in(section))\n",
+        "            yield _problem(error)\n",
+        (f"{_UNIT}/openpai/test_inspection.py",),
+    ),
 )

@@ -91,7 +91,7 @@ class Lab:
     def __call__(self, *words: str, code: int = 0) -> str:
         """Run a command to its end; returns what it has written, to both."""
         ran = subprocess.run(**self.words(*words), capture_output=True, timeout=250, check=False)
-        both = ran.stdout + ran.stderr
+        both: str = ran.stdout + ran.stderr
         assert ran.returncode == code, f"{words}: {ran.returncode}\n{both}"
         return both
 
