@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 
 class ServerClock:
@@ -54,3 +56,14 @@ def moment_of(timestamp: object) -> float | None:
         return None
     seconds = 0.0 if moment.tzinfo is None else moment.timestamp()
     return seconds if seconds > 0 else None
+
+
+@lru_cache(maxsize=16_384)  # lists say the same at each look, and headers' form is slow to read
+def loose_moment_of(text: str) -> float | None:
+    """The moment of a time stamp, in ISO's form or that of headers, in UTC where it names no zone
+    (seconds since the epoch); None: it is none."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, OverflowError):
+            moment = read(text)
+            return moment_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return None

@@ -34,6 +34,8 @@ RENAME = {
     "dispatcher/store/replay/restoring.py",
     # The inode is what is locked.
     "dispatcher/store/lock_file.py",
+    # It looks whether a rename there is a single step, on machines that have nothing of ours.
+    "dispatcher/remote_python/on_host/probe.py",
     # Logs that grow.
     "trial_runtime/agent/base/logs.py",
     "trial_runtime/agent/link/outbox.py",

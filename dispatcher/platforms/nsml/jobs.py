@@ -51,8 +51,8 @@ class NsmlJobs(JobService):
         TAKEN: Gone.PREEMPTED,
         LOST: Gone.NODE_LOST,
     }
-    refuses_names: ClassVar[bool] = False
-    ends_at_wall: ClassVar[bool] = False
+    refuses_names = ends_at_wall = False
+    rank_variable = "NSML_RANK"
 
     def __init__(self, section: NsmlSection, label: str) -> None:
         super().__init__(client_of(section))
