@@ -45,6 +45,7 @@ class Raw(socketserver.ThreadingTCPServer):
     def __init__(self) -> None:
         self.status, self.head, self.pieces, self.pause_s = "200 OK", b"", [b"{}"], 0.0
         self.got: list[bytes] = []
+        self.closed = threading.Event()
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -62,7 +63,7 @@ class _Handler(socketserver.StreamRequestHandler):
         self.wfile.write(b"Connection: close\r\n" + raw.head + b"\r\n")
         try:
             for piece in raw.pieces:
-                time.sleep(raw.pause_s)
+                raw.closed.wait(raw.pause_s)
                 self.wfile.write(piece)
         except OSError:
             return

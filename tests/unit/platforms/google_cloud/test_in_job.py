@@ -49,6 +49,6 @@ def test_a_token_goes_nowhere_that_an_answer_names() -> None:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/secret"
-        assert in_job._asked(address, {"Authorization": "Bearer t0ken"}) == {}
+        assert in_job.json_at(address, {"Authorization": "Bearer t0ken"}) == {}
         server.shutdown()
     assert got == ["Bearer t0ken", None]
