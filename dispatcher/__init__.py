@@ -36,7 +36,7 @@ def _refuse_namesakes() -> None:
             continue
         raise ImportError(
             f"{spec.origin or folders[0]} takes the place of bequeath's own package {name!r}: "
-            "rename it, or start Python from another folder"
+            "rename it, or take all names from bequeath: import bequeath as bq"
         )
 
 

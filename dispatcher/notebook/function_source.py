@@ -40,7 +40,11 @@ def is_importable(thing: Definition) -> bool:
 
 def import_folder(module_name: str) -> Path:
     """Return the folder from which a loaded module is imported by its full name."""
-    file = Path(str(sys.modules[module_name].__file__)).resolve()
+    module = sys.modules[module_name]
+    # A user's module that is called like a package of ours stands behind it (bequeath.packages).
+    if (users_own := vars(module).get("__namesake__")) is not None:
+        module = users_own()
+    file = Path(str(module.__file__)).resolve()
     above = module_name.count(".") + (1 if file.name == "__init__.py" else 0)
     return file.parents[above]
 
