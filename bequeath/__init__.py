@@ -3,12 +3,14 @@
 Trials take ``bq.get_parameters``, ``bq.report_final`` and ``bq.load_weights``, tuners
 ``bq.Tuner`` and ``bq.space``, scripts and notebooks ``bq.Experiment``. Importing this package
 loads nothing: a name is fetched at its first use, together with the package that has it, so a
-trial never loads the dispatcher. Read :mod:`bequeath.packages` next.
+trial never loads the dispatcher. All names are in :mod:`bequeath.names`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from bequeath.names import HOMES
 
 if TYPE_CHECKING:
     from dispatcher import Experiment as Experiment
@@ -66,81 +68,15 @@ if TYPE_CHECKING:
     from tuners import space as space
     from tuners import with_needs as with_needs
 
-#: Names of each package, which :mod:`bequeath.packages` also knows the package by.
-_NAMES = {
-    "dispatcher": ("Experiment", "__version__"),
-    "trial_runtime": [
-        "attempt",
-        "checkpoint_dir",
-        "devices",
-        "get_next_parameter",
-        "get_parameters",
-        "load_checkpoint",
-        "load_weights",
-        "log",
-        "report_final",
-        "report_final_result",
-        "report_intermediate",
-        "report_intermediate_result",
-        "save_artefact",
-        "save_checkpoint",
-        "save_weights",
-        "seed",
-        "shared_store",
-        "should_stop",
-        "trial_id",
-    ],
-    "tuners": [
-        "ASHATuner",
-        "AssessResult",
-        "Assessor",
-        "CycleRefused",
-        "ENASTuner",
-        "GridSearchTuner",
-        "HyperbandTuner",
-        "MorphingEvolutionTuner",
-        "NetworkMorphismTuner",
-        "NoMoreTrialError",
-        "PBTTuner",
-        "ParentFailed",
-        "RandomTuner",
-        "RegularizedEvolutionTuner",
-        "SPOSTuner",
-        "ScheduleTuner",
-        "SelfWait",
-        "SpaceError",
-        "Tuner",
-        "TunerArgumentError",
-        "TunerError",
-        "UnknownParent",
-        "WaitCancelled",
-        "WaitNotAllowed",
-        "WaitRefused",
-        "WaitTimeout",
-        "WaitWithLock",
-        "builtin_tuner",
-        "make_builtin",
-        "with_needs",
-    ],
-}
-_HOMES = {name: package for package, names in _NAMES.items() for name in names} | {
-    "BequeathError": "dispatcher.errors"
-}
-_MODULES = {"morphism": "trial_runtime.morphism", "space": "tuners.space"}
-
-__all__ = sorted({*_HOMES, *_MODULES})
+__all__ = sorted(HOMES)
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name) or _MODULES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'bequeath' has no attribute {name!r}" + _nearest(name))
-    from bequeath.packages import load
+    if name not in HOMES:
+        raise AttributeError(f"module 'bequeath' has no attribute {name!r}{_nearest(name)}")
+    from bequeath.packages import fetch
 
-    top = home.partition(".")[0]
-    module = load(home, _NAMES[top])
-    value: object = module if name in _MODULES else getattr(module, name)
-    globals()[name] = value
+    value = globals()[name] = fetch(name)
     return value
 
 

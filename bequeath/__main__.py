@@ -7,14 +7,15 @@ import sys
 
 def main() -> None:
     """Run the command ``bequeath``. Ends the process."""
-    from bequeath.packages import load
+    from bequeath.packages import make_ready
 
     try:
-        load("dispatcher")
-        command = load("dispatcher.cli.main")
+        make_ready("dispatcher")
     except ImportError as error:
         sys.exit(f"bequeath: {error}")
-    command.main()
+    from importlib import import_module
+
+    import_module("dispatcher.cli.main").main()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import bequeath
+from dispatcher.errors import UserError
+from dispatcher.experiments.processes import child_environment
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("dispatcher", "trial_runtime", "tuners")
@@ -73,24 +76,81 @@ def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
         bequeath.load_weight  # noqa: B018
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_a_users_own_files_stay_his(run: Run, tmp_path: Path, before: bool) -> None:
-    """Mutation: the user's file is hidden, or ours cannot be loaded, in either order."""
-    for name in PACKAGES:
-        (tmp_path / f"{name}.py").write_text(f"import bequeath as bq\nMINE = {name!r}\n")
-    (tmp_path / "tuners.py").write_text(
-        "import bequeath as bq\n\nclass Mine(bq.Tuner):\n    pass\n"
-    )
-    theirs = "import dispatcher, trial_runtime, tuners\nfrom tuners import Mine\n"
-    ours = "import bequeath as bq\nuse = bq.Experiment, bq.Tuner, bq.get_parameters()\n"
+#: A user's own module of each name, with names that ours have, too.
+THEIRS = {
+    "dispatcher": "import bequeath as bq\nMINE = 'dispatcher'\n\ndef queries(): return 'theirs'\n",
+    "trial_runtime": "MINE = 'trial_runtime'\n\ndef log(*words): return 'theirs'\n",
+    "tuners": """\
+import random
+
+import bequeath as bq
+from tuners import NoMoreTrialError
+
+space = {"x": 1}
+
+
+class RandomTuner(bq.Tuner):
+    pass
+
+
+def shuffled():
+    return random.sample([1, 2, 3], 3)
+""",
+}
+IMPORT_THEIRS = """
+import dispatcher, trial_runtime, tuners
+from dispatcher import queries
+from trial_runtime import log
+from tuners import RandomTuner, space
+"""
+IMPORT_OURS = """
+import bequeath as bq
+use = bq.Experiment, bq.Tuner, bq.get_parameters(), bq.GridSearchTuner, bq.space
+"""
+EACH_IS_WHAT_ITS_USER_MEANS = """
+import inspect, pickle
+import tuners.random, tuners.values
+assert (dispatcher.MINE, trial_runtime.MINE) == ("dispatcher", "trial_runtime")
+assert (queries(), log()) == ("theirs", "theirs"), "what both define is the user's to the user"
+assert space == tuners.space == {"x": 1}
+assert len(tuners.shuffled()) == 3, "a module of ours is in his module's place for it"
+assert bq.RandomTuner is not RandomTuner and issubclass(RandomTuner, bq.Tuner)
+assert bq.space.__name__ == "tuners.space"
+assert tuners.NoMoreTrialError is bq.NoMoreTrialError, "what he lacks is ours"
+assert pickle.loads(pickle.dumps(RandomTuner)) is RandomTuner
+assert inspect.getsource(RandomTuner).startswith("class RandomTuner(bq.Tuner)")
+assert {"shuffled", "Tuner"} <= set(dir(tuners))
+tuners.space = 5
+assert tuners.space == 5 and bq.Tuner.wait_for
+names = {}
+exec("from tuners import *", names)
+assert names["RandomTuner"] is RandomTuner and "PBTTuner" not in names
+print("done")
+"""
+
+
+@pytest.mark.parametrize("order", ["theirs first", "ours first"])
+def test_a_users_own_files_stay_his(run: Run, tmp_path: Path, order: str) -> None:
+    """Mutation: the user's file is hidden, or ours cannot be loaded, in either order; or each gets
+    the other's where both define a name."""
+    for name, text in THEIRS.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    both = [IMPORT_THEIRS, IMPORT_OURS]
+    imports = "".join(both if order == "theirs first" else reversed(both))
+    done = run(imports + EACH_IS_WHAT_ITS_USER_MEANS)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_users_file_that_nobody_imports_does_not_run(run: Run, tmp_path: Path) -> None:
+    """Mutation: it runs when ours is loaded, or when a tool looks at all modules."""
+    (tmp_path / "tuners.py").write_text("raise RuntimeError('it has run')\n")
     done = run(
-        (theirs + ours if before else ours + theirs) + "import pickle\n"
-        "assert issubclass(Mine, bq.Tuner)\n"
-        "assert pickle.loads(pickle.dumps(Mine)) is Mine\n"
-        "print(dispatcher.MINE, trial_runtime.MINE)"
+        "import inspect, sys, dispatcher\nimport bequeath as bq\nbq.Tuner\n"
+        "for each in list(sys.modules.values()):\n"
+        "    getattr(each, '__file__', None), getattr(each, '__warningregistry__', None)\n"
+        "try:\n    import tuners; tuners.Mine\nexcept RuntimeError as error:\n    print(error)\n"
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "dispatcher trial_runtime\n"
+    assert (done.returncode, done.stdout) == (0, "it has run\n"), done.stderr
 
 
 def test_a_users_own_package_keeps_its_modules(run: Run, tmp_path: Path) -> None:
@@ -104,25 +164,40 @@ def test_a_users_own_package_keeps_its_modules(run: Run, tmp_path: Path) -> None
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-@pytest.mark.parametrize(
-    "file, text, error",
-    [
-        ("trial_runtime.py", "X = 1\ndef log(): ...\n", "trial_runtime.py:2: 'log' is also a name"),
-        ("tuners/base.py", "", "tuners/base.py takes the place of a module of bequeath's"),
-    ],
-)
-def test_a_name_that_both_define_is_refused(
-    run: Run, tmp_path: Path, file: str, text: str, error: str
-) -> None:
-    """Mutation: the script gets our ``log`` for its own without a word."""
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text(text)
-    if "/" in file:
-        (tmp_path / file).with_name("__init__.py").touch()
+def test_a_users_package_with_a_module_of_ours_is_refused(run: Run, tmp_path: Path) -> None:
+    """Mutation: an import deep in ours gets the user's module."""
+    (tmp_path / "tuners").mkdir()
+    for name in ("__init__.py", "base.py"):
+        (tmp_path / "tuners" / name).touch()
     done = run("import bequeath as bq\nbq.Experiment")
-    assert done.returncode == 1
-    assert error in done.stderr.splitlines()[-1]
-    assert "rename" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    assert "tuners/base.py takes the place of a module of bequeath's package 'tuners'" in last
+    assert f"rename {tmp_path / 'tuners'}" in last
+
+
+def test_where_only_trials_run_it_has_what_trials_use(tmp_path: Path) -> None:
+    """Mutation: a machine that has nothing but the runtime of trials has no ``bequeath``."""
+    (tmp_path / "trial_runtime").symlink_to(ROOT / "trial_runtime")
+    done = subprocess.run(
+        [sys.executable, "-c", "import bequeath as bq\nprint(bq.log.__module__)\n"
+         "bq.morphism\nbq.Tuner"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={"PYTHONPATH": str(tmp_path / "trial_runtime" / "beside")},
+    )  # fmt: skip
+    assert done.stdout == "trial_runtime.api\n", done.stderr
+    assert "no attribute 'Tuner' here: this machine has only what" in done.stderr.splitlines()[-1]
+
+
+def test_a_path_that_hides_ours_from_every_process_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: a head dies of a user's module that it takes for ours."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "tuners.py").touch()
+    assert child_environment()["PYTHONPATH"] == f"{tmp_path}{os.pathsep}{ROOT}"
+    (tmp_path / "dispatcher.py").touch()
+    with pytest.raises(UserError, match="PYTHONPATH has .*'dispatcher' takes the place"):
+        child_environment()
 
 
 @pytest.mark.parametrize("use", ["script", "command"])
@@ -140,7 +215,7 @@ def test_another_distribution_that_has_overwritten_ours_is_named(
     (site / package / "__init__.py").write_text("def tune(): ...\n")
     (site / "bequeath").unlink()
     (site / "bequeath").mkdir()
-    for file in (ROOT / "bequeath").glob("*.py"):
+    for file in (ROOT / "bequeath").glob("*.py"):  # no link, which leads to where ours are whole
         (site / "bequeath" / file.name).write_text(file.read_text())
     info = site / "othertuners-0.57.dist-info"
     info.mkdir()
