@@ -84,7 +84,6 @@ THEIRS = {
 import random
 
 import bequeath as bq
-from tuners import NoMoreTrialError
 
 space = {"x": 1}
 
@@ -196,7 +195,7 @@ def test_a_path_that_hides_ours_from_every_process_is_named(
     (tmp_path / "tuners.py").touch()
     assert child_environment()["PYTHONPATH"] == f"{tmp_path}{os.pathsep}{ROOT}"
     (tmp_path / "dispatcher.py").touch()
-    with pytest.raises(UserError, match="PYTHONPATH has .*'dispatcher' takes the place"):
+    with pytest.raises(UserError, match=r"PYTHONPATH has .*'dispatcher' takes the place"):
         child_environment()
 
 
