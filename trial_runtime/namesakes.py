@@ -130,12 +130,20 @@ def take_place(name: str, root: str) -> None:
         raise
 
 
-def admit(folder: str) -> None:
+def admit(folder: str, *, last: bool = False) -> None:
     """Let code import the modules of a folder that are called like packages of ours.
 
-    Those of ours count that this process has imported. Any other module is found by ``sys.path``.
+    Args:
+        folder: the user's.
+        last: it comes last on ``sys.path``, so that any package of ours is found before it. Where
+            it is first, only those are that this process has imported.
     """
     for name, spec in in_folder(folder).items():
+        if last and name not in sys.modules:
+            try:
+                __import__(name)
+            except ImportError:
+                continue  # nothing is found before it
         ours = sys.modules.get(name)
         if ours is None or isinstance(ours, SharedName) or not hasattr(ours, "__path__"):
             continue

@@ -124,7 +124,7 @@ def _path_with(folder: str) -> str:
     """Return lines by which modules of a folder can be imported, those called like ours too."""
     if not in_folder(folder):
         return f"import sys\n\nsys.path.append({folder!r})\n"
-    admitted = f"from trial_runtime.namesakes import admit\n\nadmit({folder!r})\n"
+    admitted = f"from trial_runtime.namesakes import admit\n\nadmit({folder!r}, last=True)\n"
     return f"import sys\n{admitted}sys.path.append({folder!r})\n"
 
 
