@@ -1,6 +1,6 @@
 """Loads the packages beside this one, whatever else bears their names.
 
-A user's own ``tuners.py`` or ``dispatcher.py`` beside a script hides nothing, see
+A user's own module ``tuners`` or ``dispatcher`` beside a script hides nothing, see
 :mod:`trial_runtime.namesakes`. A package that another distribution has overwritten is reported
 with that distribution's name.
 """

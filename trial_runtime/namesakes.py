@@ -1,6 +1,6 @@
 """Lets a user's module and a package of ours have one name in one process.
 
-A user's ``tuners.py`` beside a script comes before ours on ``sys.path``. One module stands for both
+A user's module ``tuners`` beside a script comes before ours on ``sys.path``. One module stands for both
 then: code of ours finds our package behind that name, and all other code finds the user's module,
 and our package where that lacks a name. The user's module runs when it is first asked for a name.
 
