@@ -1,8 +1,9 @@
 """Lets a user's module and a package of ours have one name in one process.
 
-A user's module ``tuners`` beside a script comes before ours on ``sys.path``. One module stands for both
-then: code of ours finds our package behind that name, and all other code finds the user's module,
-and our package where that lacks a name. The user's module runs when it is first asked for a name.
+A user's module ``tuners`` beside a script comes before ours on ``sys.path``. One module stands for
+both then: code of ours finds our package behind that name, and all other code finds the user's
+module, and our package where that lacks a name. The user's module runs when it is first asked for
+a name.
 
 Imports only what a fresh trial can afford, and nothing of ours: it may be loaded by its file.
 """
