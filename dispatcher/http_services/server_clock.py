@@ -28,11 +28,12 @@ class ServerClock:
         """Take in the date of an answer that came just now; anything else is passed over."""
         try:
             moment = parsedate_to_datetime(date)
-        except ValueError:
+        except (ValueError, OverflowError):
             return
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        self._ahead_s = moment.timestamp() - self._clock()
+        if (seconds := moment.timestamp()) > 0:
+            self._ahead_s = seconds - self._clock()
 
     def now(self) -> float:
         """The time at the server (seconds since the epoch)."""
@@ -45,9 +46,11 @@ class ServerClock:
 
 
 def moment_of(timestamp: object) -> float | None:
-    """The moment of a time stamp of an object (seconds since the epoch); None: it is none."""
+    """The moment of a time stamp of an object (seconds since the epoch); None: it is none, such as
+    that of the year 1, which stands for never."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
     except ValueError:
         return None
-    return None if moment.tzinfo is None else moment.timestamp()
+    seconds = 0.0 if moment.tzinfo is None else moment.timestamp()
+    return seconds if seconds > 0 else None

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from dispatcher.errors import BackendError
 from dispatcher.http_services.errors import Busy, Invalid, NotAllowed, OverQuota, Unreachable
+from dispatcher.http_services.server_clock import moment_of
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.dlts.dashboard import Dashboard
 from dispatcher.platforms.dlts.section import DltsSection
@@ -117,7 +118,7 @@ class DltsJobs(JobService):
         if row.get("jobId"):
             del self._silent[name]
             return job_of(row)
-        self._silent[name] += 1
+        self._silent[name] += not row  # what has an error in it is no silence
         if self._silent[name] < SILENT_TIMES:
             text = f"cannot read the job {name!r}: the cluster says nothing of it"
             raise Unreachable(text, where=self.where)
@@ -155,7 +156,7 @@ class DltsJobs(JobService):
 
     def _detail(self, name: str, id_: str) -> Document:
         path = f"/api/v2/{self._cluster}/jobs/{id_}"
-        return self.client.ask("GET", path, asked=f"read the job {name!r}").fields
+        return dict(self.client.ask("GET", path, asked=f"read the job {name!r}").document)
 
 
 def body_of(order: JobOrder, section: DltsSection, gpu_type: str) -> dict[str, Any]:
@@ -224,9 +225,9 @@ def _mark(parameters: object) -> str:
 def _moment(text: object) -> float | None:
     """A moment as the dashboard writes it, as seconds since the epoch; None: it is none."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             moment = read(str(text))
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+            return moment_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     return None
 
 
