@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import Any, Optional
@@ -142,7 +143,7 @@ def admit(folder: str, *, last: bool = False) -> None:
     for name, spec in in_folder(folder).items():
         if last and name not in sys.modules:
             try:
-                __import__(name)
+                import_module(name)
             except ImportError:
                 continue  # nothing is found before it
         ours = sys.modules.get(name)
