@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: Modules that rename what they wrote, beside ``trial_runtime/durable_file.py``.
 RENAME = {
