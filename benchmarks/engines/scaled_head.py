@@ -137,6 +137,7 @@ class Measured:
         self.latencies: list[float] = []
         self.harness_s = 0.0  # CPU of this file's own work in the engine's thread
         self.skips = False
+        self.counts = False  # latencies: all of them would be memory that is not the head's
 
     def begin(self) -> tuple[float, float, float]:
         """CPU, without the harness's, and moments."""
@@ -187,7 +188,7 @@ def install(agents: Agents, measured: Measured) -> None:
         own_flush(self)
         worker = begun.pop(id(self), None) if begun else None
         at = measured.ended.pop(worker, None) if worker is not None else None
-        if at is not None:
+        if at is not None and measured.counts:
             measured.latencies.append(time.perf_counter() - at)
 
     AgentDriver.perform, AgentDriver.flush = perform, flush  # type: ignore[method-assign]
@@ -270,7 +271,7 @@ def lead(folder: Path, agents: Agents, measured: Measured, options: dict[str, An
     agents.metrics = True
     begins = CLOCK.monotonic()
     until(lambda: CLOCK.monotonic() - begins > 30.0, "it is at its pace")
-    measured.latencies.clear()
+    measured.counts = True
     first, over = measured.begin(), head.trials_over
     until(lambda: CLOCK.monotonic() - first[1] > options["window_s"], "the window")
     last = measured.begin()
