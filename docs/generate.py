@@ -9,6 +9,7 @@ from dispatcher.foreign_files.page import page as from_others
 from dispatcher.nni.page import page as from_nni
 from dispatcher.operations.reference import reference_markdown as operations
 from dispatcher.web.reference import reference_markdown as rest
+from tuners.space.page import page as search_spaces
 
 DOCS = Path(__file__).parent
 
@@ -22,6 +23,7 @@ def pages() -> dict[str, str]:
         "from-nni.md": from_nni(),
         "from-others.md": from_others(),
         "rest.md": _rest(),
+        "search-spaces.md": search_spaces(),
     }
 
 
