@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tuners.space.forms import FormError
+from tuners.space.model import SpaceError
 
 MOST_CHARACTERS: Final = 1_000
 """Of one condition."""
@@ -47,10 +47,6 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {"abs": abs, "max": max, "
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None}
 
 
-class _NotThere(Exception):
-    """A parameter that these parameters do not have: it lies below another option."""
-
-
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """One condition. ``paths``: the parameters that it names, such as ``("optimizer", "lr")``."""
@@ -64,10 +60,10 @@ class Constraint:
         """Reads a condition.
 
         Raises:
-            FormError: it cannot be read, or is no condition.
+            SpaceError: it cannot be read, or is no condition.
         """
         if len(text) > MOST_CHARACTERS:
-            raise FormError(f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
+            raise SpaceError((), f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
@@ -77,13 +73,17 @@ class Constraint:
         except SyntaxError as error:
             hint = "write '==' to compare" if _ONE_EQUAL.search(text) else _EXAMPLE
             where = f"at its character {error.offset or 1}"
-            raise FormError(f"cannot be read {where}: {error.msg}", hint) from None
+            raise SpaceError((), f"cannot be read {where}: {error.msg}", hint) from None
         except (RecursionError, MemoryError):
-            raise FormError("is nested too deeply to be read") from None
+            raise SpaceError((), "is nested too deeply to be read") from None
+        except ValueError as error:
+            if isinstance(error, SpaceError):
+                raise
+            raise SpaceError((), f"cannot be read: {error}") from None
         if not _is_condition(node):
-            raise FormError("compares nothing", _EXAMPLE)
+            raise SpaceError((), "compares nothing", _EXAMPLE)
         if not paths:
-            raise FormError("names no parameter", _EXAMPLE)
+            raise SpaceError((), "names no parameter", _EXAMPLE)
         return cls(text, tuple(paths), node)
 
     def holds(self, parameters: Mapping[str, Any]) -> bool:
@@ -94,7 +94,7 @@ class Constraint:
         """
         try:
             return bool(_value(self._node, parameters))
-        except _NotThere:
+        except LookupError:  # a parameter below an option that was not chosen
             return True
         except (TypeError, ArithmeticError, ValueError):
             return False
@@ -115,7 +115,7 @@ def _is_condition(node: ast.expr) -> bool:
 def _check(node: ast.expr, paths: dict[tuple[str, ...], None], depth: int) -> None:
     """Refuses what conditions do not have, and collects the parameters that are named."""
     if depth == 0:
-        raise FormError(f"is nested more than {_DEEPEST} deep", "write several conditions")
+        raise SpaceError((), f"is nested more than {_DEEPEST} deep", "write several conditions")
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str()):
             inner: list[ast.expr] = []
@@ -137,7 +137,8 @@ def _check(node: ast.expr, paths: dict[tuple[str, ...], None], depth: int) -> No
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             inner = list(arguments)
         case _:
-            raise FormError(
+            raise SpaceError(
+                (),
                 f"has {ast.unparse(node)!r}, which conditions do not have",
                 "there are + - * / // % **, comparisons, in, and, or, not, abs, min and max",
             )
@@ -154,7 +155,8 @@ def _path(node: ast.expr) -> tuple[str, ...]:
         case ast.Subscript(value=below, slice=ast.Constant(value=str() as name)):
             return (*_path(below), name)
         case _:
-            raise FormError(
+            raise SpaceError(
+                (),
                 f"has {ast.unparse(node)!r}, which is no name of a parameter",
                 "write name, or option.name below a nested choice",
             )
@@ -198,7 +200,7 @@ def _looked_up(path: tuple[str, ...], parameters: Mapping[str, Any]) -> Any:
     value: Any = parameters
     for name in path:
         if not isinstance(value, Mapping) or name not in value:
-            raise _NotThere
+            raise LookupError(name)
         value = value[name]
     # A nested choice is compared by the name of its option.
     return value["_name"] if isinstance(value, Mapping) and "_name" in value else value

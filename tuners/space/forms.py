@@ -13,25 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuners.plain_json import kind_of
+from tuners.space.model import SpaceError
 
 _LIKELY_MISSPELT = 0.6
 
 Entry = dict[str, Any]
 """One parameter in NNI's JSON: ``{"_type": …, "_value": […]}``."""
-
-
-class FormError(ValueError):
-    """A call that is no parameter.
-
-    Attributes:
-        message: what is wrong.
-        hint: what to write instead, or empty.
-    """
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message} ({hint})" if hint else message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +106,13 @@ def entry(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> Entry:
         named: values of those that are given by name.
 
     Raises:
-        FormError: too few, too many, or none of that name.
+        SpaceError: too few, too many, or none of that name.
     """
     form = FORMS[name]
     if name == "choice":
         if named:
             other = next(iter(named))
-            raise FormError(f"takes options only, not {other}=", f"write e.g. {form.example}")
+            raise SpaceError((), f"takes options only, not {other}=", f"write e.g. {form.example}")
         return {"_type": "choice", "_value": _options(given)}
     values = _bound(form, given, named)
     if name == "int":
@@ -137,32 +124,32 @@ def _bound(form: Form, given: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     names = (*form.arguments, *form.defaults)
     if len(given) > len(names):
         text = f"has {len(given)} arguments, and takes {len(names)} at most"
-        raise FormError(text, f"write {form.signature}")
+        raise SpaceError((), text, f"write {form.signature}")
     values = dict(zip(names, given, strict=False))
     for name, value in named.items():
         if name not in names:
             close = difflib.get_close_matches(name, names, 1, _LIKELY_MISSPELT)
             guess = f"; did you mean {close[0]!r}?" if close else ""
-            raise FormError(f"has no argument {name!r}{guess}", f"write {form.signature}")
+            raise SpaceError((), f"has no argument {name!r}{guess}", f"write {form.signature}")
         if name in values:
-            raise FormError(f"has {name!r} twice", f"write {form.signature}")
+            raise SpaceError((), f"has {name!r} twice", f"write {form.signature}")
         values[name] = value
     missing = [name for name in form.arguments if name not in values]
     if missing:
-        raise FormError(f"lacks {' and '.join(missing)}", f"write e.g. {form.example}")
+        raise SpaceError((), f"lacks {' and '.join(missing)}", f"write e.g. {form.example}")
     return {name: values.get(name, form.defaults.get(name)) for name in names}
 
 
 def _integers(low: Any, high: Any, step: Any, log: Any) -> Entry:
     for name, value in (("low", low), ("high", high), ("step", step)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise FormError(f"needs a whole number for {name}, not {kind_of(value)}")
+            raise SpaceError((), f"needs a whole number for {name}, not {kind_of(value)}")
     if not isinstance(log, bool):
-        raise FormError(f"needs true or false for log, not {kind_of(log)}", "write log=True")
+        raise SpaceError((), f"needs true or false for log, not {kind_of(log)}", "write log=True")
     if high < low:
-        raise FormError(f"holds nothing: {low} to {high}", "write the lower bound first")
+        raise SpaceError((), f"holds nothing: {low} to {high}", "write the lower bound first")
     if step < 1:
-        raise FormError(f"needs a step above 0, not {step}")
+        raise SpaceError((), f"needs a step above 0, not {step}")
     if not log:
         last = low + (high - low) // step * step
         if step == 1 or last == low:
@@ -170,9 +157,9 @@ def _integers(low: Any, high: Any, step: Any, log: Any) -> Entry:
         return {"_type": "qrandint", "_value": [low, last + 1, step]}
     if step != 1:
         hint = "leave one of the two out, or list the numbers: choice(16, 32, 64)"
-        raise FormError("has a step, and is logarithmic", hint)
+        raise SpaceError((), "has a step, and is logarithmic", hint)
     if low < 1:
-        raise FormError(f"needs a low above 0 for log, not {low}")
+        raise SpaceError((), f"needs a low above 0 for log, not {low}")
     return {"_type": "lograndint", "_value": [low, high + 1]}
 
 
@@ -192,12 +179,13 @@ def branches(named: Mapping[Any, Any]) -> list[Any]:
     """The options of a nested choice that is written as a mapping of names to parameters.
 
     Raises:
-        FormError: what stands below a name is no mapping.
+        SpaceError: what stands below a name is no mapping.
     """
     options = []
     for name, below in named.items():
         if below is not None and not isinstance(below, Mapping):
-            raise FormError(
+            raise SpaceError(
+                (),
                 f"has {kind_of(below)} below {name!r}, and needs the parameters of that option",
                 f"write {{{name}: {{}}}} for none; options without parameters are arguments: "
                 "choice('sgd', 'adam')",

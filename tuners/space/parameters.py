@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuners.plain_json import written_path
-from tuners.space.forms import FORMS, FormError, entry
+from tuners.space.forms import FORMS, entry
 from tuners.space.model import Bell, Choice, Dimension, RandInt, Range, Space, SpaceError
 from tuners.space.reading import dimension_of, parse
 from tuners.space.writing import rendered
@@ -211,8 +211,6 @@ def _bell(name: str, *numbers: float) -> Bell:
 def _made(name: str, *given: Any, **named: Any) -> Dimension:
     try:
         return dimension_of(entry(name, given, named))
-    except FormError as error:
-        problem = SpaceError((), f"{_shown(name, given, named)} {error.message}", error.hint)
     except SpaceError as error:
         at, call = error.path[1:], _shown(name, given, named)
         if at:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from tuners.plain_json import JsonPath, kind_of, unjson, written_path
 from tuners.space.constraints import Constraint
-from tuners.space.forms import FORMS, FormError, branches
+from tuners.space.forms import FORMS, branches
 from tuners.space.model import (
     BELLS,
     CONSTRAINTS,
@@ -169,7 +169,7 @@ class _Reader:
                 continue
             try:
                 constraint = Constraint.of(text)
-            except FormError as error:
+            except SpaceError as error:
                 self.refuse(at, f"is {text[:80]!r}, which {error.message}", error.hint)
                 continue
             for named in constraint.paths:
@@ -208,7 +208,7 @@ class _Reader:
         name = called(text)
         try:
             written = read_short(text)
-        except FormError as error:
+        except SpaceError as error:
             self.refuse(path, f"is {text[:80]!r}, which {error.message}", error.hint)
             return None
         inner = _Reader(foreign=False, strict=True, repeats=self.repeats)
@@ -277,7 +277,7 @@ class _Reader:
             self.refuse(path, "is empty: a choice needs at least one option")
         try:
             branches(options)
-        except FormError as error:
+        except SpaceError as error:
             self.refuse(path, error.message, error.hint)
             return None
         read = []

@@ -12,7 +12,8 @@ import warnings
 from typing import Any
 
 from tuners.plain_json import kind_of
-from tuners.space.forms import FORMS, Entry, FormError, entry, near
+from tuners.space.forms import FORMS, Entry, entry, near
+from tuners.space.model import SpaceError
 
 MOST_CHARACTERS = 10_000
 """Of one short form; more belongs into a list of the file."""
@@ -37,49 +38,51 @@ def read_short(text: str) -> Entry:
     """Reads a short form as NNI's JSON; whether its numbers make sense is not checked here.
 
     Raises:
-        FormError: it is no call, or not one that can be read.
+        SpaceError: it is no call, or not one that can be read.
     """
     name = called(text)
     if name not in FORMS:
         raise _not_ours(text, name)
     if len(text) > MOST_CHARACTERS:
-        raise FormError(f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
+        raise SpaceError((), f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             node = ast.parse(text.strip(), mode="eval").body
         if not (isinstance(node, ast.Call) and _name_of(node.func) == name):
-            raise FormError("is more than one call", f"write e.g. {FORMS[name].example} alone")
+            raise SpaceError((), "is more than one call", f"write e.g. {FORMS[name].example} alone")
         return _call(node)
     except SyntaxError as error:
         raise _unreadable(text, error) from None
     except (RecursionError, MemoryError):
-        raise FormError("is nested too deeply to be read") from None
+        raise SpaceError((), "is nested too deeply to be read") from None
     except ValueError as error:
-        if isinstance(error, FormError):
+        if isinstance(error, SpaceError):
             raise
-        raise FormError(f"cannot be read: {error}") from None
+        raise SpaceError((), f"cannot be read: {error}") from None
 
 
-def _not_ours(text: str, name: str) -> FormError:
+def _not_ours(text: str, name: str) -> SpaceError:
     if name:
         meant = near(name)
         hint = f"did you mean {meant}?" if meant else f"the names are {', '.join(FORMS)}"
-        return FormError(f"calls {name!r}, which is no kind of parameter", hint)
+        return SpaceError((), f"calls {name!r}, which is no kind of parameter", hint)
     word = text.strip()
     if word in FORMS:
-        return FormError("lacks its arguments", f"write e.g. {FORMS[word].example}")
-    return FormError("is a text and no parameter", _EXAMPLE)
+        return SpaceError((), "lacks its arguments", f"write e.g. {FORMS[word].example}")
+    return SpaceError((), "is a text and no parameter", _EXAMPLE)
 
 
-def _unreadable(text: str, error: SyntaxError) -> FormError:
+def _unreadable(text: str, error: SyntaxError) -> SpaceError:
     opened, closed = text.count("("), text.count(")")
     if opened != closed:
         if closed > opened:
-            return FormError("has a ')' too many")
+            return SpaceError((), "has a ')' too many")
         hint = "within {} and [] of YAML a comma ends a text: put it in quotes, 'uniform(0, 1)'"
-        return FormError("is not closed: a ')' is missing", hint)
-    return FormError(f"cannot be read at its character {error.offset or 1}: {error.msg}", _EXAMPLE)
+        return SpaceError((), "is not closed: a ')' is missing", hint)
+    return SpaceError(
+        (), f"cannot be read at its character {error.offset or 1}: {error.msg}", _EXAMPLE
+    )
 
 
 def _name_of(node: ast.expr) -> str:
@@ -93,14 +96,11 @@ def _call(node: ast.Call) -> Entry:
     named: dict[str, Any] = {}
     for each in node.keywords:
         if each.arg is None:
-            raise FormError("cannot take '**'", f"write {FORMS[name].signature}")
+            raise SpaceError((), "cannot take '**'", f"write {FORMS[name].signature}")
         named[each.arg] = _literal(each.value)
     alone = len(node.args) == 1 and name == "choice"
     given = [_options(node.args[0])] if alone else [_literal(each) for each in node.args]
-    try:
-        return entry(name, given, named)
-    except FormError as error:
-        raise FormError(f"{error.message}", error.hint) from None
+    return entry(name, given, named)
 
 
 def _options(node: ast.expr) -> Any:
@@ -133,7 +133,7 @@ def _items(node: ast.Dict) -> list[tuple[str, ast.expr]]:
         name = None if key is None else _literal(key)
         if not isinstance(name, str):
             shown = "'**'" if key is None else kind_of(name)
-            raise FormError(f"has a mapping whose key is {shown}, and names are texts")
+            raise SpaceError((), f"has a mapping whose key is {shown}, and names are texts")
         items.append((name, value))
     return items
 
@@ -153,15 +153,17 @@ def _literal(node: ast.expr) -> Any:
         case ast.Dict():
             return {key: _literal(value) for key, value in _items(node)}
         case ast.Call():
-            raise FormError(
+            raise SpaceError(
+                (),
                 f"has {ast.unparse(node)!r} where a plain value stands",
                 "parameters stand below the name of an option: "
                 "choice({'sgd': {'momentum': uniform(0, 1)}, 'adam': {}})",
             )
         case ast.Starred():
-            raise FormError("cannot take '*'", "list the values")
+            raise SpaceError((), "cannot take '*'", "list the values")
         case _:
-            raise FormError(
+            raise SpaceError(
+                (),
                 f"has {ast.unparse(node)!r} where a number or a text stands",
                 "write the value itself: nothing is computed",
             )

@@ -64,6 +64,8 @@ SPACE = {"a": bq.int(1, 8), "o": bq.choice({"sgd": {"m": bq.uniform(0, 1)}, "ada
         ("a < " + "(" * 90 + "1" + ")" * 90, None, ""),
         ("a < " + "-" * 90 + "1", "nested more than 40 deep", ""),
         ("a < 1 or " * 200 + "a < 1", "1,000 are the most", ""),
+        ("a < 3\0", "cannot be read", ""),
+        ("a < '\ud800'", "cannot be read", ""),
         (3, "must be a condition as text", ""),
     ],
 )

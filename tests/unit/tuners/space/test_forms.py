@@ -119,6 +119,8 @@ BAD = [
     ("choice({'a': 3})", "has the number 3 below 'a'", "{a: {}}"),
     ("choice({'a': {'x': unifrm(0, 1)}})", "calls 'unifrm'", "did you mean uniform(0, 1)?"),
     ("choice({'a': {'x': uniform(1, 0)}})", "whose option 1 at x._value is contradictory", ""),
+    ("choice('\0')", "cannot be read", ""),
+    ("choice('\ud800')", "cannot be read", ""),
     ("choice({1: {}})", "whose key is the number 1", ""),
     ("choice(" + "[" * 3000 + "]" * 3000 + ")", "cannot be read", ""),
     ("choice(" + "1," * 6000 + ")", "10,000 are the most", ""),
