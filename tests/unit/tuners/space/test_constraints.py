@@ -102,6 +102,9 @@ BOUND = bq.space(
 )
 
 
+BLOCKS = [{"width": 8}, {"width": 8}]
+
+
 def holds(parameters: Mapping[str, Any]) -> bool:
     """The conditions of BOUND, in Python's own terms."""
     norm = parameters["norm"]
@@ -149,6 +152,9 @@ def test_conditions_that_leave_nothing_end_with_one_error() -> None:
         ("ASHA", {}),
         ("TPE", {"n_startup_trials": 4}),
         ("QMC", {}),
+        ("CMA-ES", {}),
+        ("MorphingEvolution", {"blocks": BLOCKS, "population_size": 4, "sample_size": 2}),
+        ("NetworkMorphism", {"blocks": BLOCKS, "neighbours": 4}),
         ("NSGA-II", {"population_size": 4}),
     ],
 )
@@ -192,3 +198,20 @@ def test_a_sampler_that_was_restarted_goes_on_as_it_would_have() -> None:
     again.restore(first.state())
     for number in range(12, 16):
         assert again.generate_parameters(number) == first.generate_parameters(number)
+
+
+def test_paths_through_a_supernet_meet_them() -> None:
+    """Mutation: SPOS asks its costs only."""
+    names = {"a": bq.int(1, 9, 2), "b": bq.int(1, 64, log=True), "c": bq.choice("x", "y")}
+    tuner = make_builtin("SPOS", {"population_size": 8, "supernet": {"epochs": 1}})
+    written = as_json(bq.space(names, ["a * b <= 64", "c == 'x' or a < 5"]))
+    assert tuner.handles(written) == ""
+    tuner.update_search_space(written)
+    for number in range(20):
+        own = tuner.generate_parameters(number)
+        tuner.receive_trial_result(number, own, float(number))
+        tuner.trial_end(number, True)
+        if number:
+            assert own["a"] in range(1, 10, 2)
+            assert own["a"] * own["b"] <= 64
+            assert own["c"] == "x" or own["a"] < 5
