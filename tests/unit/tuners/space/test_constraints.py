@@ -108,7 +108,7 @@ BLOCKS = [{"width": 8}, {"width": 8}]
 def holds(parameters: Mapping[str, Any]) -> bool:
     """The conditions of BOUND, in Python's own terms."""
     norm = parameters["norm"]
-    return (
+    return bool(
         parameters["layers"] * parameters["width"] <= 1024
         and (norm["_name"] != "batch" or parameters["batch"] >= 8)
         and norm.get("rate", 0) < 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -144,7 +145,7 @@ def test_a_wrong_short_form_has_one_error_with_what_to_write(
         (lambda: bq.loguniform(0, 1), "loguniform(0, 1): low must be above 0 for loguniform"),
         (lambda: bq.uniform(1, 0), "uniform(1, 0) is contradictory"),
         (lambda: bq.uniform(1, 1), "uniform(1, 1) is contradictory: 1 to 1 holds nothing"),
-        (lambda: bq.int(1, 8.5), "needs a whole number for high"),
+        (lambda: bq.int(1, cast("int", 8.5)), "needs a whole number for high"),
         (lambda: bq.int(0, 8, log=True), "int(0, 8, log=True) needs a low above 0"),
         (lambda: bq.choice(), "choice() is empty"),
         (lambda: bq.choice(1, bq.uniform(0, 1)), "option 2 is the parameter uniform(0, 1)"),

@@ -67,8 +67,9 @@ def _integers(draw: st.DrawFn) -> Forms:
             entry = {"_type": "lograndint", "_value": [low, low + more + 1]}
             short = f"int({low}, {low + more}, log=true)"
             return Forms(bq.int(low, low + more, log=True), short, entry)
-    entry = {"_type": "randint", "_value": [low, low + more + 1]}
-    return Forms(bq.int(low, low + more), f"int({low}, {low + more})", entry)
+        case _:
+            entry = {"_type": "randint", "_value": [low, low + more + 1]}
+            return Forms(bq.int(low, low + more), f"int({low}, {low + more})", entry)
 
 
 @st.composite
