@@ -16,31 +16,39 @@ __version__ = "0.1.0"
 __all__ = ["Experiment", "__version__"]
 
 
-#: Our other packages, by a module that only ours have.
-_BESIDE = {"tuners": "builtin", "trial_runtime": "session_file"}
-
-
-def _refuse_namesakes() -> None:
-    """Refuse a user's own ``tuners.py`` beside a script: it comes before our package of that name,
-    and the error would be an import deep in ours. Reported here, with its place."""
-    import importlib.util
+def _take_places() -> None:
+    """Find our other packages where a user's ``tuners.py`` beside a script comes before them."""
     import os
+    import sys
+    from importlib.machinery import PathFinder
 
-    for name, own in _BESIDE.items():
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError):
-            continue
-        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-        if spec is None or any(os.path.isfile(f"{each}/{own}.py") for each in folders):
-            continue
-        raise ImportError(
-            f"{spec.origin or folders[0]} takes the place of bequeath's own package {name!r}: "
-            "rename it, or start Python from another folder"
-        )
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    for name in ("trial_runtime", "tuners"):
+        there = sys.modules.get(name)
+        spec = PathFinder.find_spec(name) if there is None else there.__spec__
+        folders = spec.submodule_search_locations if spec is not None else None
+        place = os.path.realpath(os.path.join(root, name))
+        if spec is not None and all(os.path.realpath(each) != place for each in folders or ()):
+            _namesakes(root).take_place(name, root)
 
 
-_refuse_namesakes()
+def _namesakes(root: str) -> Any:
+    """Return :mod:`trial_runtime.namesakes`, by its file: its package may be hidden itself."""
+    import os
+    import sys
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    name = "trial_runtime.namesakes"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, os.path.join(root, "trial_runtime", "namesakes.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+_take_places()
 
 
 def __getattr__(name: str) -> Any:

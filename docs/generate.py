@@ -1,8 +1,11 @@
 """Write the pages that are made from the code: ``make docs``. Tests compare them with it."""
 
+import inspect
 import tempfile
 from pathlib import Path
 
+import bequeath
+from bequeath.names import HOMES
 from dispatcher.cli.reference import reference_markdown as commands
 from dispatcher.experiment.reference import reference_markdown as configuration
 from dispatcher.foreign_files.page import page as from_others
@@ -24,7 +27,59 @@ def pages() -> dict[str, str]:
         "from-others.md": from_others(),
         "rest.md": _rest(),
         "search-spaces.md": search_spaces(),
+        "python-api.md": _python_api(),
     }
+
+
+_PYTHON_API = """\
+# The Python API
+
+<!-- Generated from bequeath/ by `make docs`; edits here are lost. -->
+
+All public names are in one package, for trials, tuners and scripts:
+
+```python
+import bequeath as bq
+```
+
+The import loads nothing. A name is loaded when it is first used: a trial never loads the
+dispatcher, and a tuner no web server. Checkers of types know all names. `python -m bequeath` is
+the command line. The packages behind it (`trial_runtime`, `tuners`, `dispatcher`) can be imported
+by their own names, too.
+
+A file of your own may be called `tuners.py`, `dispatcher.py` or `trial_runtime.py`. Your code then
+finds your file, and the names that it lacks in our package. Our code finds ours. A file called
+`bequeath.py` beside a script hides this package from that script.
+
+On machines that have only what trials use ([SSH](remote-machines.md), jobs of services), the names
+for trials are there, and the others are not.
+"""
+
+_GROUPS = {
+    "For trials": (
+        ("trial_runtime",),
+        "[Writing a trial](trial-authors.md) shows how they are used.",
+    ),
+    "For tuners": (
+        ("tuners",),
+        "[Writing a tuner](tuner-authors.md) shows how they are used; "
+        "[tuners.md](tuners.md) has the built-in ones.",
+    ),
+    "For scripts and notebooks": (("dispatcher",), "The methods are [operations](operations.md)."),
+}
+
+
+def _python_api() -> str:
+    """Return the page of all names of ``bequeath``."""
+    text = _PYTHON_API
+    for title, (packages, where) in _GROUPS.items():
+        text += f"\n## {title}\n\n{where}\n\n| name | |\n|---|---|\n"
+        for name in sorted(HOMES, key=str.lower):
+            if HOMES[name].partition(".")[0] in packages and not name.startswith("__"):
+                about = inspect.getdoc(getattr(bequeath, name)) or ""
+                first = " ".join(about.partition("\n\n")[0].split()).replace("``", "`")
+                text += f"| `bq.{name}` | {first} |\n"
+    return text
 
 
 def _rest() -> str:

@@ -96,4 +96,4 @@ def _module_being_run(frame: Optional[FrameType]) -> str:
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in ("dispatcher", "trial_runtime", "tuners")
+    return module.partition(".")[0] in ("bequeath", "dispatcher", "trial_runtime", "tuners")

@@ -33,6 +33,14 @@ COMMAND = (
     "from benchmarks.engines import scaled_head; scaled_head.main()"
 )
 
+_CREATE = """
+import json, pathlib, sys
+from dispatcher.experiment.loader import build_experiment
+from dispatcher.experiments.creating import create
+values, base = json.load(sys.stdin)
+print(create(build_experiment(values, base_folder=pathlib.Path(base))))
+"""
+
 #: Seconds between two heartbeats, and between looks of the engine at its peers; how many peers it
 #: looks at together; seconds between looks at the scheduler's list; and of the grid on which agents
 #: act together, if they do.
@@ -284,17 +292,27 @@ def lead(folder: Path, agents: Agents, measured: Measured, options: dict[str, An
     print(json.dumps(result), flush=True)
 
 
+def created(options: dict[str, Any]) -> Path:
+    """The experiment's folder, made by another process, as a head finds it: what making one takes
+    in memory, such as the store's migrations, is not the head's."""
+    base = options["base"]
+    made = subprocess.run(
+        [sys.executable, "-c", _CREATE],
+        input=json.dumps([experiment(options, base), base]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return Path(made.stdout.splitlines()[-1])
+
+
 def main() -> None:
     """Run it; nothing is left but files, which are the caller's."""
     options = json.loads(sys.argv[1])
     measured, agents = Measured(), Agents(options["trial_s"], options["workers"])
     try:
+        folder = created(options)
         install(agents, measured)
-        from dispatcher.experiment.loader import build_experiment
-        from dispatcher.experiments.creating import create
-
-        base = options["base"]
-        folder = create(build_experiment(experiment(options, base), base_folder=Path(base)))
         lead(folder, agents, measured, options)
     finally:
         agents.process.kill()

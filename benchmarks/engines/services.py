@@ -28,6 +28,10 @@ PLATFORMS = {
     "OpenPAI": "tests.support.services.openpai:OPENPAI",
     "Vertex AI": "tests.support.services.google:VERTEX",
     "AI Platform Training": "tests.support.services.google:AI_PLATFORM",
+    "Azure ML": "tests.support.services.azureml:AZUREML",
+    "PAI-DLC": "tests.support.services.dlc:DLC",
+    "DLTS": "tests.support.services.dlts:DLTS",
+    "NSML": "tests.support.services.nsml:NSML",
 }
 WARM = ("OpenPAI", "Vertex AI")
 

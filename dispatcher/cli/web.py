@@ -213,6 +213,7 @@ def served_meanwhile() -> Iterator[None]:
     """Serve the page as long as this lasts, by a process of its own, and print a link to it; where
     one is served already, print a link to that. What goes wrong with it is no reason to end."""
     from dispatcher.errors import BequeathError
+    from dispatcher.experiments.processes import child_environment
     from dispatcher.web.instances import running
     from dispatcher.web.keys import Keys
     from dispatcher.web.settings import PORT, state_folder
@@ -227,7 +228,8 @@ def served_meanwhile() -> Iterator[None]:
             port = PORT if _is_free(PORT) else 0
             words = ("web", "--with-parent", "--port", str(port))
             started = subprocess.Popen(
-                [sys.executable, "-m", "dispatcher.cli", *words],
+                [sys.executable, "-P", "-m", "dispatcher.cli", *words],
+                env=child_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C is for the experiment
@@ -265,6 +267,8 @@ def _nni_served(wanted: list[str]) -> Iterator[None]:
 
 
 def _begin_nni(given: str) -> subprocess.Popen[bytes]:
+    from dispatcher.experiments.processes import child_environment
+
     port, equals, experiment = given.partition("=")
     is_port = port.isascii() and port.isdigit() and int(port) < 65_536
     if not is_port or (equals and not experiment):
@@ -273,7 +277,8 @@ def _begin_nni(given: str) -> subprocess.Popen[bytes]:
         )
     words = ["nni", "serve", *([experiment] if experiment else []), "--port", port]
     return subprocess.Popen(
-        [sys.executable, "-m", "dispatcher.cli", *words, "--with-parent"],
+        [sys.executable, "-P", "-m", "dispatcher.cli", *words, "--with-parent"],
+        env=child_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is for us; it ends when its stdin does

@@ -36,7 +36,7 @@ def open_gate(state: State, trial: Trial, verdict: Verdict, out: list[Action]) -
     trial.final = trial.result = trial.restore_path = None
     trial.retried = trial.needs = None
     trial.reads = trial.heard = ()
-    trial.asked_serial = 0
+    trial.asked_serial = trial.place = trial.passed_over = 0
     trigger, state.trigger = state.trigger, Rule.GATE_OPENED
     for waiter_id, wait, answer in waits.released_by(state, trial.id):
         waiter = state.trials[waiter_id]

@@ -19,6 +19,7 @@ from dispatcher.experiment.failure_policy import (
     FailurePolicy,
 )
 from dispatcher.experiment.fields import (
+    Command,
     Count,
     CountOrZero,
     Duration,
@@ -128,7 +129,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
     ] = None
 
     trial_command: Annotated[
-        Text | None,
+        Command | None,
         Field(
             description="Command of a trial, run by `bash -c`. `${trialParameters.NAME}` in it "
             "stands for a parameter. Excludes `trialFunction`."

@@ -170,7 +170,15 @@ _SIZE_SCHEMA: dict[str, Any] = {
     ],
 }
 
+
+def _check_command(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character, which no command can")
+    return text
+
+
 Text = Annotated[str, Strict(), Field(min_length=1)]
+Command = Annotated[Text, AfterValidator(_check_command)]
 Switch = Annotated[bool, Strict(), BeforeValidator(read_switch)]
 Count = Annotated[int, Strict(), Field(ge=1, le=MOST)]
 CountOrZero = Annotated[int, Strict(), Field(ge=0, le=MOST)]

@@ -114,6 +114,9 @@ def read_json_source(text: str, origin: str, *, doubles: bool = False) -> Source
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise _one(origin, (error.lineno, error.colno), f"is not JSON: {error.msg}") from error
+    except ValueError as error:  # of a number with thousands of digits, which has no place
+        text = str(error).partition(";")[0]
+        raise _one(origin, (1, 1), f"has a number that cannot be read: {text}") from error
     except RecursionError:
         raise _one(origin, (1, 1), "is nested too deeply to be read") from None
     # JSON is YAML but for tabs between values, and inside its strings no tab is legal.

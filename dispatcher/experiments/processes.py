@@ -14,13 +14,14 @@ import psutil
 from dispatcher.background import TAKE_OVER
 from dispatcher.control.client import RunFile
 from dispatcher.core.why import Cause
-from dispatcher.errors import PassingBackendError
+from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led, leader_of
 from dispatcher.sinks import FEEDS
 from dispatcher.wiring.nesting import refuse_nested
+from trial_runtime.namesakes import in_folder
 
 #: Seconds a head may take until it answers: it replays its journal first.
 START_S = 60.0
@@ -79,7 +80,7 @@ def spawn_head(folder: Path, errors: Path, *options: str) -> subprocess.Popen[by
         return subprocess.Popen(
             # -P: a user's own dispatcher.py in the folder they are in must not be ours.
             [sys.executable, "-P", "-m", "dispatcher.background", str(folder), *options],
-            env=_environment(),
+            env=child_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
@@ -98,11 +99,23 @@ def _tuner_is_there(folder: Path, started: float) -> bool:
     return snapshot.why.cause != Cause.TUNER_NOT_READY.name
 
 
-def _environment() -> dict[str, str]:
-    """The environment of this process, in which the child can import our packages even where
-    nothing is installed."""
+def child_environment() -> dict[str, str]:
+    """Return the environment of this process, in which a child of ours can import our packages even
+    where nothing is installed.
+
+    Raises:
+        UserError: ``PYTHONPATH`` leads all processes to a user's module of the same name.
+    """
     root = str(Path(__file__).resolve().parents[2])
-    before = os.environ.get("PYTHONPATH")
+    before = os.environ.get("PYTHONPATH", "")
+    for folder in filter(None, before.split(os.pathsep)):
+        for name in in_folder(folder).keys() & {"dispatcher", "trial_runtime"}:
+            raise UserError(
+                f"PYTHONPATH has {folder}, whose {name!r} takes the place of bequeath's package "
+                "in every process",
+                hint="rename it, or take the folder off PYTHONPATH: a script finds the modules "
+                "beside it without that, and so do tuners and trials",
+            )
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (before, root)))}
 
 

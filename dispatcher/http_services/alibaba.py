@@ -105,13 +105,13 @@ class KeyFromUri:
         try:
             fields = client.ask("GET", "", asked="fetch a key").fields
         except PermanentBackendError as error:  # "not found" would be about a job elsewhere
-            raise NotLoggedIn(error.message, hint=error.hint, where=self._uri) from error
+            raise NotLoggedIn(error.message, hint=error.hint, where=client.where) from error
         finally:
             client.close()
         id_, secret = fields.get("AccessKeyId"), fields.get("AccessKeySecret")
         if not (id_ and secret):
             text = f"hands out no key: its 'Code' is {str(fields.get('Code'))[:80]!r}"
-            raise NotLoggedIn(text, where=self._uri)
+            raise NotLoggedIn(text, where=client.where)  # the whole address may have a login
         token = str(fields.get("SecurityToken") or "")
         return AccessKey(str(id_), str(secret), token), moment_of(fields.get("Expiration"))
 

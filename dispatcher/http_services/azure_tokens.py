@@ -189,6 +189,6 @@ def _fetched(
 def _left_s(fields: Mapping[str, Any], now: float) -> float | None:
     """How long a token is valid (seconds), by a duration, or a moment of the service's clock."""
     for key, since in (("expires_in", 0.0), ("expires_on", now)):
-        with contextlib.suppress(KeyError, ValueError, TypeError):
+        with contextlib.suppress(KeyError, ValueError, TypeError, OverflowError):
             return max(0.0, float(fields[key]) - since)
     return None

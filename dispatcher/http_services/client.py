@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 from dispatcher.errors import BackendError
 from dispatcher.http_services.connections import connections
 from dispatcher.http_services.errors import (
+    NONSENSE,
     Busy,
     NotLoggedIn,
     Unreachable,
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 #: How long a connection may take (seconds), and each piece of an answer.
 CONNECT_S, ANSWER_S = 10.0, 30.0
 
-#: Largest answer (bytes): a page of a list.
-MOST_BYTES = 32 << 20
+#: How long a whole answer may take (seconds): pieces of it could come in time for ever.
+WHOLE_S = 120.0
+
+#: Largest answer (bytes): a page of a list. So many of it are read, and unpacked, at once.
+MOST_BYTES, PIECE_BYTES = 32 << 20, 1 << 16
 
 #: What changes nothing, or comes to the same if it is carried out twice.
 REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
@@ -129,7 +133,7 @@ class HttpClient:
     @property
     def where(self) -> str:
         """The service, for people."""
-        return urlsplit(self._address.server).netloc
+        return urlsplit(self._address.server).netloc.rpartition("@")[2]
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -184,7 +188,7 @@ class HttpClient:
         if not came.strip():
             return HttpAnswer(response.status, None, given)
         try:
-            return HttpAnswer(response.status, json.loads(came), given)
+            return HttpAnswer(response.status, _read(came), given)
         except ValueError:  # a page of a proxy: what it does not list is not gone
             text = f"cannot {asked}: the answer is no JSON"
             raise Unreachable(text, where=self.where) from None
@@ -193,9 +197,13 @@ class HttpClient:
         """The address of a path, or of a further page that the service has named: one of its own,
         since our token goes there."""
         own = self._address.server
-        if "://" not in path:
+        if not path or path.startswith(("/", "?")):
             return f"{own}{path}"
-        if urlsplit(path)[:2] != urlsplit(own)[:2]:
+        try:
+            is_own = urlsplit(path)[:2] == urlsplit(own)[:2]
+        except ValueError:
+            is_own = False
+        if not is_own:  # what has no host may be the rest of one: ".elsewhere", "@elsewhere"
             text = f"cannot {asked}: it sends us to another service for the next page"
             raise Unreachable(text, where=self.where)
         return path
@@ -215,6 +223,9 @@ class HttpClient:
         while True:
             self._demand_turn(asked)
             signed = self._signer.headers(request)
+            _demand_plain(signed, asked, self.where)
+            own = [word for word in _words_of(signed) if word not in request.url]
+            hidden = [word for word in (*secrets, *own) if len(word) >= _SHORTEST_SECRET]
             try:
                 response, came = self._once(pool, request, signed, asked)
             except HTTPError as error:
@@ -236,13 +247,12 @@ class HttpClient:
                 else:
                     self._sleep(max(seconds_in(pause), rule.get_backoff_time()))
                     continue
-            error_ = self._error(response, came, asked, pause)
+            error_ = self._error(response, came, asked, pause, hidden)
             is_refused = isinstance(error_, NotLoggedIn)  # not all services say so by 401
             if is_refused and not is_renewed and self._signer.refused():
                 is_renewed = True
                 continue
-            own = [word for word in _words_of(signed) if word not in request.url]
-            raise _without(error_, [*secrets, *own])
+            raise error_
 
     def _demand_turn(self, asked: str) -> None:
         """Wait until a request may be sent. Raises ``Busy``: the service wants none for a while."""
@@ -270,26 +280,45 @@ class HttpClient:
             preload_content=False,
         )
         try:
-            came: bytes = response.read(MOST_BYTES + 1, decode_content=True)
-            if len(came) > MOST_BYTES:
-                response.close()
-                size = f"more than {MOST_BYTES >> 20} MiB"
-                raise Unreachable(f"cannot {asked}: the answer has {size}", where=self.where)
+            came = self._whole(response, asked)
+        except Unreachable:
+            response.close()
+            raise
         finally:
             response.release_conn()
         self.times.note(response.headers.get("Date", ""))
         return response, came
 
+    def _whole(self, response: BaseHTTPResponse, asked: str) -> bytes:
+        """All of an answer. Raises ``Unreachable``: it is too large, or takes too long."""
+        came, until = bytearray(), time.monotonic() + WHOLE_S
+        while piece := response.read1(PIECE_BYTES, decode_content=True):
+            came += piece
+            why = ""
+            if len(came) > MOST_BYTES:
+                why = f"has more than {MOST_BYTES >> 20} MiB"
+            elif time.monotonic() >= until:
+                why = f"is not whole after {WHOLE_S:.0f} s"
+            if why:
+                raise Unreachable(f"cannot {asked}: the answer {why}", where=self.where)
+        return bytes(came)
+
     def _error(
-        self, response: BaseHTTPResponse, came: bytes, asked: str, pause: str | None
+        self,
+        response: BaseHTTPResponse,
+        came: bytes,
+        asked: str,
+        pause: str | None,
+        hidden: Sequence[str],
     ) -> BackendError:
+        """The error that an answer stands for, without any of these texts: they are hidden before
+        it is cut anywhere."""
+        about: dict[str, Any] = {"asked": asked, "where": self.where, "retry_after": pause}
         try:
-            document = json.loads(came)
-        except ValueError:
-            document = None
-        error = self._error_of(
-            response.status, document, asked=asked, where=self.where, retry_after=pause
-        )
+            document = _without(_read(came), hidden)
+            error = self._error_of(response.status, document, **about)
+        except NONSENSE:  # its status says what it is, at least
+            error = self._error_of(response.status, None, **about)
         if isinstance(error, Busy) and error.retry_after_s:
             self._not_before = self._clock() + error.retry_after_s
         return error
@@ -306,19 +335,37 @@ class HttpClient:
             return self._pool
 
 
+def _read(content: bytes) -> Any:
+    """A document of JSON. Raises ``ValueError``, for one that is nested too deeply as well."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _demand_plain(signed: Mapping[str, str], asked: str, where: str) -> None:
+    """See that headers can be sent: the library's own error has their values, which are secrets."""
+    for name, value in signed.items():
+        if not (value.isascii() and value.isprintable()):
+            text = f"cannot {asked}: the header {name!r} would have a letter that none can have"
+            hint = "does the variable or the file hold the key alone, on one line?"
+            raise NotLoggedIn(text, hint=hint, where=where)
+
+
 def _words_of(signed: Mapping[str, str]) -> list[str]:
     """The words of a signature, which a service may repeat in its answer. Those of an address are
     no secrets: the project that pays, perhaps."""
     return [word for value in signed.values() for word in value.split()]
 
 
-def _without(error: BackendError, secrets: Iterable[str]) -> BackendError:
-    """An error without any of these texts."""
-    for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET and secret in error.message:
-            masked = error.message.replace(secret, "***")
-            changed = type(error)(masked, hint=error.hint, where=error.where)
-            if isinstance(error, Busy) and isinstance(changed, Busy):
-                changed.retry_after_s = error.retry_after_s
-            error = changed
-    return error
+def _without(document: object, secrets: Sequence[str]) -> object:
+    """A document without any of these texts."""
+    if isinstance(document, str):
+        for secret in secrets:
+            document = document.replace(secret, "***")
+        return document
+    if isinstance(document, list):
+        return [_without(each, secrets) for each in document]
+    if isinstance(document, dict):
+        return {key: _without(value, secrets) for key, value in document.items()}
+    return document

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 import tempfile
 import urllib.request
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.http_services.credentials import Certificate
@@ -78,6 +79,9 @@ def connections(
             "services over HTTP need urllib3, which is not installed here",
             hint=f"pip install 'bequeath[{extra}]'",
         ) from error
+    # It logs whole addresses, and in those of some services is a password, or a signature.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    _demand_address(access.server, "its address", access.origin)
     options: dict[str, Any] = {
         "maxsize": CONNECTIONS,
         "block": False,
@@ -92,6 +96,7 @@ def connections(
     proxy = access.proxy or _proxy(access.server, environment)
     if not proxy:
         return PoolManager(**options)
+    _demand_address(proxy, "the address of its proxy", access.origin)
     parts = urlsplit(proxy)
     if parts.scheme not in ("http", "https"):
         raise PermanentBackendError(
@@ -100,8 +105,22 @@ def connections(
             where=access.origin,
         )
     login = f"{parts.username}:{parts.password or ''}" if parts.username else None
+    login = None if login is None else unquote(login)
     address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     return ProxyManager(address, proxy_headers=make_headers(proxy_basic_auth=login), **options)
+
+
+def _demand_address(address: str, what: str, origin: str) -> None:
+    """See that an address can be read: else errors of libraries repeat it, with its login."""
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import parse_url
+
+    try:
+        parse_url(address)
+        urlsplit(address)
+    except (LocationParseError, ValueError):
+        text = f"{what} has no host, or no port, that can be"
+        raise PermanentBackendError(text, hint="write https://HOST:PORT", where=origin) from None
 
 
 def _tls(access: ServerAddress, certificate: Certificate | None) -> ssl.SSLContext:

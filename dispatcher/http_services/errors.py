@@ -12,8 +12,15 @@ from dispatcher.errors import BackendError, PassingBackendError, PermanentBacken
 #: Longest text of a server that is passed on (characters).
 LONGEST_TEXT = 500
 
+#: Longest code (characters).
+LONGEST_CODE = 100
+
 #: The longest pause that a server may ask for (seconds): somebody may have cleared its fault.
 LONGEST_RETRY_AFTER_S = 300.0
+
+#: What comes of reading an answer that is not what its service promises: a null where a list is
+#: due, a number that is none.
+NONSENSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 _QUOTA = re.compile(r"quota", re.IGNORECASE)
 
@@ -130,7 +137,7 @@ def text_in(document: object) -> str:
 def code_in(document: object) -> str:
     """The word for programs in an answer that is an error; empty if there is none."""
     part = _part(document)
-    return str(next((part[key] for key in _CODES if part.get(key)), ""))
+    return str(next((part[key] for key in _CODES if part.get(key)), ""))[:LONGEST_CODE]
 
 
 def seconds_in(retry_after: str | None) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 
 class ServerClock:
@@ -28,11 +30,12 @@ class ServerClock:
         """Take in the date of an answer that came just now; anything else is passed over."""
         try:
             moment = parsedate_to_datetime(date)
-        except ValueError:
+        except (ValueError, OverflowError):
             return
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        self._ahead_s = moment.timestamp() - self._clock()
+        if (seconds := moment.timestamp()) > 0:
+            self._ahead_s = seconds - self._clock()
 
     def now(self) -> float:
         """The time at the server (seconds since the epoch)."""
@@ -45,9 +48,22 @@ class ServerClock:
 
 
 def moment_of(timestamp: object) -> float | None:
-    """The moment of a time stamp of an object (seconds since the epoch); None: it is none."""
+    """The moment of a time stamp of an object (seconds since the epoch); None: it is none, such as
+    that of the year 1, which stands for never."""
     try:
         moment = datetime.fromisoformat(str(timestamp))
     except ValueError:
         return None
-    return None if moment.tzinfo is None else moment.timestamp()
+    seconds = 0.0 if moment.tzinfo is None else moment.timestamp()
+    return seconds if seconds > 0 else None
+
+
+@lru_cache(maxsize=16_384)  # lists say the same at each look, and headers' form is slow to read
+def loose_moment_of(text: str) -> float | None:
+    """The moment of a time stamp, in ISO's form or that of headers, in UTC where it names no zone
+    (seconds since the epoch); None: it is none."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, OverflowError):
+            moment = read(text)
+            return moment_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return None

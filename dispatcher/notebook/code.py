@@ -16,6 +16,7 @@ from dispatcher.notebook.function_source import (
     is_importable,
     module_source,
 )
+from trial_runtime.namesakes import in_folder
 
 #: Where the files lie in the experiment's folder.
 _FOLDER = "notebook"
@@ -60,7 +61,7 @@ class NotebookCode:
             }
         here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
         # Relative paths and neighbours mean in the trial what they mean in the notebook.
-        preamble = f"import os\nimport sys\n\nsys.path.append({here!r})\nos.chdir({here!r})\n"
+        preamble = f"import os\n{_path_with(here)}os.chdir({here!r})\n"
         self._texts[f"{_TRIAL_MODULE}.py"] = module_source(function, preamble)
         return {
             "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
@@ -89,8 +90,7 @@ class NotebookCode:
                 "code_directory": str(import_folder(owner.__module__)),
                 "class_args": dict(args),
             }
-        preamble = f"import sys\n\nsys.path.append({str(Path.cwd())!r})\n"
-        self._texts[_TUNER_FILE] = module_source(owner, preamble)
+        self._texts[_TUNER_FILE] = module_source(owner, _path_with(str(Path.cwd())))
         file = str(stage / _TUNER_FILE)
         return {"class_name": owner.__name__, "file": file, "class_args": dict(args)}
 
@@ -118,6 +118,14 @@ class NotebookCode:
         if _TUNER_FILE in self._texts:
             update["tuner"] = config.tuner.model_copy(update={"file": code / _TUNER_FILE})
         return config.model_copy(update=update)
+
+
+def _path_with(folder: str) -> str:
+    """Return lines by which modules of a folder can be imported, those called like ours too."""
+    if not in_folder(folder):
+        return f"import sys\n\nsys.path.append({folder!r})\n"
+    admitted = f"from trial_runtime.namesakes import admit\n\nadmit({folder!r}, last=True)\n"
+    return f"import sys\n{admitted}sys.path.append({folder!r})\n"
 
 
 def _builtin_name(owner: Definition) -> str | None:

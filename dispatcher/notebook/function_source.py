@@ -20,6 +20,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from dispatcher.errors import UserError
+from trial_runtime.namesakes import users_own
 
 #: Larger literals are data, and belong into a file.
 _MOST_LITERAL = 100_000
@@ -29,7 +30,7 @@ Definition = FunctionType | type
 
 def is_importable(thing: Definition) -> bool:
     """Whether ``module:name`` leads another process to it."""
-    module = sys.modules.get(thing.__module__)
+    module = users_own(sys.modules.get(thing.__module__))
     if thing.__module__ == "__main__" or getattr(module, "__file__", None) is None:
         return False
     member: Any = module
@@ -40,7 +41,8 @@ def is_importable(thing: Definition) -> bool:
 
 def import_folder(module_name: str) -> Path:
     """Return the folder from which a loaded module is imported by its full name."""
-    file = Path(str(sys.modules[module_name].__file__)).resolve()
+    module = users_own(sys.modules[module_name])
+    file = Path(str(module.__file__)).resolve()
     above = module_name.count(".") + (1 if file.name == "__init__.py" else 0)
     return file.parents[above]
 
@@ -153,7 +155,7 @@ def _origin(value: Any) -> tuple[str, str] | None:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
         return None
-    if getattr(sys.modules.get(module), name, None) is value:
+    if getattr(users_own(sys.modules.get(module)), name, None) is value:
         return module, name
     return None
 

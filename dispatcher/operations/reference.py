@@ -21,9 +21,9 @@ What one can ask of experiments and do to them, for all ways in. The command lin
 these out, and `bequeath web` serves their routes below `/api/v1` ([page](web.md), [REST](rest.md)).
 
 ```python
-from dispatcher import Experiment
+import bequeath as bq
 
-experiment = Experiment.open("digits")
+experiment = bq.Experiment.open("digits")
 experiment.perform("trial ls", where="lr<0.01 and optimizer=adam", sort="value", limit=5).trials
 experiment.perform("weights gc", keep="best:3").bytes
 ```

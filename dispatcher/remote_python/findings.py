@@ -217,6 +217,10 @@ def _weights(folder: FolderFacts, *, wanted: bool) -> Finding:
     if wanted and not folder.same:
         hint = "is the share mounted there? a file that we made in our weights root is not in it"
         return Finding("weights", Severity.PROBLEM, f"{path} is another folder", hint)
+    if folder.renames:
+        text = f"{path} {folder.renames}: a child could see half of its parent's weights"
+        hint = "name the store itself, such as 'weightsRoot: s3://BUCKET/FOLDER'"
+        return Finding("weights", Severity.PROBLEM, text, hint)
     same = ", the same folder as here" if wanted else ""
     return Finding("weights", Severity.OK, f"{path} can be written{same}")
 

@@ -33,7 +33,8 @@ class PythonFacts(msgspec.Struct, frozen=True):
 
 class FolderFacts(msgspec.Struct, frozen=True):
     """Facts of a folder there. ``trouble``: why it cannot be written; ``readable`` is known of
-    folders that are only read from; ``same``: the file that must be in it is."""
+    folders that are only read from; ``same``: the file that must be in it is; ``renames``: why no
+    file there takes the place of another one at once."""
 
     path: str
     there: bool
@@ -41,6 +42,7 @@ class FolderFacts(msgspec.Struct, frozen=True):
     trouble: str = ""
     readable: bool = True
     same: bool = False
+    renames: str = ""
 
 
 class Probed(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from typing import Any
 #: Colliding modules get a name that begins so, that both can be loaded.
 PREFIX = "bequeath_user_code"
 
-_OURS = frozenset({"dispatcher", "tuners", "trial_runtime", "nfs_setup"})
+_OURS = frozenset({"bequeath", "dispatcher", "tuners", "trial_runtime", "nfs_setup"})
 
 
 class UserFolder(importlib.abc.MetaPathFinder):

@@ -11,11 +11,11 @@ from dispatcher.errors import UserError
 
 TUNER = '''"""A small evolution: a child is a good one, changed a little, with its weights."""
 
-from tuners import ParentFailed, Tuner
+import bequeath as bq
 from tuners.space import mutate, parse, sample
 
 
-class MyTuner(Tuner):
+class MyTuner(bq.Tuner):
     """The first ``founders`` trials are drawn; each later one starts from a good one's weights."""
 
     def __init__(self, founders=4, optimize_mode="maximize"):
@@ -40,7 +40,7 @@ class MyTuner(Tuner):
             try:
                 # Never inside the lock: what is waited for needs it.
                 self.wait_for(parameter_id - self.founders if parent is None else parent[1])
-            except ParentFailed:
+            except bq.ParentFailed:
                 if parent is None:
                     break  # nothing to inherit: begin afresh
                 with self.lock:
@@ -159,7 +159,7 @@ def test_a_restart_gives_the_same_answer():
 
 TRIAL = '''"""A trial: load what is inherited, train, report, save. Replace all of it."""
 
-import trial_runtime as bq
+import bequeath as bq
 
 parameters = bq.get_parameters()
 weights = bq.load_weights()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import trial_runtime as bq
+import bequeath as bq
 
 STEPS = 20
 FEATURES = 30

@@ -1,9 +1,9 @@
 """A tuner in twenty lines: each child starts from the better of two earlier trials."""
 
-from tuners import Tuner
+import bequeath as bq
 
 
-class BetterOfTwo(Tuner):
+class BetterOfTwo(bq.Tuner):
     def __init__(self):
         self.loss = {}
 

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bequeath.names import HOMES
+
 PACKAGES = (
+    "bequeath",
     "dispatcher",
     "dispatcher.platforms.protocol",
     "dispatcher.testing",
@@ -40,6 +43,9 @@ def page() -> str:
     for package in PACKAGES:
         module = importlib.import_module(package)
         lines += ["", f"[{package}]"]
+        if package == "bequeath":  # names of the others
+            lines += [f"{name}: of {home}" for name, home in sorted(HOMES.items())]
+            continue
         values = {name: getattr(module, name) for name in sorted(module.__all__)}
         for name, value in values.items():
             lines += _describe(name, value, list(values.values()))

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 OUTSIDE = ("tests", "benchmarks", "examples")
 
 #: The most there may be. Whoever takes some away lowers the number; nobody raises it.

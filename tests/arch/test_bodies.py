@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 MOST_LINES = 60
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: What is filled from outside, by file and field. One more needs a reason that stands here.
 FILLED = {

@@ -43,7 +43,9 @@ def test_generated_pages_are_current() -> None:
 
 def test_the_readmes_tuner_is_the_one_of_the_example() -> None:
     (shown,) = re.findall(
-        r"```python\n(from tuners import Tuner\n.*?)```", (ROOT / "README.md").read_text(), re.S
+        r"```python\n(import bequeath as bq\n\n\nclass .*?)```",
+        (ROOT / "README.md").read_text(),
+        re.S,
     )
     example = (ROOT / "examples" / "hello" / "tuner.py").read_text()
     assert shown.strip() == example.split('"""', 2)[2].strip()

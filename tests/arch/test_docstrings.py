@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: A user's own files, which docstrings speak of.
 OF_USERS = {

@@ -11,7 +11,7 @@ from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from trial_runtime.failpoints import NAMES
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 
 def patterns_in(source: str) -> list[str]:

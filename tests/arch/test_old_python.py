@@ -18,7 +18,7 @@ from tests.support.old_python import WHY_NOT, old_python
 ROOT = Path(__file__).parents[2]
 
 #: Folders whose modules are run by other machines' Pythons.
-TRAVELS = ("trial_runtime", "dispatcher/remote_python/on_host", "nfs_setup")
+TRAVELS = ("bequeath", "trial_runtime", "dispatcher/remote_python/on_host", "nfs_setup")
 
 #: Modules that travel alone.
 ALONE = (

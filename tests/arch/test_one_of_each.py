@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: Modules that rename what they wrote, beside ``trial_runtime/durable_file.py``.
 RENAME = {
@@ -34,6 +34,8 @@ RENAME = {
     "dispatcher/store/replay/restoring.py",
     # The inode is what is locked.
     "dispatcher/store/lock_file.py",
+    # It looks whether a rename there is a single step, on machines that have nothing of ours.
+    "dispatcher/remote_python/on_host/probe.py",
     # Logs that grow.
     "trial_runtime/agent/base/logs.py",
     "trial_runtime/agent/link/outbox.py",

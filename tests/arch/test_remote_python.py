@@ -37,7 +37,7 @@ JOINED = re.compile(
 
 
 def product() -> list[Path]:
-    folders = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
+    folders = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("dispatcher", "tuners", "trial_runtime", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: All that the core takes from outside itself and ``dispatcher.errors``.
 FOR_THE_CORE = {"collections", "collections.abc", "dataclasses", "enum", "typing"}

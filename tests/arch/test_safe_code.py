@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("dispatcher", "tuners", "trial_runtime", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: Modules that make code of bytes, or share that trait.
 UNSAFE_MODULES = {

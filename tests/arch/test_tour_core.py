@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "contributing" / "tour-core.md"
-PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 SECTION = re.compile(r"^## \w+ \w+: `(\w+)`\n(.*?)(?=^## |\Z)", re.M | re.S)
 STATION = re.compile(r"^\d\. `([^`]+)`:", re.M)

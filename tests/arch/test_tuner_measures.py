@@ -97,4 +97,4 @@ def test_no_assessor_is_left_out() -> None:
 
 def _parametrized(test: object) -> set[object]:
     (mark,) = [one for one in test.pytestmark if one.name == "parametrize"]
-    return set(mark.args[1])
+    return {getattr(one, "values", (one,))[0] for one in mark.args[1]}

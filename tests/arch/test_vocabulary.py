@@ -19,7 +19,7 @@ from dispatcher.cli.commands import ROOT as COMMANDS
 from dispatcher.cli.lazy_group import Table, load
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("dispatcher", "trial_runtime", "tuners", "nfs_setup")
+PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
 #: They say that somebody spoke or looked, and not what the thing is.
 NO_NAMES = {"told", "found", "said", "words"}

@@ -51,7 +51,9 @@ def test_every_module_of_the_trial_runtime_is_cheap() -> None:
     assert surplus("msgspec zmq", modules_of_trials()) == []
 
 
-@pytest.mark.parametrize("name", ["trial_runtime", "trial_runtime.weights", "nfs_setup"])
+@pytest.mark.parametrize(
+    "name", ["bequeath", "trial_runtime", "trial_runtime.weights", "nfs_setup"]
+)
 def test_packages_that_load_nothing_before_they_are_used(name: str) -> None:
     assert surplus("", name) == []
 

@@ -25,6 +25,7 @@ from tests.mutations.owners import OWNERS
 from tests.mutations.places import PLACES
 from tests.mutations.platforms import PLATFORMS
 from tests.mutations.reaching import REACHING
+from tests.mutations.services import SERVICES
 from tests.mutations.shared_stores import SHARED_STORES
 from tests.mutations.shares import SHARES
 from tests.mutations.telling import TELLING
@@ -43,6 +44,7 @@ ALL: tuple[Mutation, ...] = (
     *FILES,  # what trials leave
     *DEVICES,  # what hosts lend
     *PLATFORMS,  # backends of others
+    *SERVICES,  # jobs of services over HTTP
     *WHEELS,  # what is brought to machines
     *TUNING,  # what proposes and judges
     *SHARED_STORES,  # weights that many train at once

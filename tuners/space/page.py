@@ -48,7 +48,7 @@ searchSpace:
 In Python:
 
 ```python
-from tuners.space import parameters as bq
+import bequeath as bq
 
 search_space = {
     "lr": bq.loguniform(1e-4, 1e-1),

@@ -102,10 +102,13 @@ def open_in_background(folder: Path, port: int | None, url_prefix: str | None) -
     """
     if port is None:
         return
+    from dispatcher.experiments.processes import child_environment
+
     words = ["nni", "serve", str(folder), "--port", str(port), UNTIL_OVER]
     words += [] if url_prefix is None else ["--url_prefix", url_prefix]
     process = subprocess.Popen(
-        [sys.executable, "-m", "dispatcher.cli", *words],
+        [sys.executable, "-P", "-m", "dispatcher.cli", *words],
+        env=child_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,7 +11,6 @@ from dataclasses import replace
 from hashlib import blake2s
 from posixpath import dirname
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.azure import Document, ResourceManager, codes_in
@@ -22,7 +21,7 @@ from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.azureml.inspection import environment_path, parts_of, why_no_node
 from dispatcher.platforms.azureml.section import OWN, REGISTRIES, AzureMlSection
 from dispatcher.platforms.http_jobs.beginnings import Beginnings
-from dispatcher.platforms.http_jobs.credentials import ReferredToken, address_of, text_at
+from dispatcher.platforms.http_jobs.credentials import ReferredToken, address_of, named_at, text_at
 from dispatcher.platforms.http_jobs.jobs import (
     JobEnd,
     JobOrder,
@@ -150,7 +149,8 @@ class AzureMlJobs(JobService):
         error, files = (run.get("error") or {}).get("error") or {}, run.get("logFiles") or {}
         text, logs = error.get("message"), [files[x] for x in sorted(files) if "log" in x]
         if not text and logs and self.states.get(job.word) is Gone.FAILED:
-            printed = text_at(self._section, logs[-1], asked=f"read the log of {job.name!r}")
+            asked, section = f"read the log of {job.name!r}", self._section
+            printed = text_at(section, str(logs[-1]), section.address, asked=asked)
             text = printed.strip().rpartition("\n")[2]
         return end_in_words(text, *reversed([*codes_in(error)]))
 
@@ -161,8 +161,8 @@ class AzureMlJobs(JobService):
         """The details of a run, which lie in the region of the workspace."""
         if self._history is None:
             about = self._arm.ask("GET", "", "look at the workspace").get("properties") or {}
-            scheme, host = urlsplit(str(about.get("discoveryUrl")))[:2]
-            self._history = self._arm.sibling(address_of(self._section, f"{scheme}://{host}"))
+            there, own = str(about.get("discoveryUrl")), self._section.address
+            self._history = self._arm.sibling(named_at(self._section, there, own))
         path = f"/history/v1.0{self._arm.resource}/runs/{name}/details"
         return self._history.ask("GET", path, asked=f"read the run {name!r}").fields
 

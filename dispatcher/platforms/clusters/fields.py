@@ -11,13 +11,23 @@ from dispatcher.experiment.fields import Text, resolve_path
 from dispatcher.experiment.references import ENV, FILE
 
 _URL = re.compile(r"https?://[^/\s?#@]+(/[^\s?#]*)?")
+_LOGIN = re.compile(r"^(\w+://)?.*@", re.DOTALL)
+_QUERY = re.compile(r"(://[^?#]*)[?#].*", re.DOTALL)
 
 
 def _check_url(text: str) -> str:
     whole = text if "://" in text else f"https://{text}"
     if not _URL.fullmatch(whole):
-        raise ValueError(f"must be the address of a service, as https://HOST, not {text!r}")
+        found = f"not {_shown(text)!r}"
+        raise ValueError(f"must be the address of a service, as https://HOST, {found}")
     return whole.rstrip("/")
+
+
+def _shown(text: str) -> str:
+    """A text as errors have it: an address without its login, and without what follows its path,
+    which may be a signature."""
+    text = _LOGIN.sub(r"\1***@", text) if "@" in text else text
+    return _QUERY.sub(r"\1?***", text)
 
 
 def _check_path(text: str) -> str:
@@ -59,7 +69,7 @@ def shaped(pattern: str, what: str) -> AfterValidator:
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            raise ValueError(f"must be {what}, not {text!r}")
+            raise ValueError(f"must be {what}, not {_shown(text)!r}")
         return text
 
     return AfterValidator(check)

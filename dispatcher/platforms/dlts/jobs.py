@@ -6,12 +6,11 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 from dispatcher.errors import BackendError
 from dispatcher.http_services.errors import Busy, Invalid, NotAllowed, OverQuota, Unreachable
+from dispatcher.http_services.server_clock import loose_moment_of
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.dlts.dashboard import Dashboard
 from dispatcher.platforms.dlts.section import DltsSection
@@ -117,7 +116,7 @@ class DltsJobs(JobService):
         if row.get("jobId"):
             del self._silent[name]
             return job_of(row)
-        self._silent[name] += 1
+        self._silent[name] += not row  # what has an error in it is no silence
         if self._silent[name] < SILENT_TIMES:
             text = f"cannot read the job {name!r}: the cluster says nothing of it"
             raise Unreachable(text, where=self.where)
@@ -155,7 +154,7 @@ class DltsJobs(JobService):
 
     def _detail(self, name: str, id_: str) -> Document:
         path = f"/api/v2/{self._cluster}/jobs/{id_}"
-        return self.client.ask("GET", path, asked=f"read the job {name!r}").fields
+        return dict(self.client.ask("GET", path, asked=f"read the job {name!r}").document)
 
 
 def body_of(order: JobOrder, section: DltsSection, gpu_type: str) -> dict[str, Any]:
@@ -201,9 +200,9 @@ def job_of(row: Document) -> ServiceJob:
         str(row.get("jobId")),
         word,
         (text or usual)[:LONGEST_REASON],
-        created_at=_moment(row.get("jobTime")),
-        started_at=_moment(first.get("startedAt")),
-        ended_at=_moment(last.get("finishedAt")),
+        created_at=loose_moment_of(str(row.get("jobTime"))),
+        started_at=loose_moment_of(str(first.get("startedAt"))),
+        ended_at=loose_moment_of(str(last.get("finishedAt"))),
         mark=_mark(row.get("jobParams")),
     )
 
@@ -219,15 +218,6 @@ def _mark(parameters: object) -> str:
         return ""
     rows = [x for x in parameters.get("env") or () if isinstance(x, Mapping)]
     return next((str(x.get("value")) for x in rows if x.get("name") == MARK), "none of ours")
-
-
-def _moment(text: object) -> float | None:
-    """A moment as the dashboard writes it, as seconds since the epoch; None: it is none."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        with contextlib.suppress(ValueError):
-            moment = read(str(text))
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return None
 
 
 def _refusal(text: str, asked: str, where: str) -> BackendError:

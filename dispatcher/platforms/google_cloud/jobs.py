@@ -7,7 +7,6 @@ import re
 import shlex
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from dispatcher.errors import BackendError, PermanentBackendError
 from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.client import HttpAnswer
 from dispatcher.http_services.errors import AlreadyThere, Invalid, NotThere, Unreachable
+from dispatcher.http_services.server_clock import moment_of
 from dispatcher.platforms.allocations.allocation import Gone
 from dispatcher.platforms.google_cloud import in_job
 from dispatcher.platforms.google_cloud.apis import GoogleApis
@@ -191,7 +191,7 @@ def page_of(answer: HttpAnswer, key: str) -> tuple[Sequence[Mapping[str, Any]], 
     Raises:
         Unreachable: there is no page, such as of a proxy: who is not listed there is not gone.
     """
-    if not isinstance(answer.document, Mapping):
+    if not isinstance(answer.document, Mapping) or "error" in answer.document:
         raise Unreachable("cannot list jobs: the answer is no list")
     return answer.fields.get(key) or (), str(answer.fields.get("nextPageToken") or "")
 
@@ -218,16 +218,8 @@ def job_of(document: Mapping[str, Any], id_: str, reason: str, name: str = "") -
         id_,
         str(document.get("state", "")),
         reason,
-        created_at=_moment(document.get("createTime")),
-        started_at=_moment(document.get("startTime")),
-        ended_at=_moment(document.get("endTime")),
+        created_at=moment_of(document.get("createTime")),
+        started_at=moment_of(document.get("startTime")),
+        ended_at=moment_of(document.get("endTime")),
         mark=labels.get(MARK) or "none",
     )
-
-
-def _moment(text: object) -> float | None:
-    """The seconds since the epoch that a time stamp stands for; None: it is none."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None

@@ -24,12 +24,15 @@ from dispatcher.platforms.clusters.nodes import LookPace
 from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.http_jobs.files import JobFiles
 from dispatcher.platforms.http_jobs.jobs import (
+    LONGEST_REASON,
     JobEnd,
     JobOrder,
     JobService,
     ServiceJob,
     age_of,
     allocation_of,
+    found_as,
+    sensibly,
 )
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 from dispatcher.platforms.http_jobs.translation import PathsThere
@@ -119,7 +122,7 @@ class HttpJobsAllocator(Allocator):
         self._pace.hurry()
         job = self._files.lay(order)
         try:
-            there = None if self._jobs.refuses_names else self._jobs.find(order.name)
+            there = None if self._jobs.refuses_names else self._find(order.name)
             if there is None:
                 there = self._created(job)
             self._demand_ours(job, there)
@@ -130,9 +133,9 @@ class HttpJobsAllocator(Allocator):
     def _created(self, order: JobOrder) -> ServiceJob | None:
         """Ask for a job; returns the one that has its name already, if there is one."""
         try:
-            self._jobs.create(order)
+            sensibly(self._jobs.create, order)
         except AlreadyThere as error:
-            there = self._jobs.find(order.name)
+            there = self._find(order.name)
             if there is None:
                 text = f"{error.message}, and it is not there"
                 hint = "its service may keep names for good"
@@ -140,9 +143,12 @@ class HttpJobsAllocator(Allocator):
             return there
         return None
 
+    def _find(self, name: str) -> ServiceJob | None:
+        return found_as(name, sensibly(self._jobs.find, name))
+
     def _demand_ours(self, order: JobOrder, there: ServiceJob | None) -> None:
         """See that the job of that name is the one that was ordered, by a head before perhaps."""
-        if there is not None and self._jobs.mark(there) not in ("", order.mark):
+        if there is not None and sensibly(self._jobs.mark, there) not in ("", order.mark):
             raise PermanentBackendError(
                 f"there is a job {order.name!r} that this experiment has not ordered",
                 hint="remove it, if nobody needs it",
@@ -161,7 +167,7 @@ class HttpJobsAllocator(Allocator):
         leaves something open."""
         self._questions = 0
         self._files.learn()
-        chosen, surplus = self._chosen(self._jobs.list())
+        chosen, surplus = self._chosen(sensibly(self._jobs.list))
         vanished = self._vanished(chosen)
         chosen |= {job.name: job for job in vanished if job is not None}
         now = self._clock()
@@ -217,7 +223,7 @@ class HttpJobsAllocator(Allocator):
     def _found_again(self, before: ServiceJob) -> ServiceJob | None:
         name = before.name
         try:
-            job = self._jobs.find(name)
+            job = self._find(name)
         except BackendError as error:
             _log.info("%s: it is not listed, and cannot be asked about: %s", name, error)
             return replace(before, word="")
@@ -282,7 +288,7 @@ class HttpJobsAllocator(Allocator):
         if not self._may_ask():
             return None if self._has_looked else JobEnd()
         try:
-            return self._jobs.end_of(job)
+            return sensibly(self._jobs.end_of, job)
         except NotThere:
             return JobEnd()
         except BackendError as error:
@@ -303,7 +309,7 @@ class HttpJobsAllocator(Allocator):
             if not (self._service.leads() and self._may_ask()):
                 return
             try:
-                self._jobs.stop(job, 0.0)
+                sensibly(self._jobs.stop, job, 0.0)
             except BackendError as error:
                 _log.info("%s: %s is to end, and goes on: %s", job.name, job.id, error)
 
@@ -318,7 +324,7 @@ class HttpJobsAllocator(Allocator):
         unasked = [name for name in silent if name not in self._whys]
         name = unasked[0] if unasked else silent[int(now / WHY_EVERY_S) % len(silent)]
         try:
-            self._whys[name] = self._jobs.why(self._listed[name])
+            self._whys[name] = sensibly(self._jobs.why, self._listed[name])[:LONGEST_REASON]
         except BackendError as error:
             _log.debug("%s: nobody says why it waits: %s", name, error)
 
@@ -337,7 +343,7 @@ class HttpJobsAllocator(Allocator):
         if job is None or not (self._has_ended(job) and self._service.leads()):
             return
         try:
-            self._jobs.remove(job)
+            sensibly(self._jobs.remove, job)
         except BackendError as error:
             _log.info("%s: it has ended, and its record stays: %s", name, error)
 
@@ -360,19 +366,19 @@ class HttpJobsAllocator(Allocator):
         """See :meth:`Allocator.cancel`."""
         self._pace.hurry()
         for name in names:
-            job = self._listed.get(name) or self._jobs.find(name)  # ordered a moment ago, perhaps
+            job = self._listed.get(name) or self._find(name)  # ordered a moment ago, perhaps
             if job is None or self._has_ended(job):
                 continue
             self._stopped.add(name)
             with contextlib.suppress(NotThere):
-                self._jobs.stop(job, grace_s)
+                sensibly(self._jobs.stop, job, grace_s)
 
     def answer(self, order: AllocationOrder) -> str:
         """See :meth:`Allocator.answer`: the file of the shared folder, else what was printed."""
         if self._section.shared_folder is not None:
             return text_of(order)
         try:
-            return self._jobs.output(order.name)[-MOST_OUTPUT:]
+            return sensibly(self._jobs.output, order.name)[-MOST_OUTPUT:]
         except NotThere:
             return ""
 

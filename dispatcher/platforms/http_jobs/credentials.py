@@ -10,7 +10,7 @@ from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.references import FILE, resolve_reference
 from dispatcher.http_services.client import HttpAddress, HttpClient
 from dispatcher.http_services.credentials import Proof, bearer
-from dispatcher.http_services.errors import NotLoggedIn
+from dispatcher.http_services.errors import NotLoggedIn, Unreachable
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 
 
@@ -33,20 +33,42 @@ def address_of(section: HttpJobsService, server: str, extra: str = "http") -> Ht
     return HttpAddress(server, authorities, origin="'caFile'", extra=extra)
 
 
-def text_at(section: HttpJobsService, url: str, *, asked: str) -> str:
+def named_at(section: HttpJobsService, url: str, by: str) -> HttpAddress:
+    """The address of another service, which an answer names.
+
+    Args:
+        section: of the service that was asked.
+        url: of the other one; its path does not count.
+        by: the address of the service that names it. Where that is asked by https, nobody is named
+            to whom a token, or a signature, would go in clear.
+
+    Raises:
+        Unreachable: it is no such address.
+    """
+    try:
+        scheme, host = urlsplit(url)[:2]
+    except ValueError:
+        scheme, host = "", ""
+    if not host or "@" in host or scheme not in ("https", urlsplit(by).scheme):
+        where = urlsplit(by).netloc
+        raise Unreachable("it names no address of another service by https", where=where)
+    return address_of(section, f"{scheme}://{host}")
+
+
+def text_at(section: HttpJobsService, url: str, by: str, *, asked: str) -> str:
     """The text of a file at an address that is signed itself, of another service: our own token
     does not go there, and the address is in no error.
 
     Args:
         section: of the service that has named it.
         url: whole.
+        by: the address of that service.
         asked: what is asked, for people.
 
     Raises:
         BackendError: it cannot be had.
     """
-    scheme, host = urlsplit(url)[:2]
-    client = HttpClient(address_of(section, f"{scheme}://{host}"))
+    client = HttpClient(named_at(section, url, by))
     try:
         return str(client.ask("GET", url, asked=asked, accept="text/plain").document)
     finally:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dispatcher.findings import Finding
 from dispatcher.http_services.client import HttpAnswer, HttpClient
-from dispatcher.http_services.errors import Unreachable
+from dispatcher.http_services.errors import NONSENSE, Unreachable, code_in, text_in
 from dispatcher.http_services.server_clock import ServerClock
 from dispatcher.platforms.allocations.allocation import Allocation, AllocationState, Gone
 
@@ -24,6 +24,11 @@ NEARLY_S = 5.0
 
 #: Longest reason of a service that is passed on (characters).
 LONGEST_REASON = 500
+
+#: No moment is so late (milliseconds since the epoch): it is a number of something else.
+_FAR_MS = 10**14
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ def end_in_words(*texts: object, code: object = None) -> JobEnd:
 
 def epoch_s(milliseconds: object) -> float | None:
     """A moment in milliseconds since the epoch, as one in seconds; None: it is none."""
-    if not isinstance(milliseconds, int) or milliseconds <= 0:
+    if not isinstance(milliseconds, int) or not 0 < milliseconds < _FAR_MS:
         return None
     return milliseconds / 1000.0
 
@@ -143,10 +148,36 @@ def rows_in(answer: HttpAnswer, key: str = "", *, asked: str) -> Sequence[Mappin
     Raises:
         Unreachable: there is no list, or no rows are in it.
     """
-    rows = answer.fields.get(key, []) if key and answer.fields else answer.document
+    fields, rows = answer.fields, answer.document
+    if key and fields and (key in fields or not (code_in(fields) or text_in(fields))):
+        rows = fields.get(key, [])  # what has an error in its place lists nobody
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise Unreachable(f"cannot {asked}: the answer is no list")
     return rows
+
+
+def sensibly(question: Callable[..., T], *arguments: object) -> T:
+    """Ask a question of a :class:`JobService`, and return what it returns.
+
+    Raises:
+        Unreachable: the answer is not what its service promises, which may well be another one the
+            next time. It ends nobody.
+        BackendError: as the question has it.
+    """
+    try:
+        return question(*arguments)
+    except NONSENSE as error:
+        where = getattr(getattr(question, "__self__", None), "where", "")
+        text = f"an answer makes no sense: {type(error).__name__}: {error}"
+        raise Unreachable(text[:LONGEST_REASON], where=where) from error
+
+
+def found_as(name: str, job: ServiceJob | None) -> ServiceJob | None:
+    """Return what was found by a name. Raises ``Unreachable``: it is another one's, or nobody's,
+    such as an error in the place of an answer."""
+    if job is not None and job.name != name:
+        raise Unreachable(f"cannot read the job {name!r}: the answer is about {job.name[:80]!r}")
+    return job
 
 
 class JobService(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dispatcher.http_services.errors import Unreachable
 from dispatcher.platforms.http_jobs.jobs import ServiceJob
 
 #: Pages at one look, which has other questions as well, and at the first one.
@@ -24,6 +25,7 @@ class Pages:
         self._known: dict[str, ServiceJob] = {}
         self._coming: dict[str, ServiceJob] = {}  # of the round that is not over
         self._most = FIRST_PAGES
+        self._asked: set[str] = set()  # tokens of this round
 
     def look(self) -> list[ServiceJob]:
         """Ask for pages; returns all jobs. Raises ``BackendError``, after which a new round
@@ -31,12 +33,15 @@ class Pages:
         for _ in range(self._most):
             token, self._token = self._token, ""
             coming, self._coming = self._coming, {}
+            asked, self._asked = {*self._asked, token}, set()
             jobs, token = self._ask(token)
+            if token and (token in asked or len(asked) >= FIRST_PAGES):
+                raise Unreachable("cannot list jobs: the list comes to no end")
             coming = {**coming, **{job.id: job for job in jobs}}
             if not token:
                 self._known, self._most = coming, MOST_PAGES
                 break
-            self._token, self._coming = token, coming
+            self._token, self._coming, self._asked = token, coming, asked
         return list({**self._known, **self._coming}.values())
 
     def of(self, name: str) -> ServiceJob | None:

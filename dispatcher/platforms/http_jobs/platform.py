@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dispatcher.errors import BackendError
 from dispatcher.experiment.fields import Section
+from dispatcher.experiment.keys import file_key
 from dispatcher.experiment.platform_base import KeyProblem, Reach
+from dispatcher.experiment.references import ENV, FILE
 from dispatcher.findings import Finding, Severity
 from dispatcher.http_services.errors import NotLoggedIn
 from dispatcher.platforms.clusters.platform import ClusterPlatform, probe_needs_of
@@ -109,8 +111,22 @@ class HttpJobsPlatform(ClusterPlatform[C]):
         """See :meth:`Platform.inspect`: what its service says, and the ways to the head."""
         from dispatcher.platforms.clusters.inspection import inspect_ways
 
-        yield from self.findings(section)
+        try:
+            yield from self.findings(section)
+        except NotLoggedIn as error:
+            yield _problem(error, *_references_in(section))
         yield from inspect_ways(section, ())
+
+
+def _references_in(section: HttpJobsService) -> list[str]:
+    """The keys of a section that say who asks: those with references to secrets."""
+    kind = type(section)
+    given = ((name, getattr(section, name)) for name in kind.model_fields)
+    return [
+        file_key(kind, name)
+        for name, value in given
+        if isinstance(value, str) and value.startswith((ENV, FILE))
+    ]
 
 
 def _problem(error: BackendError, *keys: str) -> Finding:

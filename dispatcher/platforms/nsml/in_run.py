@@ -1,5 +1,5 @@
 """Runs an agent in a run of NSML: says in a file what becomes of it, and ends it when a file wants
-it. NSML neither stops a run nor says how one has ended.
+it. NSML does neither. Of several nodes the first one speaks for all; others have files beside it.
 
 Runs in the run's container, by any Python from 3.9 on, and imports the standard library alone."""
 
@@ -23,23 +23,24 @@ STEP_S = 0.2
 def main() -> int:
     """Run a command. Arguments: the file, the seconds between two words of it, and the command."""
     path, beat_s, command = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    own = f"{path}.{rank}" if (rank := os.environ.get("NSML_RANK", "0")) != "0" else path
     os.umask(0o077)
     try:  # a run that is asked for twice, or started again, is none of ours
-        os.close(os.open(f"{path}.begun", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.close(os.open(f"{own}.begun", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         return 0
     began = says_at = time.monotonic()
     taken: list[int] = []
     dies_at: float | None = None
     if os.path.exists(f"{path}.stop"):
-        _say(path, STOPPED, 0.0, 0)
+        _say(own, STOPPED, 0.0, 0)
         return 0
     signal.signal(signal.SIGTERM, lambda number, _: taken.append(number))
     child = subprocess.Popen(command)
     while child.poll() is None:
         now = time.monotonic()
         if now >= says_at:
-            _say(path, RUNS, now - began, None)
+            _say(own, RUNS, now - began, None)
             says_at = now + beat_s
         if dies_at is None and (taken or os.path.exists(f"{path}.stop")):
             dies_at = now + _grace_s(path)
@@ -48,7 +49,7 @@ def main() -> int:
             child.kill()
         time.sleep(STEP_S)
     word = TAKEN if taken else STOPPED if dies_at is not None else ENDED
-    _say(path, word, time.monotonic() - began, child.returncode)
+    _say(own, word, time.monotonic() - began, child.returncode)
     return abs(int(child.returncode))
 
 

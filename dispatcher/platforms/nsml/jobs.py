@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dispatcher.http_services.client import HttpClient
-from dispatcher.http_services.errors import NotThere
+from dispatcher.http_services.errors import NotThere, Unreachable
 from dispatcher.http_services.naver import GatewaySigner
 from dispatcher.http_services.token_bucket import TokenBucket
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
@@ -35,7 +35,7 @@ BEAT_S, SILENT_S = 10.0, 180.0
 #: Words for runs beside their own.
 WAITS, DONE, FAILED, LOST = "waits", "done", "failed", "lost"
 
-_NOTE = re.compile(r"bequeath (\S+) ([0-9a-f]{32})")
+_NOTE = re.compile(r"bequeath ([\w.-]+) ([0-9a-f]{32})")
 
 
 class NsmlJobs(JobService):
@@ -51,8 +51,8 @@ class NsmlJobs(JobService):
         TAKEN: Gone.PREEMPTED,
         LOST: Gone.NODE_LOST,
     }
-    refuses_names: ClassVar[bool] = False
-    ends_at_wall: ClassVar[bool] = False
+    refuses_names = ends_at_wall = False
+    rank_variable = "NSML_RANK"
 
     def __init__(self, section: NsmlSection, label: str) -> None:
         super().__init__(client_of(section))
@@ -146,7 +146,10 @@ class NsmlJobs(JobService):
 
     def _detail(self, run: str) -> Mapping[str, Any]:
         path = f"/projects/{self._section.project}/runs/{run}"
-        return self.client.ask("GET", path, asked=f"read the run {run}").fields
+        row = self.client.ask("GET", path, asked=f"read the run {run}").fields
+        if str(row.get("runName")) != run:  # an error, perhaps: nobody's note is forgotten for it
+            raise Unreachable(f"cannot read the run {run}: the answer has no run", where=self.where)
+        return row
 
 
 def client_of(section: NsmlSection) -> HttpClient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from dispatcher.platforms.http_jobs.platform import HttpJobsPlatform
 from dispatcher.platforms.nsml.section import NsmlSection
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 class NsmlPlatform(HttpJobsPlatform[NsmlSection]):
-    """The platform of CLOVA NSML. Its runs have no secrets, and one node each."""
+    """The platform of CLOVA NSML. Its runs have no secrets."""
 
     protocol = 2
     section = NsmlSection
-    has_nodes: ClassVar[bool] = False
 
     def jobs(self, section: NsmlSection, label: str) -> JobService:
         """See :meth:`HttpJobsPlatform.jobs`."""

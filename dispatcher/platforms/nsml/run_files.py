@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dispatcher.http_services.errors import NONSENSE
 from dispatcher.platforms.clusters.nodes import unwritable
 from dispatcher.platforms.http_jobs.launching import LEAVE_S
 from dispatcher.platforms.nsml import in_run
@@ -60,10 +61,14 @@ class RunFiles:
                 changed, _, _ = self._newest.get(name, (0, 0.0, {}))
                 if kind == "stop":
                     self.stopped.add(name)
-                elif not kind and (now := entry.stat().st_mtime_ns) != changed:
-                    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                elif kind or not entry.is_file(follow_symlinks=False):
+                    continue
+                elif (now := entry.stat().st_mtime_ns) != changed:
+                    with contextlib.suppress(OSError, *NONSENSE):
                         state = json.loads(Path(entry).read_text())
-                        known = {key: state[key] for key in ("word", "seconds", "code")}
+                        known: dict[str, Any] = {"word": str(state["word"])}
+                        known["seconds"] = float(state["seconds"])
+                        known["code"] = None if state["code"] is None else int(state["code"])
                         self._newest[name] = (now, time.monotonic(), known)
 
     def of(self, name: str) -> tuple[dict[str, Any], float]:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from dispatcher.experiment.fields import Count, Text, choice_reader
-from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl
+from dispatcher.platforms.clusters.fields import SecretReference, ServiceUrl, shaped
 from dispatcher.platforms.http_jobs.section import HttpJobsService
 
-_PROJECT = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def _check_project(text: str) -> str:
-    if not _PROJECT.fullmatch(text):
-        raise ValueError(f"must be the id of a project, as its page shows it, not {text!r}")
-    return text
+_Id = Annotated[Text, shaped(r"[A-Za-z0-9_-]+", "the id of a project, as its page shows it")]
 
 
 class NsmlSection(HttpJobsService):
@@ -37,9 +30,7 @@ class NsmlSection(HttpJobsService):
     address: Annotated[ServiceUrl, Field(description="Address of the API.")] = (
         "https://nsml.apigw.ntruss.com/nsml/v1"
     )
-    project: Annotated[
-        Annotated[Text, AfterValidator(_check_project)], Field(description="Id of the project.")
-    ]
+    project: Annotated[_Id, Field(description="Id of the project.")]
     access_key: Annotated[
         SecretReference, Field(description="Access key id of the account, `env:NAME`, `file:PATH`.")
     ]

@@ -23,6 +23,12 @@ FOLDERS = ("code", "runtime", "modules", "experiments")
 #: No reason to take a folder for one that cannot be written.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
+#: Programs that mount a store of objects, as the table of mounts names them.
+OBJECTS = (
+    *("blobfuse", "blobfuse2", "gcsfuse", "geesefs", "goofys", "mount-s3", "mountpoint-s3"),
+    *("ossfs", "ossfs2", "rclone", "s3fs"),
+)
+
 
 def answer(arguments: dict[str, Any]) -> dict[str, Any]:
     """Look.
@@ -186,10 +192,55 @@ def look_at_folder(path: str, token: str | None) -> dict[str, Any]:
             file.write(b"bequeath")
             file.flush()
         facts["writable"] = True
+        facts["renames"] = rename_trouble(path)
     except OSError as error:
         facts["trouble"] = error.strerror or str(error)
     facts["same"] = bool(token) and os.path.exists(os.path.join(path, token))
     return facts
+
+
+def rename_trouble(path: str, mountinfo: str = "/proc/self/mountinfo") -> str:
+    """Why a file there does not take the place of another one at once, so that somebody else could
+    see half of it; empty if it does. A store of objects behind a folder copies, or refuses.
+
+    Args:
+        path: the folder, which can be written.
+        mountinfo: the kernel's table of mounts.
+    """
+    kind = objects_behind(path, mountinfo)
+    if kind:
+        return f"is mounted by {kind}, which renames no file at once"
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bequeath-", dir=path) as own:
+            name, new = os.path.join(own, "name"), os.path.join(own, "new")
+            for each in (name, new):
+                with open(each, "w") as file:
+                    file.write(os.path.basename(each))
+            with open(new) as file:
+                os.replace(new, name)
+                same = os.path.samestat(os.fstat(file.fileno()), os.stat(name))
+            with open(name) as file:
+                whole = file.read() == "new"
+            return "" if same and whole else "copies a file where it is to be renamed"
+    except OSError as error:
+        return "" if error.errno in _FULL else f"renames no file: {error.strerror}"
+
+
+def objects_behind(path: str, mountinfo: str) -> str:
+    """The program that mounts a store of objects at a folder; empty: none does, or nobody says."""
+    place, best, found = os.path.realpath(path) + "/", -1, ""
+    try:
+        with open(mountinfo, errors="surrogateescape") as lines:
+            for line in lines:
+                fields, _, rest = line.partition(" - ")
+                point = fields.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
+                if place.startswith(point) and len(point) >= best:
+                    kind, source = rest.split(" ")[:2]
+                    names = [kind.rpartition(".")[2], source]
+                    best, found = len(point), next((x for x in names if x in OBJECTS), "")
+    except (OSError, ValueError, IndexError):
+        return ""
+    return found
 
 
 def _mark_used(folder: str) -> None:

@@ -63,16 +63,17 @@ def put_together(whereabouts: dict[str, Any]) -> dict[str, str]:
     paths = [made.get("PYTHONPATH", "")]
     if whereabouts["runtimes"]:
         runtimes = os.path.expanduser(whereabouts["runtimes"])
-        paths += [x for x in newest_first(runtimes) if os.path.isdir(x + "/trial_runtime")][:1]
+        ours = [x for x in newest_first(runtimes) if os.path.isdir(x + "/trial_runtime")][:1]
+        paths += ours + [x + "/trial_runtime/beside" for x in ours]
         tag = sys.implementation.cache_tag or ""
         modules = newest_first(os.path.join(os.path.dirname(runtimes), "modules", tag))
         if modules and "BEQUEATH_MODULES" not in made:
             made["BEQUEATH_MODULES"] = os.pathsep.join(modules)
     made["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    ours = os.path.dirname(sys.executable)
+    python = os.path.dirname(sys.executable)
     before = made.get("PATH", os.defpath)
-    if "VIRTUAL_ENV" not in made and ours not in before.split(os.pathsep):
-        made["PATH"] = os.pathsep.join((ours, before))
+    if "VIRTUAL_ENV" not in made and python not in before.split(os.pathsep):
+        made["PATH"] = os.pathsep.join((python, before))
     made["BEQUEATH_EXPERIMENT"] = whereabouts["experiment"]
     made["BEQUEATH_WEIGHTS_ROOT"] = os.path.expanduser(whereabouts["weights_root"])
     return made

@@ -174,6 +174,7 @@ PATIENCE_S = 30.0
 FAR = {"lookahead": 1000, "maxTrialNumber": 2000, "onStall": "wait", "stallTimeout": "1h"}
 
 
+@pytest.mark.extended
 def test_ten_thousand_threads_on_a_foreign_event_stop_in_seconds(user: User) -> None:
     user.write("tuner.py", MANY)
     running = user.start("run", user.experiment(**FAR))

@@ -10,6 +10,9 @@ They ask an allocator as a pool does, with a clock that they move; jobs are real
 
 from __future__ import annotations
 
+import contextlib
+import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ from dispatcher.platforms.allocations.allocation import Allocation, AllocationSt
 from dispatcher.platforms.allocations.sweeping import sweep
 from dispatcher.platforms.http_jobs import allocator as module
 from dispatcher.platforms.http_jobs.allocator import HttpJobsAllocator
+from dispatcher.platforms.http_jobs.jobs import found_as, sensibly
+from tests.support.lengths import every
 from tests.support.processes import wait_until
 from tests.support.services.played import Orders, PlayedPlatform, whole_section
 from tests.support.services.server import PlayedService
@@ -39,6 +44,7 @@ __all__ = [
     "test_a_name_that_somebody_else_has_is_refused",
     "test_a_place_that_is_taken_back_is_nobodys_fault",
     "test_a_refused_job_leaves_nothing",
+    "test_a_service_that_babbles_loses_nothing",
     "test_a_service_that_is_away_for_ten_minutes_loses_nothing",
     "test_a_state_that_goes_backwards_is_not_believed_at_once",
     "test_a_storm_of_refusals_is_waited_out",
@@ -300,6 +306,50 @@ def test_a_service_that_is_away_for_ten_minutes_loses_nothing(
     assert state(allocator, name) == "running"
 
 
+#: What stands in the place of an answer, with the status of a good one: a gateway's null, errors
+#: as services word them, and what nobody can read.
+BABBLE = (
+    "null",
+    '{"error": {"code": 500, "message": "m", "details": 5}}',
+    '{"error": "m", "Code": "InternalError", "Message": "m", "message": "m", "code": "c"}',
+    '{"error": 5, "jobs": 5, "Jobs": {"a": 1}, "runList": [null], "customJobs": [[]], "value": 1}',
+    "[null]",
+    "[" * 50_000,
+)
+
+
+@pytest.mark.parametrize("text", every(3, BABBLE), ids=range(len(BABBLE)))
+def test_a_service_that_babbles_loses_nothing(
+    text: str, played: PlayedPlatform, allocator: HttpJobsAllocator, orders: Orders,
+    served: PlayedService
+) -> None:  # fmt: skip
+    """Mutations: an error in the place of a list, or of a job, is the end of all jobs, or a reason
+    to order one again; what cannot be read is a fault of ours, after which a place is given up."""
+    name = running(allocator, orders)
+    platform, service = orders.platform, orders.given
+    jobs = platform.jobs(service.section, service.label)
+    jobs.list()
+    anew = platform.jobs(service.section, service.label)
+    served.babbles = text
+    for _ in range(4):
+        with contextlib.suppress(PassingBackendError):
+            assert state(allocator, name) not in ("not listed", AllocationState.ENDED)
+        with contextlib.suppress(PassingBackendError):
+            assert (there := found_as(name, sensibly(jobs.find, name))) is not None
+            assert not isinstance(jobs.states.get(there.word), Gone)
+    with contextlib.suppress(PassingBackendError):
+        assert found_as(name, sensibly(anew.find, name)) is not None
+    with contextlib.suppress(PassingBackendError):
+        allocator.cancel([name], 0.0)
+    served.babbles = ""
+    for each in (jobs, anew):
+        assert found_as(name, each.find(name)) is not None
+        each.close()
+    persists(lambda: allocator.cancel([name], 0.0))
+    comes_to(allocator, name, AllocationState.ENDED)
+    wait_until(lambda: not served.alive(), "nothing of it is left")
+
+
 def test_a_storm_of_refusals_is_waited_out(
     allocator: HttpJobsAllocator, orders: Orders, served: PlayedService, clock: Clock
 ) -> None:
@@ -365,10 +415,12 @@ def test_nothing_is_left_after_a_sweep(
 def test_nothing_secret_is_shown(
     allocator: HttpJobsAllocator, orders: Orders, served: PlayedService
 ) -> None:
-    """Neither in what the service shows of a job, nor in a file that others can read. Mutation: the
-    configuration is a variable of the job."""
+    """Neither in what the service shows of a job, nor in a file that others can read. Mutations:
+    the configuration is a variable of the job; the command has it in base64."""
     name = running(allocator, orders)
     shown = served.shown(name)
+    for text in re.findall(r"[A-Za-z0-9+/]{40,}", shown):
+        shown += b64decode(text[: len(text) // 4 * 4]).decode(errors="replace")
     for secret in ("s3cret-ticket", "routing-s3cret", "s3cret-value"):
         assert secret not in shown
     for path in orders.folder.glob("shared/**/*"):

@@ -128,7 +128,9 @@ class Nsml(PlayedService):
         if self.over_quota:
             raise Refusal(403, "", "the quota of the project leaves no room")
         name = document.get("note", "").split(" ")[1]
-        self._add(PlayedJob(name, [shlex.split(document["command"])], [{}], document))
+        nodes = document["nodeCount"]
+        ranks = [{"NSML_RANK": f"{n}", "NSML_WORLD_SIZE": f"{nodes}"} for n in range(nodes)]
+        self._add(PlayedJob(name, [shlex.split(document["command"])] * nodes, ranks, document))
         return Reply(201, None)
 
     def _list(self, asked: Asked) -> Reply:

@@ -107,6 +107,7 @@ class PlayedService(ABC):
         skew_s: how much its clock is ahead.
         hidden: names that no list has, as where a page of it is lost.
         is_away: whether it is: connections are cut.
+        babbles: a text that it gives for an answer, whatever it is asked; empty: it does not.
         wrong_words: whether it may show states that its contract does not know.
     """
 
@@ -133,6 +134,7 @@ class PlayedService(ABC):
         self.skew_s = 0.0
         self.hidden: set[str] = set()
         self.is_away = False
+        self.babbles = ""
         self.wrong_words = False
         self.machines = Machines(folder, places, self.now, self.lock)
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -314,6 +316,9 @@ def _handler(service: PlayedService) -> type[BaseHTTPRequestHandler]:
             fault = service.fault_for(f"{self.command} {path}")
             if service.is_away:
                 self.close_connection = True
+                return
+            if service.babbles:
+                self.answer(Reply(200, service.babbles, "application/json"))
                 return
             asked = self.read(path, split.query, content)
             if fault is None or fault.done:

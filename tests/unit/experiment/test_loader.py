@@ -465,6 +465,12 @@ class TestSearchSpaceFile:
         assert error.startswith("s.json:1:")
         assert "is not JSON: " in error
 
+    def test_a_number_that_is_too_long(self, errors_of: Errors, tmp_path: Path) -> None:
+        """Mutation: the interpreter's own error, and a traceback."""
+        (tmp_path / "s.json").write_text(f'{{"x": {"9" * 5000}}}')
+        (error,) = errors_of(self.REST + "searchSpaceFile: s.json\n")
+        assert error.startswith("s.json:1:1: has a number that cannot be read: Exceeds the limit")
+
     def test_keys_given_twice(self, errors_of: Errors, tmp_path: Path) -> None:
         (tmp_path / "s.json").write_text('{"x": 1,\n "x": 2}')
         (error,) = errors_of(self.REST + "searchSpaceFile: s.json\n")

@@ -92,6 +92,7 @@ def read(more: str, folder: Path) -> ExperimentConfig:
             "7:55",
             "must be 'latest', 'min' or 'max'",
         ),
+        ('trialCommand: "a\\0b"', "6:15", "holds a NUL character, which no command can"),
         ("trialCommand: 'true'\nparametersAs: [files]", "7:16", "must be 'arguments'"),
         ("trialCommand: 'true'\nparametersAs: [{}]", "7:16", "must be 'arguments'"),
         (

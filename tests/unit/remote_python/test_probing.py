@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 from dispatcher.platforms.ssh.machine import Machine
 from dispatcher.remote_python.bundle import OLDEST
 from dispatcher.remote_python.errors import HostUnfit
+from dispatcher.remote_python.on_host import probe as on_host
 from dispatcher.remote_python.probed import FolderFacts, Probe, probe, problem_with
 from dispatcher.ssh import SshTarget
 from dispatcher.ssh.running import Ran
@@ -125,3 +129,74 @@ def test_folders_are_looked_at_as_they_will_be_used(tmp_path: Path) -> None:
         paths["none"]: FolderFacts(paths["none"], there=False),
     }
     assert sorted(os.listdir(tmp_path / "shared")) == ["seen"]
+
+
+MOUNTS = """\
+21 1 254:0 / / rw - ext4 /dev/vda rw
+30 21 0:41 / /mnt/blobs rw,nosuid - fuse blobfuse2 rw,user_id=0
+31 21 0:42 / /mnt/gcs rw - fuse.gcsfuse bucket rw
+32 31 0:43 / /mnt/gcs/nas rw - nfs4 server:/nas rw
+33 21 0:44 / /mnt/two\\040words rw - fuse.ossfs ossfs rw
+34 21 0:45 / /mnt/lab rw - fuse.sshfs alice@lab: rw
+"""
+
+
+@pytest.mark.parametrize(
+    "path, kind",
+    [
+        ("/mnt/blobs", "blobfuse2"),
+        ("/mnt/gcs/bucket/weights", "gcsfuse"),
+        ("/mnt/gcs/nas/weights", ""),
+        ("/mnt/gcsother", ""),
+        ("/mnt/two words/weights", "ossfs"),
+        ("/mnt/lab", ""),
+        ("/home", ""),
+    ],
+)
+def test_a_store_of_objects_behind_a_folder_is_known(path: str, kind: str, tmp_path: Path) -> None:
+    """Mutations: the first mount counts, and not the nearest; a name that begins alike does."""
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNTS)
+    assert on_host.objects_behind(path, str(table)) == kind
+    assert on_host.objects_behind(path, str(tmp_path / "none")) == "", "nobody says"
+
+
+def copies(old: str, new: str) -> None:
+    shutil.copyfile(old, new)
+    os.unlink(old)
+
+
+def copies_beside(old: str, new: str) -> None:
+    os.unlink(new)
+    shutil.copyfile(old, new)
+
+
+def refuses(old: str, new: str) -> None:
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def is_full(old: str, new: str) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    "rename, text",
+    [
+        (os.replace, ""),
+        (copies, "copies a file"),
+        (copies_beside, "copies a file"),
+        (refuses, "renames no file: Operation not permitted"),
+        (is_full, ""),
+    ],
+)
+def test_a_folder_whose_renames_are_no_single_step_is_known(
+    rename: Callable[[str, str], None], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child could load half of its parent there. Mutations: it is taken for a folder like any
+    other; a full disk is taken for one that renames nothing; what was tried stays there."""
+    monkeypatch.setattr(os, "replace", rename)
+    facts = on_host.look_at_folder(str(tmp_path), "")
+    assert facts["writable"]
+    assert facts["renames"].startswith(text)
+    assert bool(facts["renames"]) == bool(text)
+    assert os.listdir(tmp_path) == []

@@ -122,8 +122,8 @@ def test_a_run_that_breaks_down_is_a_failure(
     last = capfd.readouterr().out.splitlines()[-9:]
     assert last[0].startswith("0 passed, 7 failed")
     assert last[1] == "failed: tests/unit: pytest broke off with code 3"
-    assert last[2] == "failed: tests/sim: pytest broke off with code 2"
-    assert last[3] == "failed: tests/faults: pytest broke off with code 1"
+    assert last[2] == "failed: tests/faults: pytest broke off with code 1"
+    assert last[3] == "failed: tests/sim: pytest broke off with code 2"
     assert "No module named 'nothing_of_this_name'" in last[4]
 
 

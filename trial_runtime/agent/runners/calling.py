@@ -14,6 +14,7 @@ import msgspec
 
 from trial_runtime import session as sessions
 from trial_runtime.failpoints import failpoint
+from trial_runtime.namesakes import admit, users_own
 from trial_runtime.nesting import importing
 
 _OURS = __file__.removesuffix("agent/runners/calling.py")
@@ -57,6 +58,7 @@ def put_code_first(code_directory: str) -> None:
     import trial_runtime.local_channel  # noqa: F401 - which a session needs sooner or later
 
     if not sys.path or sys.path[0] != code_directory:
+        admit(code_directory)
         sys.path.insert(0, code_directory)
 
 
@@ -67,6 +69,7 @@ def find(call: str) -> Callable[..., Any]:
     if target is None:  # it was not preloaded
         with importing(module_name):
             target = import_module(module_name)
+    target = users_own(target)
     for part in path.split("."):
         target = getattr(target, part)
     if not callable(target):

@@ -19,7 +19,7 @@ _EVERY_PYTHON = os.path.join(_AGENT, "every_python")
 
 
 def expose_package(run_folder: str) -> str:
-    """A folder from which ``trial_runtime``, and nothing else of ours, can be imported.
+    """A folder from which ``trial_runtime``, ``bequeath`` and nothing else of ours is imported.
 
     Where the product runs from a checkout, its other packages must not stand in the way of
     a user's own ``tuners`` or ``dispatcher``.
@@ -27,12 +27,19 @@ def expose_package(run_folder: str) -> str:
     folder = os.path.join(run_folder, "path")
     os.makedirs(folder, exist_ok=True)
     package = os.path.dirname(_AGENT)
-    link = os.path.join(folder, "trial_runtime")
-    if not os.path.islink(link) or os.readlink(link) != package:
-        partial = f"{link}.{os.getpid()}"
-        os.symlink(package, partial)
-        os.replace(partial, link)
+    whole = os.path.join(os.path.dirname(package), "bequeath")
+    for_trials = os.path.join(package, "beside", "bequeath")
+    installed = os.path.isfile(os.path.join(whole, "packages.py"))
+    _link(os.path.join(folder, "trial_runtime"), package)
+    _link(os.path.join(folder, "bequeath"), whole if installed else for_trials)
     return folder
+
+
+def _link(link: str, target: str) -> None:
+    if not os.path.islink(link) or os.readlink(link) != target:
+        partial = f"{link}.{os.getpid()}"
+        os.symlink(target, partial)
+        os.replace(partial, link)
 
 
 def base_environment(config: AgentConfig, dialect: TrialDialect) -> dict[str, str]:

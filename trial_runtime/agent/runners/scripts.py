@@ -8,6 +8,8 @@ import shlex
 import sys
 from typing import NamedTuple
 
+from trial_runtime.namesakes import admit
+
 #: Anything that means something to a shell; such a command is left to bash.
 _SHELL = re.compile(r"[$`|&;<>(){}\[\]*?~#!\n\\=]")
 
@@ -39,5 +41,7 @@ def run_script(script: Script, folder: str) -> None:
     import runpy
 
     sys.argv = [script.path, *script.arguments]
-    sys.path[0] = os.path.dirname(os.path.join(folder, script.path))
+    beside = os.path.dirname(os.path.join(folder, script.path))
+    admit(beside)
+    sys.path[0] = beside
     runpy.run_path(script.path, run_name="__main__")

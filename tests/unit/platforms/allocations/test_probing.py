@@ -549,6 +549,7 @@ FINE = Probed(
     cores=4,
 )
 OTHER = FolderFacts("/mnt/w", there=True, writable=True, same=False)
+COPIES = FolderFacts("/mnt/w", there=True, writable=True, same=True, renames="copies a file")
 
 
 @pytest.mark.parametrize(
@@ -558,6 +559,7 @@ OTHER = FolderFacts("/mnt/w", there=True, writable=True, same=False)
         ({"lacks_code": "/code"}, "code", "the trials' code is not there: /code"),
         ({"folders": {"weights": FolderFacts("/mnt/w", there=False)}}, "weights", "is not there"),
         ({"folders": {"weights": OTHER}}, "weights", "is another folder"),
+        ({"folders": {"weights": COPIES}}, "weights", "copies a file: a child could see half"),
         ({"folder_trouble": "/work: Read-only file system"}, "disk", "Read-only file system"),
         ({"free": 1000}, "disk", "no room"),
         ({"version": (3, 8, 1)}, "python", "is Python 3.8.1"),

@@ -253,12 +253,17 @@ def test_one_that_has_ended_is_known_though_newer_ones_have(
     allocator.close()
 
 
-def test_the_password_is_in_no_error_and_read_anew(orders: Orders, served: Dlts) -> None:
-    """It stands in each address. Mutation: in texts, too."""
+def test_the_password_is_in_no_error_and_read_anew(
+    orders: Orders, served: Dlts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in each address, which a server may show. Mutation: in texts, too."""
     jobs = DltsJobs(orders.service, "abc")
     served.fail("GET /", 400)
-    with pytest.raises(Invalid) as refused:
-        jobs.list()
+    shown = Reply(400, {"message": f"Cannot GET /api/v2/jobs?password={TOKEN}"})
+    with monkeypatch.context() as patched:
+        patched.setattr(served, "refusal", lambda _refusal: shown)
+        with pytest.raises(Invalid, match="Cannot GET") as refused:
+            jobs.list()
     served.is_away = True
     with pytest.raises(BackendError) as lost:
         jobs.list()

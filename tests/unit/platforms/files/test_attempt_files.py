@@ -205,7 +205,8 @@ def test_the_environment_is_put_together_where_no_process_runs(folder: Path) -> 
     assert where == str(folder / "work")
     assert (found["A"], found["BEQUEATH_EXPERIMENT"]) == ("b", "e")
     assert found["BEQUEATH_WEIGHTS_ROOT"] == "/w"
-    assert found["PYTHONPATH"].split(os.pathsep)[-1] == str(runtimes / "new")
+    ours = [str(runtimes / "new"), f"{runtimes}/new/trial_runtime/beside"]  # and its bequeath
+    assert found["PYTHONPATH"].split(os.pathsep)[-2:] == ours
     assert found["BEQUEATH_MODULES"] == str(folder / f"modules/{tag}/wheel")
     assert os.path.dirname(sys.executable) in found["PATH"].split(os.pathsep)
     assert "BEQUEATH_SESSION" not in found

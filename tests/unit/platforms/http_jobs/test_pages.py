@@ -74,3 +74,20 @@ def test_after_a_failure_a_new_round_begins() -> None:
     pages.look()
     assert book.asked[-2:] == ["2", ""]
     assert words(pages.look()) == book.words
+
+
+@pytest.mark.parametrize("circle", [1, 3])
+def test_a_list_that_comes_to_no_end_is_none(circle: int) -> None:
+    """Mutations: a thousand requests at each look, for ever; what a head has seen of it is all, and
+    all others are gone."""
+    asked: list[str] = []
+
+    def page(token: str) -> tuple[Sequence[ServiceJob], str]:
+        asked.append(token)
+        return [ServiceJob(f"j{token}", token, "RUNNING")], str((int(token or 0) % circle) + 1)
+
+    pages = Pages(page)
+    for _ in range(2):
+        with pytest.raises(Unreachable, match="no end"):
+            pages.look()
+    assert len(asked) <= 2 * (circle + 1)

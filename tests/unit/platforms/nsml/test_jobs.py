@@ -158,6 +158,29 @@ def test_an_agent_that_ends_is_seen_by_its_exit_code(
     assert (ended.gone, ended.reason) == (gone, reason)
 
 
+def test_of_several_nodes_the_first_one_speaks(
+    allocator: HttpJobsAllocator, orders: Orders, served: Nsml
+) -> None:
+    """Each begins once, and knows its rank. Mutations: the second node is taken for a second start;
+    its end is that of the run; a stop reaches one of them alone."""
+    order = orders.order()
+    waits = "signal.pause() if rank == 0 else sys.exit(3)"
+    program = f"import os, signal, sys; rank = int(os.environ['NSML_RANK']); {waits}"
+    for name, value in {"nodes": 2, "arguments": ("-c", program)}.items():
+        object.__setattr__(order, name, value)
+    allocator.submit(order)
+    folder = Path(orders.service.shared_folder) / "nsml"
+    wait_until(lambda: '"ended"' in read(folder / f"{order.name}.1"), "the second has ended")
+    assert served.job(order.name).document["nodeCount"] == 2
+    reaches(allocator, order.name, AllocationState.RUNNING)
+    allocator.cancel([order.name], 0.0)
+    assert reaches(allocator, order.name, AllocationState.ENDED).gone is Gone.CANCELLED
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
 def test_one_that_waits_and_is_stopped_ends_when_it_begins(
     allocator: HttpJobsAllocator, orders: Orders, served: Nsml
 ) -> None:
@@ -168,6 +191,8 @@ def test_one_that_waits_and_is_stopped_ends_when_it_begins(
     reaches(allocator, order.name, AllocationState.WAITING)
     allocator.cancel([order.name], 0.0)
     assert reaches(allocator, order.name, AllocationState.ENDED).gone is Gone.CANCELLED
+    (known,) = orders.allocator().look()
+    assert known.gone is Gone.CANCELLED, "the next head knows it before the run begins"
     served.machines.places = 4
     wait_until(lambda: served.alive() == [], "it has ended")
     assert served.job(order.name).code == 0
@@ -187,8 +212,11 @@ def test_a_run_that_is_there_twice_is_one_agent(
     jobs.client.ask("POST", RUNS, asked="create it again", body=first.document)
     wait_until(lambda: served.job(order.name).ended is not None, "the second one has ended")
     assert served.job(order.name) is not first
-    reaches(allocator, order.name, AllocationState.RUNNING)
+    for _ in range(2):
+        reaches(allocator, order.name, AllocationState.RUNNING)
     assert first.runs
+    stop = Path(orders.service.shared_folder) / f"nsml/{order.name}.stop"
+    assert not stop.exists(), "which would end the first: both have one name"
     jobs.close()
 
 

@@ -70,5 +70,5 @@ def test_a_key_that_does_not_fit(what: str, base: dict[str, Any], tmp_path: Path
     assert "hunter2" not in str(found)
 
 
-def test_its_runs_have_one_node_each(base: dict[str, Any], tmp_path: Path) -> None:
-    assert "one node each" in str(problems(tmp_path, base, trialNodes=2))
+def test_its_runs_may_have_several_nodes(base: dict[str, Any], tmp_path: Path) -> None:
+    assert problems(tmp_path, base, trialNodes=2) == {}

@@ -1,0 +1,1 @@
+"""The folder of what a trial imports on machines where only ``trial_runtime`` was brought."""
