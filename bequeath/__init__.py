@@ -68,11 +68,11 @@ if TYPE_CHECKING:
     from tuners import with_needs as with_needs
     from tuners.space.parameters import choice as choice
     from tuners.space.parameters import int as int
-    from tuners.space.parameters import loguniform as loguniform
     from tuners.space.parameters import lognormal as lognormal
+    from tuners.space.parameters import loguniform as loguniform
     from tuners.space.parameters import normal as normal
-    from tuners.space.parameters import qloguniform as qloguniform
     from tuners.space.parameters import qlognormal as qlognormal
+    from tuners.space.parameters import qloguniform as qloguniform
     from tuners.space.parameters import qnormal as qnormal
     from tuners.space.parameters import quniform as quniform
     from tuners.space.parameters import randint as randint

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import bequeath
+from bequeath.names import HOMES
 from dispatcher.errors import UserError
 from dispatcher.experiments.processes import child_environment
 
@@ -49,7 +50,8 @@ def test_what_types_are_checked_by_is_what_is_there() -> None:
     tree = ast.parse((ROOT / "bequeath" / "__init__.py").read_text())
     typed = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
     names = {name.asname for each in typed for name in each.names if name.asname}
-    assert names == set(bequeath.__all__) <= set(dir(bequeath))
+    assert names == set(HOMES) <= set(dir(bequeath))
+    assert set(bequeath.__all__) == names - {"int"}, "a star does not hide Python's own"
 
 
 @pytest.mark.parametrize(
