@@ -65,10 +65,22 @@ if TYPE_CHECKING:
     from tuners import WaitWithLock as WaitWithLock
     from tuners import builtin_tuner as builtin_tuner
     from tuners import make_builtin as make_builtin
-    from tuners import space as space
     from tuners import with_needs as with_needs
+    from tuners.space.parameters import choice as choice
+    from tuners.space.parameters import int as int
+    from tuners.space.parameters import lognormal as lognormal
+    from tuners.space.parameters import loguniform as loguniform
+    from tuners.space.parameters import normal as normal
+    from tuners.space.parameters import qlognormal as qlognormal
+    from tuners.space.parameters import qloguniform as qloguniform
+    from tuners.space.parameters import qnormal as qnormal
+    from tuners.space.parameters import quniform as quniform
+    from tuners.space.parameters import randint as randint
+    from tuners.space.parameters import space as space
+    from tuners.space.parameters import uniform as uniform
 
-__all__ = sorted(HOMES)
+#: Not ``int``: with a star, that of Python would be hidden.
+__all__ = sorted({*HOMES} - {"int"})
 
 
 def __getattr__(name: str) -> object:
@@ -85,9 +97,9 @@ def _nearest(name: str) -> str:
         return ""  # tools ask for such names all the time
     import difflib
 
-    near = difflib.get_close_matches(name, __all__, 1)
+    near = difflib.get_close_matches(name, HOMES, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *HOMES})

@@ -62,10 +62,24 @@ NAMES = {
         "make_builtin",
         "with_needs",
     ),
+    "tuners.space.parameters": (
+        "choice",
+        "int",
+        "loguniform",
+        "lognormal",
+        "normal",
+        "qloguniform",
+        "qlognormal",
+        "qnormal",
+        "quniform",
+        "randint",
+        "space",
+        "uniform",
+    ),
 }
 
 #: Modules that are public as a whole.
-MODULES = {"morphism": "trial_runtime.morphism", "space": "tuners.space"}
+MODULES = {"morphism": "trial_runtime.morphism"}
 
 #: The module of each name.
 HOMES = {name: module for module, names in NAMES.items() for name in names} | MODULES

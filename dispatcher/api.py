@@ -18,6 +18,7 @@ from dispatcher.experiment import ExperimentConfig, build_experiment, load_exper
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.notebook.code import NotebookCode
+from tuners.space import as_json
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
@@ -57,7 +58,8 @@ class Experiment:
             ``tuner_args``.
         tuner_args: keyword arguments of the tuner's constructor, any JSON values.
         **settings: keys of an experiment file in snake_case, such as ``max_trial_number``;
-            they win over ``config``. ``bequeath config reference`` prints them all.
+            they win over ``config``. ``bequeath config reference`` prints them all. A
+            ``search_space`` may have what :mod:`tuners.space.parameters` makes.
 
     Raises:
         ExperimentFileErrors: what is wrong with the settings, all of it.
@@ -70,7 +72,7 @@ class Experiment:
         >>> experiment = Experiment(
         ...     trial=trial,
         ...     tuner="Random",
-        ...     search_space={"x": {"_type": "uniform", "_value": [0, 1]}},
+        ...     search_space={"x": "uniform(0, 1)"},
         ...     trial_concurrency=2,
         ...     max_trial_number=20,
         ...     optimize_mode="minimize",
@@ -381,7 +383,7 @@ class Experiment:
             NotOurs: the experiment is somebody else's.
             UserError: another key, or a value that the file could not have either.
         """
-        updated = self.perform("experiment update", key=key, value=value)
+        updated = self.perform("experiment update", key=key, value=as_json(value))
         self.config = self._known.config()
         if updated.warning:
             warnings.warn(updated.warning, stacklevel=2)

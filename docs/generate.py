@@ -12,6 +12,7 @@ from dispatcher.foreign_files.page import page as from_others
 from dispatcher.nni.page import page as from_nni
 from dispatcher.operations.reference import reference_markdown as operations
 from dispatcher.web.reference import reference_markdown as rest
+from tuners.space.page import page as search_spaces
 
 DOCS = Path(__file__).parent
 
@@ -25,6 +26,7 @@ def pages() -> dict[str, str]:
         "from-nni.md": from_nni(),
         "from-others.md": from_others(),
         "rest.md": _rest(),
+        "search-spaces.md": search_spaces(),
         "python-api.md": _python_api(),
     }
 
@@ -55,7 +57,7 @@ for trials are there, and the others are not.
 
 _GROUPS = {
     "For trials": (
-        ("trial_runtime",),
+        ("trial_runtime", "trial_runtime.morphism"),
         "[Writing a trial](trial-authors.md) shows how they are used.",
     ),
     "For tuners": (
@@ -63,17 +65,24 @@ _GROUPS = {
         "[Writing a tuner](tuner-authors.md) shows how they are used; "
         "[tuners.md](tuners.md) has the built-in ones.",
     ),
-    "For scripts and notebooks": (("dispatcher",), "The methods are [operations](operations.md)."),
+    "For search spaces": (
+        ("tuners.space.parameters",),
+        "[Search spaces](search-spaces.md) has all that can be written, in files as well.",
+    ),
+    "For scripts and notebooks": (
+        ("dispatcher", "dispatcher.errors"),
+        "The methods are [operations](operations.md).",
+    ),
 }
 
 
 def _python_api() -> str:
     """Return the page of all names of ``bequeath``."""
     text = _PYTHON_API
-    for title, (packages, where) in _GROUPS.items():
+    for title, (modules, where) in _GROUPS.items():
         text += f"\n## {title}\n\n{where}\n\n| name | |\n|---|---|\n"
         for name in sorted(HOMES, key=str.lower):
-            if HOMES[name].partition(".")[0] in packages and not name.startswith("__"):
+            if HOMES[name] in modules and not name.startswith("__"):
                 about = inspect.getdoc(getattr(bequeath, name)) or ""
                 first = " ".join(about.partition("\n\n")[0].split()).replace("``", "`")
                 text += f"| `bq.{name}` | {first} |\n"

@@ -18,6 +18,9 @@ from tuners.space import coordinates
 #: Results that the model looks back on, of each budget: the latest. It bounds memory and time.
 _HISTORY = 300
 
+#: Points of the model that may miss the constraints before one is drawn from the whole space.
+_MOST_POINTS = 16
+
 #: Parameters, score, and where they lie; None: nowhere in the space as it is now.
 _Seen = tuple[dict[str, Any], float, list[float] | None]
 
@@ -171,7 +174,17 @@ class BOHBTuner(HyperbandTuner):
             for budget in sorted(self._seen, reverse=True):
                 point = self._from_model(budget, rng)
                 if point is not None:
-                    return coordinates.parameters_at(self._space, self._axes, point)
+                    return self._fitting(budget, point, rng)
+        return spaces.sample(self._space, rng)
+
+    def _fitting(self, budget: int, point: list[float] | None, rng: Any) -> dict[str, Any]:
+        """The parameters at a point, or at another one of the model that meets the constraints."""
+        for _ in range(_MOST_POINTS):
+            assert point is not None
+            parameters = coordinates.parameters_at(self._space, self._axes, point)
+            if self._space.admits(parameters):
+                return parameters
+            point = self._from_model(budget, rng)
         return spaces.sample(self._space, rng)
 
     def _from_model(self, budget: int, rng: Any) -> list[float] | None:

@@ -29,6 +29,8 @@ _TYPES: Mapping[str, Any] = {
         "_value": [{"_name": "a", "b": {"_type": "uniform", "_value": [0, 1]}}, {"_name": "c"}],
     },
     "randint": {"_type": "randint", "_value": [0, 9]},
+    "integers with steps": {"_type": "qrandint", "_value": [0, 9, 2]},
+    "integers by logarithm": {"_type": "lograndint", "_value": [1, 99]},
     "uniform": {"_type": "uniform", "_value": [0, 1]},
     "quniform": {"_type": "quniform", "_value": [0, 1, 0.25]},
     "loguniform": {"_type": "loguniform", "_value": [0.1, 1]},

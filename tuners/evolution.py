@@ -22,6 +22,9 @@ from tuners.pareto import Archive, Objectives, Point, best_first
 if TYPE_CHECKING:
     import numpy as np
 
+#: Mixtures of two parents that may miss the constraints before the pair counts as having no child.
+_MOST_CROSSINGS = 32
+
 
 @dataclass(slots=True, eq=False)
 class Individual:
@@ -137,8 +140,11 @@ class RegularizedEvolutionTuner(InheritingTuner):
         """
         own = spaces.conform(self._space, fitter, rng)
         theirs = spaces.conform(self._space, other, rng)
-        child = {name: (theirs if rng.random() < 0.5 else own)[name] for name in own}
-        return None if child == own else child
+        for _ in range(_MOST_CROSSINGS):
+            child = {name: (theirs if rng.random() < 0.5 else own)[name] for name in own}
+            if self._space.admits(child):
+                return None if child == own else child
+        return None
 
     # ---- the tuner ---------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Blocks:
             if isinstance(dimension, Choice):
                 found.append((name, dimension.options))
             elif isinstance(dimension, RandInt):
-                found.append((name, range(dimension.low, dimension.high)))
+                found.append((name, range(dimension.low, dimension.high, dimension.step)))
         return cls(tuple(found))
 
     def parameters(self, path: Path) -> dict[str, Any]:

@@ -126,6 +126,9 @@ class SPOSTuner(InheritingTuner):
         """Whether a path may be evaluated: the constraint C. Called with ``self.lock`` held."""
         return self.max_cost is None or self.cost(parameters) <= self.max_cost
 
+    def _admitted(self, parameters: Mapping[str, Any]) -> bool:
+        return self._space.admits(parameters) and self.admits(parameters)
+
     def cost(self, parameters: Mapping[str, Any]) -> float:
         """The sum of the ``costs`` of a path's options."""
         blocks = Blocks.of(self._space)
@@ -253,7 +256,7 @@ class SPOSTuner(InheritingTuner):
             self._drawn[number] = generation(
                 blocks,
                 [path for path in found if path is not None],
-                lambda path: self.admits(blocks.parameters(path)),
+                lambda path: self._admitted(blocks.parameters(path)),
                 self.rng(self._trials(number, trained).start, "generation"),
                 size=self.population_size,
                 crossovers=round(self.crossover_share * self.population_size),

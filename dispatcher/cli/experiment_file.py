@@ -16,6 +16,7 @@ from dispatcher.errors import UserError
 from dispatcher.findings import Finding, Severity
 from dispatcher.terminal.console import note, pass_on, print_facts, print_json, say
 from dispatcher.terminal.formatting import duration
+from tuners.space.model import CONSTRAINTS
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -129,7 +130,7 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
     return [
         ("name", config.experiment_name),
         ("tuner", f"{tuner}, {config.optimize_mode}"),
-        ("search space", ", ".join(config.search_space) or "none"),
+        ("search space", _parameters(config) or "none"),
         ("trial", trial),
         ("code", str(config.trial_code_directory)),
         *_not_sent(config),
@@ -139,6 +140,10 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
         ("weights", str(config.weights_root or "in the experiment's folder")),
         ("kept below", str(config.experiment_working_directory)),
     ]
+
+
+def _parameters(config: ExperimentConfig) -> str:
+    return ", ".join(name for name in config.search_space if name != CONSTRAINTS)
 
 
 def _filled(config: ExperimentConfig) -> list[tuple[str, str]]:

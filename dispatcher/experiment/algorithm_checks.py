@@ -16,6 +16,7 @@ from dispatcher.experiment.builtin_names import builtin_problem
 from dispatcher.experiment.config import AlgorithmConfig
 from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.python_source import class_misfits, find_module, missing_name
+from tuners import space as spaces
 from tuners.builtin import make_assessor, make_builtin
 from tuners.errors import TunerArgumentError
 from tuners.plain_json import JsonPath
@@ -94,6 +95,19 @@ def _check_builtin(
     refusal = tuner.handles(dict(search_space))
     if refusal:
         yield KeyProblem(("searchSpace",), f"does not suit {name}: {refusal.rstrip('.')}")
+        return
+    space = spaces.parse(dict(search_space))
+    if space.constraints:
+        yield from _check_constraints(space)
+
+
+def _check_constraints(space: spaces.Space) -> Iterator[KeyProblem]:
+    import numpy as np
+
+    try:
+        spaces.sample(space, np.random.default_rng(0))
+    except spaces.SpaceError as error:
+        yield KeyProblem(("searchSpace", *error.path), error.message, error.hint)
 
 
 def check_name(path: JsonPath, module: str, name: str, folder: Path | None) -> Iterator[KeyProblem]:

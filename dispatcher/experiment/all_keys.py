@@ -52,6 +52,7 @@ from dispatcher.experiment.services import (
 from dispatcher.experiment.sink_kinds import Sinks
 from dispatcher.experiment.weights_place import WeightsPlace
 from tuners.plain_json import plain
+from tuners.space import as_json
 
 OnTunerError = Literal["fail", "continue", "retry"]
 OnStall = Literal["fail", "grow", "wait"]
@@ -101,9 +102,10 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         ),
     ] = None
     search_space: Annotated[
-        Annotated[dict[str, Any], AfterValidator(plain)],
+        Annotated[dict[str, Any], BeforeValidator(as_json), AfterValidator(plain)],
         Field(
-            description="Values to choose from, in NNI's JSON types. Excludes `searchSpaceFile`."
+            description="Values to choose from, in short forms or in NNI's JSON types. See "
+            "[search spaces](search-spaces.md). Excludes `searchSpaceFile`."
         ),
     ] = Field(default_factory=dict)
     search_space_file: Annotated[

@@ -15,7 +15,8 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import KINDS, Section
 from dispatcher.experiment.keys import COMMENT, sections_of
 from dispatcher.experiment.quantities import format_duration, format_size
-from tuners.space.model import TYPES
+from tuners.space.forms import FORMS
+from tuners.space.model import OWN_TYPES, TYPES
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What is searched, and how": (
@@ -200,7 +201,11 @@ def json_schema() -> dict[str, Any]:
         _take_both_spellings(schema["$defs"][name], section, f"#/$defs/{name}")
     _take_short_retention(schema["$defs"])
     schema["properties"]["searchSpace"]["additionalProperties"] = {
-        "properties": {"_type": {"examples": list(TYPES)}, "_value": {"type": "array"}}
+        "properties": {
+            "_type": {"examples": [*TYPES, *OWN_TYPES]},
+            "_value": {"type": ["array", "object"]},
+        },
+        "examples": [form.example for form in FORMS.values()],
     }
     schema["patternProperties"][f"^{COMMENT}"] = {}
     one_trial = [_required("trialCommand", "trial_command")]

@@ -260,5 +260,6 @@ def _logarithmic(reader: ExperimentReader) -> frozenset[str]:
     return frozenset(
         str(name)
         for name, one in space.items()
-        if isinstance(one, Mapping) and str(one.get("_type", "")).endswith("loguniform")
+        if isinstance(one, Mapping)
+        and str(one.get("_type", "")).endswith(("loguniform", "lograndint"))
     )

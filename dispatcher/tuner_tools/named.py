@@ -16,6 +16,7 @@ from trial_runtime.endpoint import Endpoint
 from tuners.builtin import builtin_assessor, builtin_tuner, fold
 from tuners.catalogue import EXAMPLE_ARGUMENTS
 from tuners.errors import TunerArgumentError
+from tuners.space import as_json
 
 #: Numbers and choices of several types, to try a tuner with if no search space is given.
 SPACE: dict[str, Any] = {
@@ -50,7 +51,7 @@ def named_tuner(
         endpoint=Endpoint(""),
         weights_root="",
         class_args=dict(arguments),
-        search_space=json.dumps(SPACE if space is None else space),
+        search_space=json.dumps(as_json(SPACE if space is None else space)),
         seed=0,
         **where,
     )

@@ -23,6 +23,7 @@ PACKAGES = (
     "dispatcher.platforms.protocol",
     "dispatcher.testing",
     "tuners",
+    "tuners.space.parameters",
     "tuners.testing",
     "trial_runtime",
     "trial_runtime.morphism",

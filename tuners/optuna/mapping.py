@@ -126,7 +126,7 @@ def _suggest(axis: OptunaAxis, trial: Any) -> Any:
             return {"_name": option.name, **suggest(axis.branches[place], trial)}
         return json.loads(json.dumps(option))  # so that parameters never alias the space
     if isinstance(one, RandInt):
-        return int(trial.suggest_int(axis.name, one.low, one.high - 1))
+        return int(trial.suggest_int(axis.name, one.low, one.last, step=one.step, log=one.log))
     if isinstance(one, Bell):
         quantile = trial.suggest_float(axis.name, _TAIL, 1 - _TAIL)
         raw = NormalDist(one.mu, one.sigma).inv_cdf(quantile)
@@ -143,7 +143,7 @@ def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     if isinstance(one, Choice):
         return distributions.CategoricalDistribution(axis.labels)
     if isinstance(one, RandInt):
-        return distributions.IntDistribution(one.low, one.high - 1)
+        return distributions.IntDistribution(one.low, one.last, step=one.step, log=one.log)
     if isinstance(one, Bell):
         return distributions.FloatDistribution(_TAIL, 1 - _TAIL)
     step = one.q if axis.is_stepped else None
@@ -184,7 +184,7 @@ def _to_optuna(axis: OptunaAxis, value: Any) -> Any:
         if "log" in one.kind:
             value = math.log(value) if value > 0 else -math.inf
         return min(max(NormalDist(one.mu, one.sigma).cdf(value), _TAIL), 1 - _TAIL)
-    high = one.high - 1 if isinstance(one, RandInt) else one.high
+    high = one.last if isinstance(one, RandInt) else one.high
     if not one.low <= value <= high:
         raise ValueError(f"{axis.key} lies outside of its bounds: {value!r}")
     return int(value) if isinstance(one, RandInt) else float(value)

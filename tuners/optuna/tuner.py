@@ -19,6 +19,9 @@ from tuners.space.model import Choice, RandInt
 #: How often a restored sampler is asked again for what it proposed in another order.
 _TRIES = 4
 
+#: Proposals that may miss the constraints before one is drawn at random and shown to the sampler.
+_MOST_ASKED = 20
+
 #: Stands for a trial of another experiment while the study takes it in: no trial of ours has it.
 _IMPORTED = -1
 
@@ -69,7 +72,8 @@ class OptunaTuner(Tuner):
         self.sampler = sampler_class(sampler).__name__
         self.sampler_args = values.mapping("sampler_args", sampler_args)
         self.history = history_of(self.sampler, self.sampler_args, history)
-        self._written: Any = {}  # the search space as it was given
+        self._written: Any = {}  # the search space, as JSON
+        self._space = spaces.Space(())
         self._axes: tuple[mapping.OptunaAxis, ...] = ()
         self._begin()
 
@@ -83,10 +87,12 @@ class OptunaTuner(Tuner):
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space for what is asked from now on; raises SpaceError if it is unreadable."""
-        axes = mapping.axes_of(spaces.parse(search_space))
+        written = spaces.as_json(search_space)
+        space = spaces.parse(written)
+        axes = mapping.axes_of(space)
         with self.lock:
-            self._written, self._axes = search_space, axes
-            self._log.append(["space", search_space])
+            self._written, self._space, self._axes = written, space, axes
+            self._log.append(["space", written])
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Asks the sampler; other requests and results wait as long as it computes.
@@ -143,14 +149,11 @@ class OptunaTuner(Tuner):
         """Asks and tells the same again, in the same order."""
         with self.lock:
             self.seed = state["seed"]
-            written, axes = self._written, self._axes
+            written = self._written
             self._begin(state.get("kept"))
             for what, *details in state["log"]:
                 if what == "space":
-                    self._written, self._axes = (
-                        details[0],
-                        mapping.axes_of(spaces.parse(details[0])),
-                    )
+                    self._take_space(details[0])
                     self._log.append([what, *details])
                 elif what == "ask":
                     self._ask(details[0])
@@ -159,7 +162,7 @@ class OptunaTuner(Tuner):
                 else:
                     self._tell(*details)
             if self._written != written:
-                self._written, self._axes = written, axes
+                self._take_space(written)
                 self._log.append(["space", written])
 
     def restore_proposal(self, parameter_id: int, parameters: Any) -> None:
@@ -234,10 +237,31 @@ class OptunaTuner(Tuner):
     def _suggest(self) -> tuple[dict[str, Any], int]:
         if self.history and self._history.finished >= self.history:
             self._fold()
-        trial = self.study.ask()
-        parameters = mapping.suggest(self._axes, trial)
-        self._spares.append((parameters, trial.number))
-        return parameters, trial.number
+        parameters, number = self._fitting()
+        self._spares.append((parameters, number))
+        return parameters, number
+
+    def _fitting(self) -> tuple[dict[str, Any], int]:
+        """Asks until the constraints hold; what misses them fails, as the sampler sees it."""
+        for _ in range(_MOST_ASKED):
+            trial = self.study.ask()
+            parameters = mapping.suggest(self._axes, trial)
+            if self._space.admits(parameters):
+                return parameters, trial.number
+            try:
+                self.study.tell(trial.number, state=optuna().trial.TrialState.FAIL)
+            except RuntimeError as error:  # nothing is left, see _tell
+                self._exhausted = True
+                raise NoMoreTrialError(f"{self.sampler} has been through all there is") from error
+        rng = self.rng(self._history.newest, "fitting")
+        parameters = spaces.sample(self._space, rng)
+        number = self._shown(parameters)
+        assert number is not None  # drawn from the space
+        return parameters, number
+
+    def _take_space(self, written: Any) -> None:
+        self._written, self._space = written, spaces.parse(written)
+        self._axes = mapping.axes_of(self._space)
 
     def _spare(self, parameters: Mapping[str, Any]) -> int | None:
         for place, (own, number) in enumerate(self._spares):
@@ -264,6 +288,15 @@ class OptunaTuner(Tuner):
 
     def _take_in(self, parameter_id: int, parameters: Mapping[str, Any]) -> None:
         """Show the sampler a trial that it did not suggest, if it lies in the space."""
+        number = self._shown(parameters)
+        if number is None:
+            return
+        self._numbers[parameter_id] = number
+        own = {axis.key: parameters[axis.key] for axis in self._axes}
+        self._log.append(["take", parameter_id, own])
+
+    def _shown(self, parameters: Mapping[str, Any]) -> int | None:
+        """The number of a trial that the sampler did not suggest; None: it is not in the space."""
         library = optuna()
         try:
             found = mapping.to_optuna(self._axes, parameters)
@@ -276,11 +309,9 @@ class OptunaTuner(Tuner):
                 },
             )
         except ValueError:  # outside of the bounds, or between two steps
-            return
+            return None
         self.study.add_trial(trial)
-        self._numbers[parameter_id] = self._history.newest
-        own = {axis.key: parameters[axis.key] for axis in self._axes}
-        self._log.append(["take", parameter_id, own])
+        return self._history.newest
 
     def _numbers_of(self, value: Any) -> list[float] | None:
         """The objectives, each in its own sense; None when one is NaN or infinite."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from tuners.space.lattice import value_at
 from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
-from tuners.space.sampling import branch_of, is_option
+from tuners.space.sampling import branch_of, is_option, share_of
 
 #: How far into the tails of a normal distribution points lie: 4.75 sigma.
 _TAIL = 1e-6
@@ -84,7 +84,7 @@ def _coordinate(name: str, dimension: Dimension, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} is no number: {value!r}")
     if isinstance(dimension, RandInt):
-        share = (value - dimension.low + 0.5) / (dimension.high - dimension.low)
+        share = share_of(dimension, value)
     elif isinstance(dimension, Range):
         share = _share(dimension, value)
     else:

@@ -19,12 +19,13 @@ from typing import Any, TypeGuard
 
 from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
 from tuners.space.reading import parse
-from tuners.space.sampling import quantise
+from tuners.space.sampling import integer_at, nothing_fits, quantise
 
 # 2**21 - 1 points on one axis: no search gets there, and it bounds the hunt for a quantised value
 # that a narrow bell practically never takes.
 _FINEST_LEVEL = 20
 _MOST_INTEGERS_AT_ONCE = 1024
+_MOST_IN_VAIN = 100_000  # points that no constraint admits, one after another
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -35,27 +36,41 @@ _Point = tuple[int, Any]
 def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
     """Yields every combination once, coarse before fine, the last parameter fastest.
 
-    Lazy, deterministic, and endless for practical purposes when a dimension is continuous.
+    Lazy, deterministic, and endless for practical purposes when a dimension is continuous. Points
+    that the space's constraints exclude are left out.
 
     Args:
-        space: a Space, or NNI's JSON.
+        space: a Space, or what :func:`parse` reads as one.
         spread: within a level, in an order that leaves no holes: a search that stops early has
             seen some of every value of each parameter.
+
+    Raises:
+        SpaceError: the constraints exclude 100,000 points in a row.
     """
     whole = parse(space)
+    in_vain = 0
     for level in range(_FINEST_LEVEL + 1):
-        if spread:
-            yield from map(copy.deepcopy, _strewn(whole, level))
-        else:
-            for born, values in _combinations(whole, level):
-                if born == level:
-                    yield copy.deepcopy(values)
+        for values in _strewn(whole, level) if spread else _in_order(whole, level):
+            if whole.admits(values):
+                in_vain = 0
+                yield copy.deepcopy(values)
+            else:
+                in_vain += 1
+                if in_vain == _MOST_IN_VAIN:
+                    raise nothing_fits(whole, f"{in_vain:,} points of the grid in a row")
         if not _may_refine(whole, level):
             return
 
 
+def _in_order(space: Space, level: int) -> Iterator[dict[str, Any]]:
+    return (values for born, values in _combinations(space, level) if born == level)
+
+
 def size(space: Any) -> int | None:
-    """Returns how many different parameter sets there are; None when without bound."""
+    """Returns how many different parameter sets there are; None when without bound.
+
+    Those that a constraint excludes are counted as well.
+    """
     total = 1
     for _, dimension in parse(space).dimensions:
         count = _count(dimension)
@@ -96,7 +111,7 @@ def _strewn(space: Space, level: int) -> Iterator[dict[str, Any]]:
 
 def _points(dimension: Dimension, level: int) -> list[_Point]:
     if _is_short(dimension):
-        return [(0, number) for number in range(dimension.low, dimension.high)]
+        return [(0, number) for number in range(dimension.low, dimension.high, dimension.step)]
     if isinstance(dimension, Choice):
         points: list[_Point] = []
         for option in dimension.options:
@@ -118,9 +133,7 @@ def _points(dimension: Dimension, level: int) -> list[_Point]:
 
 
 def _is_short(dimension: Dimension) -> TypeGuard[RandInt]:
-    return isinstance(dimension, RandInt) and (
-        dimension.high - dimension.low <= _MOST_INTEGERS_AT_ONCE
-    )
+    return isinstance(dimension, RandInt) and dimension.count <= _MOST_INTEGERS_AT_ONCE
 
 
 def value_at(dimension: RandInt | Range | Bell, share: float) -> float:
@@ -129,7 +142,7 @@ def value_at(dimension: RandInt | Range | Bell, share: float) -> float:
     ``share`` is below 1, and above 0 for normal numbers.
     """
     if isinstance(dimension, RandInt):
-        return dimension.low + int(share * (dimension.high - dimension.low))
+        return integer_at(dimension, share)
     if isinstance(dimension, Range):
         if "log" in dimension.kind:
             low, high = math.log(dimension.low), math.log(dimension.high)
@@ -153,7 +166,7 @@ def _may_refine(space: Space, level: int) -> bool:
 
 def _count(dimension: Dimension) -> int | None:
     if isinstance(dimension, RandInt):
-        return dimension.high - dimension.low
+        return dimension.count
     if isinstance(dimension, Choice):
         counts = [
             size(option.space) if isinstance(option, Branch) else 1 for option in dimension.options

@@ -1,11 +1,18 @@
-"""A search space as frozen values, and the error at one place of its JSON."""
+"""A search space as frozen values, and the error at one place of its JSON.
+
+Each value is shown as the short form that a file would have: ``repr`` of one is read back as it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tuners.plain_json import JsonPath, written_path
+
+if TYPE_CHECKING:
+    from tuners.space.constraints import Constraint
 
 RangeKind = Literal["uniform", "quniform", "loguniform", "qloguniform"]
 BellKind = Literal["normal", "qnormal", "lognormal", "qlognormal"]
@@ -13,6 +20,12 @@ BellKind = Literal["normal", "qnormal", "lognormal", "qlognormal"]
 RANGES: tuple[RangeKind, ...] = ("uniform", "quniform", "loguniform", "qloguniform")
 BELLS: tuple[BellKind, ...] = ("normal", "qnormal", "lognormal", "qlognormal")
 TYPES = ("choice", "randint", *RANGES, *BELLS)
+"""NNI's types."""
+OWN_TYPES = ("qrandint", "lograndint")
+"""Types of ours: integers in steps, and integers even by their logarithm."""
+
+CONSTRAINTS = "_constraints"
+"""The key of a search space that holds conditions between its parameters."""
 
 
 class SpaceError(ValueError):
@@ -32,30 +45,63 @@ class SpaceError(ValueError):
         super().__init__(f"search space: {sentence}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Branch:
     """An option of a nested choice: a name, and parameters that exist only below it."""
 
     name: str
     space: Space
 
+    def __repr__(self) -> str:
+        inner = ", ".join([f"'_name': {self.name!r}", *_items(self.space)])
+        return f"{{{inner}}}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Choice:
     """One of ``options``, each a plain JSON value or a Branch."""
 
     options: tuple[Any, ...]
 
+    def __repr__(self) -> str:
+        options = self.options
+        if options and all(isinstance(option, Branch) for option in options):
+            branches = (f"{one.name!r}: {{{', '.join(_items(one.space))}}}" for one in options)
+            return f"choice({{{', '.join(branches)}}})"
+        shown = ", ".join(map(repr, options))
+        # One list or mapping alone would be taken for all options.
+        alone = len(options) == 1 and isinstance(options[0], list | tuple | dict)
+        return f"choice([{shown}])" if alone else f"choice({shown})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RandInt:
-    """An integer, ``low <= n < high``."""
+    """An integer, ``low <= n < high``: ``low`` and any number of steps more.
+
+    With ``log`` all powers are as likely: as many draws between 1 and 10 as between 10 and 100.
+    """
 
     low: int
     high: int
+    step: int = 1
+    log: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of integers."""
+        return (self.high - 1 - self.low) // self.step + 1
+
+    @property
+    def last(self) -> int:
+        """The largest one."""
+        return self.low + (self.count - 1) * self.step
+
+    def __repr__(self) -> str:
+        step = f", {self.step}" if self.step != 1 else ""
+        return f"int({self.low}, {self.last}{step}{', log=True' if self.log else ''})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Range:
     """A number between ``low`` and ``high``; the ``q`` kinds are rounded to multiples of it."""
 
@@ -64,8 +110,11 @@ class Range:
     high: float
     q: float | None
 
+    def __repr__(self) -> str:
+        return _call(self.kind, self.low, self.high, self.q)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Bell:
     """An unbounded normal number, or (``log…``) one whose logarithm is normal."""
 
@@ -74,12 +123,35 @@ class Bell:
     sigma: float
     q: float | None
 
+    def __repr__(self) -> str:
+        return _call(self.kind, self.mu, self.sigma, self.q)
+
 
 Dimension: TypeAlias = Choice | RandInt | Range | Bell
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Space:
-    """Parameters by name, in the order of the file."""
+    """Parameters by name, in the order of the file, and what has to hold between them."""
 
     dimensions: tuple[tuple[str, Dimension], ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    def admits(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether all constraints hold for these parameters."""
+        return all(each.holds(parameters) for each in self.constraints)
+
+    def __repr__(self) -> str:
+        items = list(_items(self))
+        if self.constraints:
+            items.append(f"{CONSTRAINTS!r}: {[each.text for each in self.constraints]!r}")
+        return f"{{{', '.join(items)}}}"
+
+
+def _call(name: str, *numbers: float | None) -> str:
+    return f"{name}({', '.join(repr(each) for each in numbers if each is not None)})"
+
+
+def _items(space: Space) -> Iterator[str]:
+    for name, dimension in space.dimensions:
+        yield f"{name!r}: {dimension!r}"

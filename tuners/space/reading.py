@@ -1,4 +1,8 @@
-"""Reading a search space from NNI's JSON, with every mistake named at its place."""
+"""Reading a search space, with every mistake named at its place.
+
+A parameter is NNI's JSON (``{"_type": …, "_value": …}``), a short form of a file
+(``"loguniform(1e-4, 1e-1)"``) or a value of :mod:`tuners.space.model`, as constructors make it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tuners.plain_json import JsonPath, kind_of, unjson
+from tuners.plain_json import JsonPath, kind_of, unjson, written_path
+from tuners.space.constraints import Constraint
+from tuners.space.forms import FORMS, branches
 from tuners.space.model import (
     BELLS,
+    CONSTRAINTS,
+    OWN_TYPES,
     RANGES,
     TYPES,
     Bell,
@@ -21,11 +29,21 @@ from tuners.space.model import (
     Space,
     SpaceError,
 )
+from tuners.space.short import called, is_short, read_short
 
 _LIKELY_MISSPELT = 0.75
 _LARGEST = sys.float_info.max
-_EXAMPLE = "write e.g. 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
-_FORMS = {"choice": "[option, option, …]", "randint": "[low, high]"} | {
+_EXAMPLE = (
+    "write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
+)
+_NUMBERS = {name: 3 if name.startswith("q") else 2 for name in (*TYPES, *OWN_TYPES)}
+_INTEGERS = ("randint", *OWN_TYPES)
+_FORMS = {
+    "choice": "[option, option, …]",
+    "randint": "[low, high]",
+    "qrandint": "[low, high, step]",
+    "lograndint": "[low, high]",
+} | {
     name: ("[mu, sigma" if name in BELLS else "[low, high")
     + (", q]" if name.startswith("q") else "]")
     for name in (*RANGES, *BELLS)
@@ -35,7 +53,7 @@ _List: TypeAlias = "list[Any] | tuple[Any, ...]"
 
 
 def parse(search_space: Any) -> Space:
-    """Reads NNI's search-space JSON; a parsed Space passes through.
+    """Reads a search space in any of its forms; a parsed Space passes through.
 
     An empty object and NNI's empty string are the empty space. An option that is named twice is
     drawn as often; a range whose bounds are one number is that number.
@@ -60,7 +78,7 @@ def problems(
     """Returns every mistake in a search space, in its order; nothing if it holds.
 
     Args:
-        search_space: the plain JSON object.
+        search_space: names and parameters, in any form.
         strict: whether every entry must be of NNI's types and there must be one, as built-in
             tuners need it. A tuner of one's own may bring entries of its own kind; those of NNI's
             types are checked all the same.
@@ -70,6 +88,26 @@ def problems(
     reader = _Reader(foreign=not strict, strict=strict, repeats=repeats)
     reader.space(search_space, ())
     return tuple(reader.problems)
+
+
+def is_sound(entry: Any) -> bool:
+    """Whether one parameter, in any form, has no mistake."""
+    reader = _Reader(foreign=False, strict=False, repeats=False)
+    reader.dimension(entry, ())
+    return not reader.problems
+
+
+def dimension_of(entry: Any) -> Dimension:
+    """Reads one parameter in any form.
+
+    Raises:
+        SpaceError: for its first mistake.
+    """
+    reader = _Reader(foreign=False, strict=True, repeats=False)
+    dimension = reader.dimension(entry, ())
+    if reader.problems or dimension is None:
+        raise reader.problems[0]
+    return dimension
 
 
 class _Reader:
@@ -100,12 +138,102 @@ class _Reader:
         for name, entry in value.items():
             if name == "_name" and (path or not (self.strict or self.foreign)):
                 continue  # that of the branch which these parameters are below
-            dimension = self._dimension(entry, (*path, name))
+            if name == CONSTRAINTS and not self.foreign:
+                continue
+            if entry is None and str(name).endswith(")") and self.problems:
+                continue  # the rest of a short form that a comma of YAML has cut, see read_short
+            dimension = self.dimension(entry, (*path, name))
             if dimension is not None:
                 dimensions.append((str(name), dimension))
-        return Space(tuple(dimensions))
+        read = tuple(dimensions)
+        if CONSTRAINTS in value and not self.foreign:
+            return Space(read, self._constraints(value[CONSTRAINTS], read, (*path, CONSTRAINTS)))
+        return Space(read)
 
-    def _dimension(self, entry: object, path: JsonPath) -> Dimension | None:
+    def _constraints(
+        self, written: object, dimensions: tuple[tuple[str, Dimension], ...], path: JsonPath
+    ) -> tuple[Constraint, ...]:
+        if len(path) > 1:
+            self.refuse(path, "stands below an option, and belongs to the whole search space")
+            return ()
+        if not isinstance(written, list | tuple):
+            hint = "write e.g. '_constraints: [\"layers * width <= 4096\"]'"
+            self.refuse(path, f"must be a list of conditions, not {kind_of(written)}", hint)
+            return ()
+        before = len(self.problems)
+        constraints = []
+        for index, text in enumerate(written):
+            at = (*path, index)
+            if not isinstance(text, str):
+                self.refuse(at, f"must be a condition as text, not {kind_of(text)}")
+                continue
+            try:
+                constraint = Constraint.of(text)
+            except SpaceError as error:
+                self.refuse(at, f"is {text[:80]!r}, which {error.message}", error.hint)
+                continue
+            for named in constraint.paths:
+                self._refuse_unknown(named, dimensions, at)
+            constraints.append(constraint)
+        return tuple(constraints) if len(self.problems) == before else ()
+
+    def _refuse_unknown(
+        self, named: tuple[str, ...], dimensions: tuple[tuple[str, Dimension], ...], path: JsonPath
+    ) -> None:
+        """Refuse the path of a parameter in a condition that no trial can have."""
+        there = list(dimensions)
+        for depth, name in enumerate(named):
+            below = [dimension for known, dimension in there if known == name]
+            if not below:
+                names = list(dict.fromkeys(each for each, _ in there))
+                near, known = (
+                    difflib.get_close_matches(name, names, 1),
+                    ".".join(named[: depth + 1]),
+                )
+                guess = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"there are {', '.join(names)}" if names else ""
+                self.refuse(path, f"names {known!r}, which is no parameter{guess}", hint)
+                return
+            there = [
+                pair
+                for dimension in below
+                if isinstance(dimension, Choice)
+                for option in dimension.options
+                if isinstance(option, Branch)
+                for pair in option.space.dimensions
+            ]
+
+    def _short(self, text: str, path: JsonPath) -> Dimension | None:
+        """A short form, whose mistakes are named by the arguments of the call."""
+        name = called(text)
+        try:
+            written = read_short(text)
+        except SpaceError as error:
+            self.refuse(path, f"is {text[:80]!r}, which {error.message}", error.hint)
+            return None
+        inner = _Reader(foreign=False, strict=True, repeats=self.repeats)
+        dimension = inner.dimension(written, ())
+        for each in inner.problems:
+            where, at = "which", each.path[1:]
+            if at:
+                where = f"whose {FORMS[name].argument(int(at[0]))}"
+                if at[1:]:
+                    where += f" at {written_path(at[1:])}"
+            hint = each.hint or f"write e.g. {FORMS[name].example}"
+            self.refuse(path, f"is {text[:80]!r}, {where} {each.message}", hint)
+        return dimension if not inner.problems else None
+
+    def dimension(self, entry: object, path: JsonPath) -> Dimension | None:
+        """One parameter in any form; None if it is none, which is a problem unless foreign."""
+        if isinstance(entry, Choice | RandInt | Range | Bell):
+            return entry
+        if isinstance(entry, str) and (is_short(entry) or not self.foreign):
+            return self._short(entry, path)
+        if callable(entry):
+            name = getattr(entry, "__name__", "")
+            hint = f"call it: {FORMS[name].example}" if name in FORMS else _EXAMPLE
+            self.refuse(path, f"is a function, {name or 'which'!r}, and no parameter", hint)
+            return None
         if not self._is_of_a_known_type(entry, path) or not isinstance(entry, Mapping):
             self._refuse_unjson(entry, path)
             return None
@@ -116,6 +244,8 @@ class _Reader:
         at = (*path, "_value")
         if "_value" not in entry:
             self.refuse(path, "has a '_type' but no '_value'", f"{kind}: {_FORMS[kind]}")
+        elif kind == "choice" and isinstance(value, Mapping):
+            return self._named(value, at)
         elif not isinstance(value, list | tuple):
             self.refuse(at, f"must be a list, not {kind_of(value)}", f"{kind}: {_FORMS[kind]}")
         elif kind == "choice":
@@ -131,7 +261,7 @@ class _Reader:
                 self.refuse(path, "must be a mapping with '_type' and '_value'", _EXAMPLE)
             return False
         kind = entry["_type"]
-        if isinstance(kind, str) and kind in TYPES:
+        if isinstance(kind, str) and kind in (*TYPES, *OWN_TYPES):
             return True
         near = difflib.get_close_matches(str(kind), TYPES, 1, _LIKELY_MISSPELT)
         if near or not self.foreign:
@@ -140,6 +270,22 @@ class _Reader:
                 (*path, "_type"), f"is unknown: {kind!r}{guess}", f"types are {', '.join(TYPES)}"
             )
         return False
+
+    def _named(self, options: Mapping[Any, Any], path: JsonPath) -> Choice | None:
+        """The options of a choice by their names, each with the parameters below it."""
+        if not options:
+            self.refuse(path, "is empty: a choice needs at least one option")
+        try:
+            branches(options)
+        except SpaceError as error:
+            self.refuse(path, error.message, error.hint)
+            return None
+        read = []
+        for name, below in options.items():
+            if not isinstance(name, str) or not name:
+                self.refuse(path, f"has the name {name!r}, and names are texts")
+            read.append(Branch(str(name), self.space(below or {}, (*path, name))))
+        return Choice(tuple(read))
 
     def _choice(self, options: _List, path: JsonPath) -> Choice:
         if not options:
@@ -157,6 +303,8 @@ class _Reader:
                     self.refuse((*at, "_name"), f"repeats the name {branch.name!r}")
                 read.append(branch)
                 continue
+            if not self._refuse_dimension(option, at):
+                continue
             self._refuse_unjson(option, at)
             self._refuse_parameters(option, at)
             if not named and not self.repeats:
@@ -166,6 +314,16 @@ class _Reader:
                 seen.add(repr(option))
             read.append(option)
         return Choice(tuple(read))
+
+    def _refuse_dimension(self, option: object, path: JsonPath) -> bool:
+        if not isinstance(option, Choice | RandInt | Range | Bell):
+            return True
+        self.refuse(
+            path,
+            f"is the parameter {option!r} in the place of a plain value",
+            f"parameters stand below a name: choice({{'a': {{'x': {option!r}}}, 'b': {{}}}})",
+        )
+        return False
 
     def _branch(self, option: Mapping[Any, Any], path: JsonPath) -> Branch | None:
         if "_name" not in option:
@@ -201,13 +359,13 @@ class _Reader:
 
     def _numbers(self, kind: Any, value: _List, path: JsonPath) -> Dimension | None:
         before = len(self.problems)
-        wanted = 3 if kind.startswith("q") else 2
+        wanted = _NUMBERS[kind]
         if len(value) != wanted:
             form = f"{kind}: {_FORMS[kind]}"
             self.refuse(path, f"has {len(value)} values, {kind} needs {wanted}", form)
         for index, number in enumerate(value):
             whole = isinstance(number, int) and not isinstance(number, bool)
-            if kind == "randint" and not whole:
+            if kind in _INTEGERS and not whole:
                 self.refuse((*path, index), f"must be a whole number, not {kind_of(number)}")
             elif not whole and not isinstance(number, float):
                 self.refuse((*path, index), f"must be a number, not {kind_of(number)}")
@@ -218,8 +376,8 @@ class _Reader:
         if len(self.problems) > before:
             return None
         first, second, q = (*value, None)[:3]
-        if kind == "randint":
-            return RandInt(first, second)
+        if kind in _INTEGERS:
+            return RandInt(first, second, q or 1, kind == "lograndint")
         if kind in BELLS:
             return Bell(kind, first, second, q)
         return Choice((float(first),)) if first == second else Range(kind, first, second, q)
@@ -234,7 +392,7 @@ class _Reader:
                 path,
                 f"is contradictory: {first} to {second} holds nothing",
                 "write the lower bound first"
-                + (", and an upper bound that is never reached" if kind == "randint" else ""),
+                + (", and an upper bound that is never reached" if kind in _INTEGERS else ""),
             )
         elif "log" in kind and first <= 0:
             self.refuse((*path, 0), f"must be above 0 for {kind}, not {first}")

@@ -7,11 +7,18 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
+from tuners.space.model import (
+    CONSTRAINTS,
+    Bell,
+    Branch,
+    Choice,
+    Dimension,
+    RandInt,
+    Range,
+    Space,
+    SpaceError,
+)
 from tuners.space.reading import parse
-
-if TYPE_CHECKING:
-    import numpy as np
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,15 +27,54 @@ if TYPE_CHECKING:
 # ones differ at the first draw.
 _TRIES = 16
 
+#: Draws of a whole set of parameters before the constraints count as leaving nothing, and changes
+#: of one set before it is drawn anew.
+_MOST_DRAWS = 5_000
+_MOST_CHANGES = 100
+
 
 def sample(space: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """Draws one set of parameters, as plain Python values.
+    """Draws one set of parameters, as plain Python values; again until all constraints hold.
 
     Args:
-        space: a Space, or NNI's JSON.
+        space: a Space, or what :func:`parse` reads as one.
         rng: the only source of randomness, so the same generator gives the same parameters.
+
+    Raises:
+        SpaceError: no constraint held for any of 5,000 draws.
     """
-    return {name: draw(dimension, rng) for name, dimension in parse(space).dimensions}
+    whole = parse(space)
+    for _ in range(_MOST_DRAWS):
+        drawn = {name: draw(dimension, rng) for name, dimension in whole.dimensions}
+        if whole.admits(drawn):
+            return drawn
+    raise nothing_fits(whole, f"{_MOST_DRAWS:,} draws")
+
+
+def nothing_fits(space: Space, tried: str) -> SpaceError:
+    """The error for constraints that leave nothing; ``tried``: what was tried in vain."""
+    texts = " and ".join(repr(each.text) for each in space.constraints)
+    return SpaceError(
+        (CONSTRAINTS,),
+        f"leaves nothing: none of {tried} meets {texts}",
+        "loosen them, or narrow the bounds of their parameters",
+    )
+
+
+def fitting(
+    space: Space, parameters: Mapping[str, Any], rng: np.random.Generator
+) -> Mapping[str, Any]:
+    """Returns parameters that meet the constraints: these, or a fresh draw.
+
+    Args:
+        space: the search space.
+        parameters: values of its dimensions.
+        rng: for the draw.
+
+    Raises:
+        SpaceError: as :func:`sample`.
+    """
+    return parameters if space.admits(parameters) else sample(space, rng)
 
 
 def mutate(space: Any, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -39,13 +85,24 @@ def mutate(space: Any, parameters: Mapping[str, Any], rng: np.random.Generator) 
     and gets fresh parameters below it. The new value differs from the old where the dimension has
     another. Keys that the space does not know (``save_path`` and the like) are dropped, and those
     that are missing or no longer legal are drawn, so parameters outlive a change of the space.
+    Where no change of one dimension meets the constraints, all are drawn anew.
 
     Args:
-        space: a Space, or NNI's JSON.
+        space: a Space, or what :func:`parse` reads as one.
         parameters: of one trial; not changed.
         rng: the only source of randomness.
     """
     whole = parse(space)
+    for _ in range(_MOST_CHANGES):
+        child = _mutated(whole, parameters, rng)
+        if whole.admits(child):
+            return child
+    return sample(whole, rng)
+
+
+def _mutated(
+    whole: Space, parameters: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, Any]:
     child = conform(whole, parameters, rng)
     places = list(_places(whole, child))
     if places:
@@ -59,8 +116,31 @@ def draw(dimension: Dimension, rng: np.random.Generator) -> Any:
     if isinstance(dimension, Choice):
         return _take(dimension.options[int(rng.integers(len(dimension.options)))], rng)
     if isinstance(dimension, RandInt):
-        return int(rng.integers(dimension.low, dimension.high))
+        if dimension.log:
+            return integer_at(dimension, float(rng.random()))
+        if dimension.step == 1:
+            return int(rng.integers(dimension.low, dimension.high))
+        return dimension.low + dimension.step * int(rng.integers(dimension.count))
     return _number(dimension, rng)
+
+
+def integer_at(dimension: RandInt, share: float) -> int:
+    """The integer below which ``share`` (from 0, below 1) of the distribution lies."""
+    if dimension.log:
+        low, high = math.log(dimension.low), math.log(dimension.high)
+        number = math.floor(math.exp(low + share * (high - low)))
+        return min(max(number, dimension.low), dimension.last)
+    return dimension.low + int(share * dimension.count) * dimension.step
+
+
+def share_of(dimension: RandInt, number: float) -> float:
+    """The middle of the share of the distribution that an integer has, see :func:`integer_at`."""
+    if dimension.log:
+        if number <= 0:
+            return -1.0
+        low, high = math.log(dimension.low), math.log(dimension.high)
+        return ((math.log(number) + math.log(number + 1)) / 2 - low) / (high - low)
+    return ((number - dimension.low) / dimension.step + 0.5) / dimension.count
 
 
 def _number(dimension: Range | Bell, rng: np.random.Generator) -> float:
@@ -159,7 +239,8 @@ def _legal(dimension: Dimension, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if isinstance(dimension, RandInt):
-        return dimension.low <= value < dimension.high and int(value) == value
+        inside = dimension.low <= value < dimension.high and int(value) == value
+        return inside and (value - dimension.low) % dimension.step == 0
     if isinstance(dimension, Range):
         return dimension.low <= value <= dimension.high
     return True
@@ -180,19 +261,23 @@ def perturb(
     the paper leaves open: results are clipped to the bounds; an integer or a quantised number that
     rounds back to itself goes one step in that direction; a choice moves to the option before or
     after it in the order of the file and stays at the ends; of a nested choice the branch stays
-    and what is below it moves. A zero that is not quantised can only be drawn anew.
+    and what is below it moves. A zero that is not quantised can only be drawn anew. Where no move
+    meets the constraints, all are drawn anew.
 
     Args:
-        space: a Space, or NNI's JSON.
+        space: a Space, or what :func:`parse` reads as one.
         parameters: what is missing or illegal is drawn, what the space does not know is dropped.
         rng: the only source of randomness.
         factor: relative width of a move.
         resample_probability: for each dimension, how likely it is to be drawn anew instead.
     """
     whole = parse(space)
-    child = conform(whole, parameters, rng)
-    _move_all(whole, child, rng, factor, resample_probability)
-    return child
+    for _ in range(_MOST_CHANGES):
+        child = conform(whole, parameters, rng)
+        _move_all(whole, child, rng, factor, resample_probability)
+        if whole.admits(child):
+            return child
+    return sample(whole, rng)
 
 
 def _move_all(
@@ -219,10 +304,11 @@ def _move(dimension: Dimension, value: Any, away: bool, factor: float) -> Any:
         return _neighbour(dimension, value, 1 if away else -1)
     moved = value * (1 + factor if away else 1 - factor)
     if isinstance(dimension, RandInt):
-        whole = round(moved)
+        step, low = dimension.step, dimension.low
+        whole = round(moved) if step == 1 else low + round((moved - low) / step) * step
         if whole == value:
-            whole += _direction(value, away)
-        return int(min(max(whole, dimension.low), dimension.high - 1))
+            whole += _direction(value, away) * step
+        return int(min(max(whole, low), dimension.last))
     return _quantised(dimension, value, moved, away)
 
 

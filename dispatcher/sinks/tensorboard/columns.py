@@ -24,6 +24,8 @@ _OTHER: Final = " (other)"
 
 _RANGES: Final = ("uniform", "quniform", "loguniform", "qloguniform")
 
+_INTEGERS: Final = ("randint", "qrandint", "lograndint")
+
 Domain = list[Plain] | tuple[float, float] | None
 Declared = tuple[DataType, Domain]
 
@@ -45,7 +47,7 @@ def _declared(entry: Mapping[str, Any]) -> Declared | None:
     numbers = [as_float(each) for each in values if type(each) in (int, float)]
     if kind in _RANGES and len(numbers) >= 2:
         return DataType.FLOAT64, (numbers[0], numbers[1])
-    if kind == "randint" and len(numbers) == 2:
+    if kind in _INTEGERS and len(numbers) >= 2:
         return DataType.FLOAT64, (numbers[0], max(numbers[0], numbers[1] - 1))
     if kind in ("normal", "qnormal", "lognormal", "qlognormal"):
         return DataType.FLOAT64, None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import bequeath
+from bequeath.names import HOMES
 from dispatcher.errors import UserError
 from dispatcher.experiments.processes import child_environment
 
@@ -49,7 +50,8 @@ def test_what_types_are_checked_by_is_what_is_there() -> None:
     tree = ast.parse((ROOT / "bequeath" / "__init__.py").read_text())
     typed = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
     names = {name.asname for each in typed for name in each.names if name.asname}
-    assert names == set(bequeath.__all__) <= set(dir(bequeath))
+    assert names == set(HOMES) <= set(dir(bequeath))
+    assert set(bequeath.__all__) == names - {"int"}, "a star does not hide Python's own"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ assert (queries(), log()) == ("theirs", "theirs"), "what both define is the user
 assert space == tuners.space == {"x": 1}
 assert len(tuners.shuffled()) == 3, "a module of ours is in his module's place for it"
 assert bq.RandomTuner is not RandomTuner and issubclass(RandomTuner, bq.Tuner)
-assert bq.space.__name__ == "tuners.space"
+assert bq.space.__module__ == "tuners.space.parameters"
 assert tuners.NoMoreTrialError is bq.NoMoreTrialError, "what he lacks is ours"
 assert pickle.loads(pickle.dumps(RandomTuner)) is RandomTuner
 assert inspect.getsource(RandomTuner).startswith("class RandomTuner(bq.Tuner)")

@@ -329,7 +329,8 @@ REPLACED = {
     ),
     ("  lr: {_type: loguniform, _value: [0.0001, 0.1]}", "  {}"): (
         "e.yml:2:3: 'searchSpace' is empty: a built-in tuner has nothing to choose from\n"
-        "  write e.g. 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
+        "  write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: "
+        "[0.0001, 0.1]}'"
     ),
 }
 
