@@ -300,7 +300,7 @@ class Cluster:
             container.end(about.get("deletionGracePeriodSeconds", 30))
         code = container.look()
         if code is None:
-            with contextlib.suppress(Refusal):
+            with contextlib.suppress(Refusal, FileNotFoundError):  # its folder has gone meanwhile
                 self._write_secrets(pod)  # as kubelets bring what has changed, after a while
             return
         self._end(pod, container, code)
