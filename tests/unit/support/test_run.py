@@ -124,7 +124,7 @@ def test_a_run_that_breaks_down_is_a_failure(
     assert last[1] == "failed: tests/unit: pytest broke off with code 3"
     assert last[2] == "failed: tests/faults: pytest broke off with code 1"
     assert last[3] == "failed: tests/sim: pytest broke off with code 2"
-    assert "No module named 'nothing_of_this_name'" in last[4]
+    assert "No module named 'nothing_of_this_name'" in last[-2]
 
 
 def test_failures_without_end_are_cut(folders: Path) -> None:
