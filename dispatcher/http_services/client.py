@@ -224,8 +224,6 @@ class HttpClient:
             self._demand_turn(asked)
             signed = self._signer.headers(request)
             _demand_plain(signed, asked, self.where)
-            own = [word for word in _words_of(signed) if word not in request.url]
-            hidden = [word for word in (*secrets, *own) if len(word) >= _SHORTEST_SECRET]
             try:
                 response, came = self._once(pool, request, signed, asked)
             except HTTPError as error:
@@ -247,6 +245,8 @@ class HttpClient:
                 else:
                     self._sleep(max(seconds_in(pause), rule.get_backoff_time()))
                     continue
+            own = [word for word in _words_of(signed) if word not in request.url]
+            hidden = [word for word in (*secrets, *own) if len(word) >= _SHORTEST_SECRET]
             error_ = self._error(response, came, asked, pause, hidden)
             is_refused = isinstance(error_, NotLoggedIn)  # not all services say so by 401
             if is_refused and not is_renewed and self._signer.refused():

@@ -29,12 +29,10 @@ class ServerClock:
     def note(self, date: str) -> None:
         """Take in the date of an answer that came just now; anything else is passed over."""
         try:
-            moment = parsedate_to_datetime(date)
+            seconds = _seconds(parsedate_to_datetime(date))
         except (ValueError, OverflowError):
             return
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        if (seconds := moment.timestamp()) > 0:
+        if seconds is not None:
             self._ahead_s = seconds - self._clock()
 
     def now(self) -> float:
@@ -54,8 +52,7 @@ def moment_of(timestamp: object) -> float | None:
         moment = datetime.fromisoformat(str(timestamp))
     except ValueError:
         return None
-    seconds = 0.0 if moment.tzinfo is None else moment.timestamp()
-    return seconds if seconds > 0 else None
+    return None if moment.tzinfo is None else _seconds(moment)
 
 
 @lru_cache(maxsize=16_384)  # lists say the same at each look, and headers' form is slow to read
@@ -64,6 +61,12 @@ def loose_moment_of(text: str) -> float | None:
     (seconds since the epoch); None: it is none."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
-            moment = read(text)
-            return moment_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+            return _seconds(read(text))
     return None
+
+
+def _seconds(moment: datetime) -> float | None:
+    """The seconds since the epoch, in UTC where it names no zone; None: it is no moment of ours."""
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    seconds = aware.timestamp()
+    return seconds if seconds > 0 else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tuners.space.expressions import WORDS, expression
 from tuners.space.model import SpaceError
 
 MOST_CHARACTERS: Final = 1_000
@@ -44,7 +44,6 @@ _COMPARISONS: Final[Mapping[type, Callable[[Any, Any], bool]]] = {
     ast.NotIn: lambda one, among: one not in among,
 }
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {"abs": abs, "max": max, "min": min}
-_WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +61,14 @@ class Constraint:
         Raises:
             SpaceError: it cannot be read, or is no condition.
         """
-        if len(text) > MOST_CHARACTERS:
-            raise SpaceError((), f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
+        paths: dict[tuple[str, ...], None] = {}
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)
-                node = ast.parse(text.strip(), mode="eval").body
-            paths: dict[tuple[str, ...], None] = {}
-            _check(node, paths, _DEEPEST)
+            with expression(text, MOST_CHARACTERS) as node:
+                _check(node, paths, _DEEPEST)
         except SyntaxError as error:
             hint = "write '==' to compare" if _ONE_EQUAL.search(text) else _EXAMPLE
             where = f"at its character {error.offset or 1}"
             raise SpaceError((), f"cannot be read {where}: {error.msg}", hint) from None
-        except (RecursionError, MemoryError):
-            raise SpaceError((), "is nested too deeply to be read") from None
-        except ValueError as error:
-            if isinstance(error, SpaceError):
-                raise
-            raise SpaceError((), f"cannot be read: {error}") from None
         if not _is_condition(node):
             raise SpaceError((), "compares nothing", _EXAMPLE)
         if not paths:
@@ -121,7 +110,7 @@ def _check(node: ast.expr, paths: dict[tuple[str, ...], None], depth: int) -> No
             inner: list[ast.expr] = []
         case ast.Name() | ast.Attribute() | ast.Subscript():
             path = _path(node)
-            if path != () and not (len(path) == 1 and path[0] in _WORDS):
+            if path != () and not (len(path) == 1 and path[0] in WORDS):
                 paths[path] = None
             inner = []
         case ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -195,8 +184,8 @@ def _value(node: ast.expr, parameters: Mapping[str, Any]) -> Any:
 
 
 def _looked_up(path: tuple[str, ...], parameters: Mapping[str, Any]) -> Any:
-    if path[0] in _WORDS and path[0] not in parameters:
-        return _WORDS[path[0]]
+    if path[0] in WORDS and path[0] not in parameters:
+        return WORDS[path[0]]
     value: Any = parameters
     for name in path:
         if not isinstance(value, Mapping) or name not in value:

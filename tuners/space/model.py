@@ -23,6 +23,8 @@ TYPES = ("choice", "randint", *RANGES, *BELLS)
 """NNI's types."""
 OWN_TYPES = ("qrandint", "lograndint")
 """Types of ours: integers in steps, and integers even by their logarithm."""
+INTEGERS = ("randint", *OWN_TYPES)
+"""Types of whole numbers below an upper bound."""
 
 CONSTRAINTS = "_constraints"
 """The key of a search space that holds conditions between its parameters."""

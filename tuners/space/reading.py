@@ -17,6 +17,7 @@ from tuners.space.forms import FORMS, branches
 from tuners.space.model import (
     BELLS,
     CONSTRAINTS,
+    INTEGERS,
     OWN_TYPES,
     RANGES,
     TYPES,
@@ -37,7 +38,6 @@ _EXAMPLE = (
     "write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
 )
 _NUMBERS = {name: 3 if name.startswith("q") else 2 for name in (*TYPES, *OWN_TYPES)}
-_INTEGERS = ("randint", *OWN_TYPES)
 _FORMS = {
     "choice": "[option, option, …]",
     "randint": "[low, high]",
@@ -365,7 +365,7 @@ class _Reader:
             self.refuse(path, f"has {len(value)} values, {kind} needs {wanted}", form)
         for index, number in enumerate(value):
             whole = isinstance(number, int) and not isinstance(number, bool)
-            if kind in _INTEGERS and not whole:
+            if kind in INTEGERS and not whole:
                 self.refuse((*path, index), f"must be a whole number, not {kind_of(number)}")
             elif not whole and not isinstance(number, float):
                 self.refuse((*path, index), f"must be a number, not {kind_of(number)}")
@@ -376,7 +376,7 @@ class _Reader:
         if len(self.problems) > before:
             return None
         first, second, q = (*value, None)[:3]
-        if kind in _INTEGERS:
+        if kind in INTEGERS:
             return RandInt(first, second, q or 1, kind == "lograndint")
         if kind in BELLS:
             return Bell(kind, first, second, q)
@@ -392,7 +392,7 @@ class _Reader:
                 path,
                 f"is contradictory: {first} to {second} holds nothing",
                 "write the lower bound first"
-                + (", and an upper bound that is never reached" if kind in _INTEGERS else ""),
+                + (", and an upper bound that is never reached" if kind in INTEGERS else ""),
             )
         elif "log" in kind and first <= 0:
             self.refuse((*path, 0), f"must be above 0 for {kind}, not {first}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import Any
 
 from tuners.plain_json import kind_of
+from tuners.space.expressions import WORDS, expression
 from tuners.space.forms import FORMS, Entry, entry, near
 from tuners.space.model import SpaceError
 
@@ -19,7 +19,6 @@ MOST_CHARACTERS = 10_000
 """Of one short form; more belongs into a list of the file."""
 
 _CALL = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\(")
-_WORDS = {"true": True, "false": False, "null": None}
 _EXAMPLE = "write e.g. 'lr: loguniform(1e-4, 1e-1)'"
 
 
@@ -43,23 +42,14 @@ def read_short(text: str) -> Entry:
     name = called(text)
     if name not in FORMS:
         raise _not_ours(text, name)
-    if len(text) > MOST_CHARACTERS:
-        raise SpaceError((), f"has {len(text):,} characters, {MOST_CHARACTERS:,} are the most")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            node = ast.parse(text.strip(), mode="eval").body
-        if not (isinstance(node, ast.Call) and _name_of(node.func) == name):
-            raise SpaceError((), "is more than one call", f"write e.g. {FORMS[name].example} alone")
-        return _call(node)
+        with expression(text, MOST_CHARACTERS) as node:
+            if not (isinstance(node, ast.Call) and _name_of(node.func) == name):
+                hint = f"write e.g. {FORMS[name].example} alone"
+                raise SpaceError((), "is more than one call", hint)
+            return _call(node)
     except SyntaxError as error:
         raise _unreadable(text, error) from None
-    except (RecursionError, MemoryError):
-        raise SpaceError((), "is nested too deeply to be read") from None
-    except ValueError as error:
-        if isinstance(error, SpaceError):
-            raise
-        raise SpaceError((), f"cannot be read: {error}") from None
 
 
 def _not_ours(text: str, name: str) -> SpaceError:
@@ -143,7 +133,7 @@ def _literal(node: ast.expr) -> Any:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
         case ast.Name(id=name):
-            return _WORDS.get(name, name)
+            return WORDS.get(name, name)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=ast.Constant(value=value)) if (
             isinstance(value, int | float) and not isinstance(value, bool)
         ):

@@ -41,10 +41,8 @@ def secret_at(address: str) -> str:
     host = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
     for pause in (*PAUSES_S, None):
         try:
-            token = json_at(f"http://{host}/{_TOKEN}", {"Metadata-Flavor": "Google"})[
-                "access_token"
-            ]
-            answer = json_at(address, {"Authorization": f"Bearer {token}"})
+            ours = json_at(f"http://{host}/{_TOKEN}", {"Metadata-Flavor": "Google"})
+            answer = json_at(address, {"Authorization": f"Bearer {ours['access_token']}"})
             return str(answer["payload"]["data"])
         except OSError as error:
             if pause is None:

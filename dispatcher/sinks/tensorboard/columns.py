@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dispatcher.sinks.naming import MOST_PARAMETERS, as_float, flat_parameters, shortened
 from dispatcher.sinks.tensorboard.messages import DataType, Plain, column
+from tuners.space.model import INTEGERS
 
 #: Columns at most, and values of one that are listed: beyond that nobody chooses among them.
 _MOST_COLUMNS: Final = 256
@@ -23,8 +24,6 @@ _MOST_LETTERS: Final = 64
 _OTHER: Final = " (other)"
 
 _RANGES: Final = ("uniform", "quniform", "loguniform", "qloguniform")
-
-_INTEGERS: Final = ("randint", "qrandint", "lograndint")
 
 Domain = list[Plain] | tuple[float, float] | None
 Declared = tuple[DataType, Domain]
@@ -47,7 +46,7 @@ def _declared(entry: Mapping[str, Any]) -> Declared | None:
     numbers = [as_float(each) for each in values if type(each) in (int, float)]
     if kind in _RANGES and len(numbers) >= 2:
         return DataType.FLOAT64, (numbers[0], numbers[1])
-    if kind in _INTEGERS and len(numbers) >= 2:
+    if kind in INTEGERS and len(numbers) >= 2:
         return DataType.FLOAT64, (numbers[0], max(numbers[0], numbers[1] - 1))
     if kind in ("normal", "qnormal", "lognormal", "qlognormal"):
         return DataType.FLOAT64, None
