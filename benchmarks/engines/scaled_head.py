@@ -42,8 +42,8 @@ print(create(build_experiment(values, base_folder=pathlib.Path(base))))
 """
 
 #: Seconds between two heartbeats (0: as the head orders them), and between looks of the engine at
-#: its peers; how many peers it looks at together; seconds between looks at the scheduler's list; and
-#: of the grid on which agents act together, if they do.
+#: its peers; how many peers it looks at together; seconds between looks at the scheduler's list;
+#: and of the grid on which agents act together, if they do.
 Pace = tuple[float, float, int, float, float]
 TRUE_PACE: Pace = (0.0, CHECK_EVERY_S, PART, 5.0, 0.0)
 HURRIED: Pace = (100.0, 30.0, 10_000, 60.0, 60.0)
