@@ -4,8 +4,8 @@ A thousand of them share this process. Each line of stdin is a JSON object: ``no
 ``until``, up to which something may happen; ``new``, configurations of agents that begin;
 ``beat_s``, the seconds between two heartbeats, 0: as the head has ordered; ``metrics``, whether
 trials report one a minute; ``grid_s``: all happens at multiples of so many seconds, many things at
-once; 0: each at its own moment. What is due next happens then. The answer is a line: the moment that
-was reached, which is that of what has happened, or the one asked for.
+once; 0: each at its own moment. What is due next happens then. The answer is a line: the moment
+that was reached, which is that of what has happened, or the one asked for.
 """
 
 from __future__ import annotations
