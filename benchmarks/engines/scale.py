@@ -58,7 +58,8 @@ def rows_of(result: dict[str, Any], workers: int, commit_s: float) -> list[Row]:
             f"{100 * share:.1f} %",
             share <= 0.2,
             f"over {result['simulated_s']:.0f} s of a simulated clock at the end: heartbeats "
-            "each second, a metric a minute from each trial and the scheduler's list each 5 s; "
+            "as the head orders them, a metric a minute from each trial and the scheduler's list "
+            "each 5 s; "
             f"{result['trials_in_window']} trials ended then; it took {result['real_s']:.0f} s",
         ),
         row(

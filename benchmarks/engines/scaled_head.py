@@ -41,11 +41,11 @@ values, base = json.load(sys.stdin)
 print(create(build_experiment(values, base_folder=pathlib.Path(base))))
 """
 
-#: Seconds between two heartbeats, and between looks of the engine at its peers; how many peers it
-#: looks at together; seconds between looks at the scheduler's list; and of the grid on which agents
-#: act together, if they do.
+#: Seconds between two heartbeats (0: as the head orders them), and between looks of the engine at
+#: its peers; how many peers it looks at together; seconds between looks at the scheduler's list;
+#: and of the grid on which agents act together, if they do.
 Pace = tuple[float, float, int, float, float]
-TRUE_PACE: Pace = (1.0, CHECK_EVERY_S, PART, 5.0, 0.0)
+TRUE_PACE: Pace = (0.0, CHECK_EVERY_S, PART, 5.0, 0.0)
 HURRIED: Pace = (100.0, 30.0, 10_000, 60.0, 60.0)
 
 LIMIT_S = 3_000.0

@@ -2,10 +2,10 @@
 
 A thousand of them share this process. Each line of stdin is a JSON object: ``now``, the moment;
 ``until``, up to which something may happen; ``new``, configurations of agents that begin;
-``beat_s``, the seconds between two heartbeats; ``metrics``, whether trials report one a minute;
-``grid_s``: all happens at multiples of so many seconds, many things at once; 0: each at its own
-moment. What is due next happens then. The answer is a line: the moment that was reached, which
-is that of what has happened, or the one asked for.
+``beat_s``, the seconds between two heartbeats, 0: as the head has ordered; ``metrics``, whether
+trials report one a minute; ``grid_s``: all happens at multiples of so many seconds, many things at
+once; 0: each at its own moment. What is due next happens then. The answer is a line: the moment
+that was reached, which is that of what has happened, or the one asked for.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Agents:
         agent = Agent(self, self._context, config)
         self._agents[agent.link.socket] = agent
         self._poller.register(agent.link.socket, zmq.POLLIN)
-        self.at(self.now + self._random.random() * self.beat_s, agent.beat)
+        self.at(self.now + self._random.random() * agent.beat_s, agent.beat)
 
     def takes_s(self) -> float:
         """How long the next trial takes."""
@@ -100,7 +100,7 @@ class Agent:
     """One that starts nothing: a trial is its end in the agenda."""
 
     def __init__(self, all_of_them: Agents, context: zmq.Context, config: AgentConfig) -> None:
-        self._all = all_of_them
+        self._all, self._ordered_s = all_of_them, config.heartbeat_s
         self._outbox = Outbox(config.spool_path)
         self._running: dict[tuple[int, int], int] = {}  # metrics so far
         self.link = HeadLink(
@@ -112,9 +112,14 @@ class Agent:
         )
         self.link.tell_trouble("")  # its host has what it needs
 
+    @property
+    def beat_s(self) -> float:
+        """Seconds until its next heartbeat."""
+        return self._all.beat_s or self._ordered_s
+
     def beat(self) -> None:
         self.link.heartbeat(len(self._running), {})
-        self._all.at(self._all.now + self._all.beat_s, self.beat)
+        self._all.at(self._all.now + self.beat_s, self.beat)
 
     def receive(self) -> None:
         everything = self._all

@@ -106,7 +106,13 @@ class ChannelConfig(Section):
 class LeasesConfig(Section):
     """The silences after which a peer counts as suspect or lost."""
 
-    alive: Annotated[Duration, Field(description="Heartbeat period.")] = 5.0
+    alive: Annotated[
+        Duration,
+        Field(
+            description="The longest pause between two heartbeats of an agent. Up to 400 agents "
+            "send one a second; more of them send fewer each."
+        ),
+    ] = 5.0
     suspect: Annotated[
         Duration, Field(description="Silence after which a peer is suspect, and gets a warning.")
     ] = 30.0
