@@ -50,6 +50,7 @@ from dispatcher.experiment.services import (
     workers_of,
 )
 from dispatcher.experiment.sink_kinds import Sinks
+from dispatcher.experiment.stop_when import StopWhenConfig
 from dispatcher.experiment.weights_place import WeightsPlace
 from tuners.plain_json import plain
 from tuners.space import as_json
@@ -228,6 +229,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Duration | None,
         Field(description="Time after which no new trials are asked for; running ones go on."),
     ] = None
+    stop_when: Annotated[
+        StopWhenConfig,
+        Field(
+            description="Results, or a time of trials, with which the search is over: "
+            "`{target: 0.95, noProgress: 50, trialTime: 12h}`. See [ends](ends.md)."
+        ),
+    ] = Field(default_factory=StopWhenConfig)
 
     compatibility: Annotated[
         Annotated[Compatibility, BeforeValidator(choice_reader("none", "nni"))],

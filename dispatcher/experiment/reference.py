@@ -49,6 +49,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "lookahead",
         "max_trial_number",
         "max_experiment_duration",
+        "stop_when",
     ),
     "What a trial needs ([how places are chosen](placement.md))": (
         "trial_gpu_number",

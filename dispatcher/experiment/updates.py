@@ -19,6 +19,7 @@ UPDATABLE = (
     "trialConcurrency",
     "maxTrialNumber",
     "maxExperimentDuration",
+    "stopWhen",
     "searchSpace",
     "lookahead",
 )
