@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dispatcher.experiment.algorithm import AssessorConfig, TunerConfig
+from dispatcher.experiment.callbacks import CallbacksConfig
 from dispatcher.experiment.failure_policy import (
     FAILED_IN_A_ROW,
     FAILED_PER_SLOT,
@@ -49,6 +50,7 @@ from dispatcher.experiment.services import (
     default_service,
     workers_of,
 )
+from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import Sinks
 from dispatcher.experiment.stop_when import StopWhenConfig
 from dispatcher.experiment.weights_place import WeightsPlace
@@ -311,6 +313,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
             "see [sinks](sinks.md)."
         ),
     ] = ()
+    callbacks: Annotated[
+        CallbacksConfig | None,
+        Field(
+            description="Functions and commands that are called when a trial has ended, at a new "
+            "best one, and at the end: see [callbacks](callbacks.md)."
+        ),
+    ] = None
     experiment_working_directory: Annotated[
         ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
     ] = Path("~/bequeath-experiments")
@@ -337,6 +346,12 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
     def for_nni(self) -> bool:
         """Whether the experiment's code is written for NNI."""
         return self.compatibility == "nni"
+
+    @property
+    def fed(self) -> tuple[SinkConfig, ...]:
+        """All that is fed from the store: the sinks, and the callbacks if there are any."""
+        own = self.callbacks
+        return self.sinks if own is None or not own.given else (*self.sinks, own)
 
     @property
     def keeps_weights(self) -> bool:

@@ -90,6 +90,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "training_service",
         "fetch",
         "sinks",
+        "callbacks",
         "head_grace",
         "channel",
         "leases",

@@ -43,9 +43,7 @@ def _settings(events: Sequence[e.Event]) -> Settings:
     return [one for one in given if one is not None][-1]
 
 
-def _reported(
-    events: Sequence[e.Event], settings: Settings, trial: int, value: float
-) -> list[str]:
+def _reported(events: Sequence[e.Event], settings: Settings, trial: int, value: float) -> list[str]:
     """A result that nobody has reported is nobody's."""
     if settings.substitute_result is not None and float(settings.substitute_result) == value:
         return []

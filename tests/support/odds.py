@@ -372,7 +372,14 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.
-_SHARE = {"strict": 0.1, "earned": 0.15, "tangled": 0.1, "bulky": 0.02, "filed": 0.06, "standing": 0.1}
+_SHARE = {
+    "strict": 0.1,
+    "earned": 0.15,
+    "tangled": 0.1,
+    "bulky": 0.02,
+    "filed": 0.06,
+    "standing": 0.1,
+}
 
 
 def _odds(dice: random.Random) -> Odds:

@@ -137,8 +137,8 @@ def test_off_by_default_so_that_an_older_journal_is_replayed_as_it_was() -> None
 
 @pytest.mark.parametrize(
     "text", ["0.5", "7", '{"default": 2, "loss": 1}', '{"loss": 1}', '"fast"', "true", "null",
-             "[1]", '{"default": true}', "NaN", "-Infinity", "1e999", "9" * 400, '{"default": 1e999}',
-             '{"default": ' + "9" * 400 + "}", "[" * 9999]
+             "[1]", '{"default": true}', "NaN", "-Infinity", "1e999", "9" * 400,
+             '{"default": 1e999}', '{"default": ' + "9" * 400 + "}", "[" * 9999]
 )  # fmt: skip
 def test_the_number_in_a_result_is_the_one_that_lists_are_sorted_by(text: str) -> None:
     assert earned_ends.number_in(text) == number_of(text)
