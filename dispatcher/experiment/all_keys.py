@@ -317,7 +317,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         CallbacksConfig | None,
         Field(
             description="Functions and commands that are called when a trial has ended, at a new "
-            "best one, and at the end: see [callbacks](callbacks.md)."
+            "best one, and at the end: see [callbacks](ends.md#callbacks)."
         ),
     ] = None
     experiment_working_directory: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -24,6 +24,8 @@ CALLBACKS = "callbacks"
 
 class CallbackConfig(Section):
     """One callback. A text in place of the section is its `function`."""
+
+    short_schema: ClassVar[Mapping[str, Any]] = {"type": "string", "pattern": ":"}
 
     function: Annotated[
         FunctionName | None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Strict
 
@@ -13,6 +14,8 @@ Number = Annotated[float, Strict()]
 
 class NoProgressConfig(Section):
     """A search that gets no better. A number in place of the section is its `trials`."""
+
+    short_schema: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
 
     trials: Annotated[
         Count,
@@ -30,8 +33,11 @@ class NoProgressConfig(Section):
 
 
 class StopWhenConfig(Section):
-    """The ends that a search may earn. The first one that is there counts: no further trial is
-    begun, what runs may finish, and the experiment is completed."""
+    """The ends that a search may earn: see [ends](ends.md).
+
+    The first one that is there counts: no further trial is begun, what runs may finish, and the
+    experiment is completed.
+    """
 
     target: Annotated[
         Number | None,

@@ -162,10 +162,11 @@ class SinkThread:
         self._taken, self._behind = feeding.taken, feeding.behind
         if not more:
             self._heard_at = time.time()
-        self._show(feeding.trouble)
+        self._show(feeding.trouble, logged=True)
 
-    def _show(self, error: str) -> None:
-        """Tell those who watch, and write it down where something is new."""
+    def _show(self, error: str, *, logged: bool = False) -> None:
+        """Tell those who watch, and write it down where something is new. ``logged``: the error
+        stands in a log of its own."""
         error = self._mask(" ".join(error.split()))
         self._on_progress(SinkProgress(self._taken, self._behind, error))
         if not self._tell:
@@ -180,7 +181,7 @@ class SinkThread:
             same = (before.taken, before.error) == (now.taken, now.error)
             if same and time.monotonic() - at < _TELL_EVERY_S:
                 return
-            if now.error and now.error != before.error:
+            if now.error and now.error != before.error and not logged:
                 _log.warning("%s: %s", section.title, now.error)
         self._written = (time.monotonic(), now)
         try:

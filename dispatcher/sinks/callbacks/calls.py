@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dispatcher.experiment.callbacks import CallbackConfig
+from dispatcher.experiment.callbacks import CallbackConfig, path_with
 
 #: Bytes of the log and of the one before it.
 MOST_LOG: Final = 1 << 20
@@ -108,7 +108,7 @@ class Calls:
 
     def _call_function(self, function: str, facts: Mapping[str, Any]) -> str:
         if self._functions is None:
-            self._functions = _FunctionProcess(self._code, self._log)
+            self._functions = _FunctionProcess(self._code, self._time_limit_s, self._log)
         answer = self._functions.ask({"function": function, "facts": facts}, self._time_limit_s)
         if isinstance(answer, str):
             self._functions.close(0.0)
@@ -117,10 +117,11 @@ class Calls:
         return str(answer.get("error") or "")
 
     def _run_command(self, words: list[str], facts: Mapping[str, Any]) -> str:
+        environment = {**os.environ, "PATH": path_with(self._code), **_variables(facts)}
         with tempfile.TemporaryFile() as given:
             given.write(_as_json(facts))
             given.seek(0)
-            process, output = _started(words, self._code, given.fileno(), _environment(facts))
+            process, output = _started(words, self._code, given.fileno(), environment)
         self._log.follow(output)
         try:
             code = process.wait(self._time_limit_s)
@@ -133,14 +134,15 @@ class Calls:
 class _FunctionProcess:
     """The process that has the functions. One call at a time."""
 
-    def __init__(self, code: Path, log: CallLog) -> None:
+    def __init__(self, code: Path, time_limit_s: float, log: CallLog) -> None:
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), root)))
         asks, self._asked = os.pipe()
         self._answers, answers = os.pipe()
         try:
             script = str(Path(__file__).with_name("function_process.py"))  # loads nothing of ours
-            words = [sys.executable, "-P", script, str(code), str(asks), str(answers)]
+            numbers = map(str, (asks, answers, time_limit_s))
+            words = [sys.executable, "-P", script, str(code), *numbers]
             environment = {**os.environ, "PYTHONPATH": path}
             process, output = _started(words, code, None, environment, (asks, answers))
         except OSError:
@@ -228,7 +230,7 @@ def _as_json(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value).encode()
 
 
-def _environment(facts: Mapping[str, Any]) -> dict[str, str]:
+def _variables(facts: Mapping[str, Any]) -> dict[str, str]:
     """The variables of a command: ours, and the plain facts. They are text, and no code."""
     found = {"BEQUEATH_EVENT": str(facts["event"])}
     for name in _VARIABLES:
@@ -236,4 +238,4 @@ def _environment(facts: Mapping[str, Any]) -> dict[str, str]:
         if value is not None:
             text = str(value).replace("\0", " ")[:4096]
             found[f"BEQUEATH_EVENT_{name.upper()}"] = text
-    return {**os.environ, **found}
+    return found

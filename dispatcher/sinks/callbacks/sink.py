@@ -170,6 +170,7 @@ class CallbackSink:
         try:
             with ExperimentReader.open(self._experiment.folder) as reader:
                 head = reader.meta("phase_epoch") or ""
+                reason = reader.meta("phase_reason") or ""
                 summary = experiment_summary(reader)
         except BequeathError as error:
             _log.warning("the end cannot be read: %s", error)
@@ -180,7 +181,7 @@ class CallbackSink:
         best = summary.best
         facts = {
             "status": status,
-            "reason": summary.phase_reason,
+            "reason": reason,
             "trials": summary.trials,
             "outcomes": summary.outcomes,
             "trial": None if best is None else best.id,
