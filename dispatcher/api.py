@@ -198,7 +198,8 @@ class Experiment:
             UserError: the experiment failed; its reason.
             PassingBackendError: the head ended without winding up.
         """
-        with Hearing(self._handle and self.folder, on_trial_end, on_new_best) as hearing:
+        folder = None if self._handle is None else self.folder
+        with Hearing(folder, on_trial_end, on_new_best) as hearing:
             if not self.running:
                 self.start()
             hearing.follow(self.folder)

@@ -243,6 +243,24 @@ def test_a_function_that_hangs_ends_though_whoever_has_called_it_is_killed(place
     wait_until(lambda: not function.is_running(), "it has ended with its time")
 
 
+def test_a_program_that_hangs_is_ended_with_its_children(place: Place, tmp_path: Path) -> None:
+    """Mutation: only the call ends, and the program goes on."""
+    calls = Calls(place.code, 0.5, CallLog(tmp_path / "log"))
+    hangs = CallbackConfig(command="sh -c 'echo $$ > pid; sleep 3600 & wait'")
+    assert "took longer than 0.5 s" in calls.call(hangs, {"event": "trial_end"})
+    group = int((place.code / "pid").read_text())
+    wait_until(lambda: not group_is_there(group), "all of it is gone")
+
+
+def group_is_there(group: int) -> bool:
+    """Whether a process of a group is there."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def call(place: Place, log: CallLog, **callback: str) -> str:
     calls = Calls(place.code, 5.0, log)
     try:
