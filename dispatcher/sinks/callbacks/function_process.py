@@ -58,7 +58,7 @@ def _read(asks: int, limit_s: float, calls: SimpleQueue[bytes]) -> None:
 
 def main(code: str, asks: int, answers: int, limit_s: float) -> None:
     """Serve calls until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever has started it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for its parent
     for pipe in (asks, answers):
         os.set_inheritable(pipe, False)
     admit(code)
