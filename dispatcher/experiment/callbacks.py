@@ -25,7 +25,7 @@ CALLBACKS = "callbacks"
 class CallbackConfig(Section):
     """One callback. A text in place of the section is its `function`."""
 
-    short_schema: ClassVar[Mapping[str, Any]] = {"type": "string", "pattern": ":"}
+    short_schema: ClassVar[Mapping[str, Any] | None] = {"type": "string", "pattern": ":"}
 
     function: Annotated[
         FunctionName | None,
@@ -85,8 +85,8 @@ class CallbacksConfig(SinkConfig):
     """Functions and commands that are called beside the search, which never waits for them."""
 
     # A sink of which there is one, and that drops nothing.
-    name: ClassVar[None] = None  # type: ignore[misc]
-    keep: ClassVar[None] = None  # type: ignore[misc]
+    name: ClassVar[None] = None  # type: ignore[misc, mutable-override]
+    keep: ClassVar[None] = None  # type: ignore[misc, mutable-override]
 
     on_trial_end: Annotated[
         CallbackConfig | None,

@@ -15,7 +15,7 @@ Number = Annotated[float, Strict()]
 class NoProgressConfig(Section):
     """A search that gets no better. A number in place of the section is its `trials`."""
 
-    short_schema: ClassVar[Mapping[str, Any]] = {"type": "integer", "minimum": 1}
+    short_schema: ClassVar[Mapping[str, Any] | None] = {"type": "integer", "minimum": 1}
 
     trials: Annotated[
         Count,
