@@ -6,7 +6,6 @@ is begun, what runs may finish, and the experiment is completed.
 """
 
 import json
-import math
 from typing import Any
 
 from dispatcher.core.model import Phase, State, Trial
@@ -26,7 +25,7 @@ def note_result(state: State, trial: Trial) -> None:
     sign = 1.0 if settings.maximize else -1.0
     if progress.best is None or sign * (number - progress.best) > 0:
         progress.best, progress.best_trial = number, trial.id
-    gain = math.inf if progress.mark is None else sign * (number - progress.mark)
+    gain = float("inf") if progress.mark is None else sign * (number - progress.mark)
     if gain > 0 and gain >= settings.least_progress:
         progress.mark, progress.since_mark = number, 0
     else:
@@ -44,7 +43,7 @@ def number_in(text: str) -> float | None:
         number = float(text)  # nearly all are plain numbers, and this is the fast way
     except ValueError:
         number = _default_of(text)
-    return number if math.isfinite(number) else None
+    return number if number - number == 0 else None  # neither infinite nor NaN
 
 
 def _default_of(text: str) -> float:
@@ -56,7 +55,7 @@ def _default_of(text: str) -> float:
             return float(value)
     except (ValueError, RecursionError, OverflowError):
         pass
-    return math.nan
+    return float("nan")
 
 
 def spend(state: State, until: float) -> None:

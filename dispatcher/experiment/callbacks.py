@@ -63,7 +63,7 @@ class CallbackConfig(Section):
         return self
 
     @property
-    def words(self) -> list[str]:
+    def argv(self) -> list[str]:
         """The program and its arguments; empty for a function."""
         return [] if self.command is None else _split(self.command)
 
@@ -73,12 +73,12 @@ class CallbackConfig(Section):
 
 def _split(command: str) -> list[str]:
     try:
-        words = shlex.split(command)
+        parts = shlex.split(command)
     except ValueError as error:
         raise Misfit(f"cannot be split into words: {error}", at=("command",)) from error
-    if not words:
+    if not parts:
         raise Misfit("names no program", at=("command",))
-    return words
+    return parts
 
 
 class CallbacksConfig(SinkConfig):
@@ -132,8 +132,8 @@ def check_callbacks(section: CallbacksConfig, folder: Path) -> Iterator[KeyProbl
         if one.function is not None:
             module, _, name = one.function.partition(":")
             yield from check_name((*at, "function"), module, name.partition(".")[0], folder)
-        elif not _is_there(one.words[0], folder):
-            text = f"names a program that is neither in {folder} nor installed: {one.words[0]!r}"
+        elif not _is_there(one.argv[0], folder):
+            text = f"names a program that is neither in {folder} nor installed: {one.argv[0]!r}"
             yield KeyProblem((*at, "command"), text, "it must be executable")
 
 

@@ -95,7 +95,7 @@ class Calls:
             if one.function is not None:
                 problem = self._call_function(one.function, facts)
             else:
-                problem = self._run_command(one.words, facts)
+                problem = self._run_command(one.argv, facts)
         except OSError as error:
             problem = f"cannot be started: {error.strerror or error}"
         return problem[:MOST_TEXT]
@@ -116,12 +116,12 @@ class Calls:
             return answer
         return str(answer.get("error") or "")
 
-    def _run_command(self, words: list[str], facts: Mapping[str, Any]) -> str:
+    def _run_command(self, argv: list[str], facts: Mapping[str, Any]) -> str:
         environment = {**os.environ, "PATH": path_with(self._code), **_variables(facts)}
         with tempfile.TemporaryFile() as given:
             given.write(_as_json(facts))
             given.seek(0)
-            process, output = _started(words, self._code, given.fileno(), environment)
+            process, output = _started(argv, self._code, given.fileno(), environment)
         self._log.follow(output)
         try:
             code = process.wait(self._time_limit_s)
@@ -142,9 +142,9 @@ class _FunctionProcess:
         try:
             script = str(Path(__file__).with_name("function_process.py"))  # loads nothing of ours
             numbers = map(str, (asks, answers, time_limit_s))
-            words = [sys.executable, "-P", script, str(code), *numbers]
+            argv = [sys.executable, "-P", script, str(code), *numbers]
             environment = {**os.environ, "PYTHONPATH": path}
-            process, output = _started(words, code, None, environment, (asks, answers))
+            process, output = _started(argv, code, None, environment, (asks, answers))
         except OSError:
             os.close(self._asked)
             os.close(self._answers)
@@ -187,7 +187,7 @@ class _FunctionProcess:
 
 
 def _started(
-    words: list[str],
+    argv: list[str],
     code: Path,
     given: int | None,
     environment: Mapping[str, str],
@@ -197,7 +197,7 @@ def _started(
     output, prints = os.pipe()
     try:
         process = subprocess.Popen(
-            words,
+            argv,
             cwd=code,
             env=environment,
             stdin=subprocess.DEVNULL if given is None else given,

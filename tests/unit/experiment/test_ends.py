@@ -31,7 +31,7 @@ def test_ends_are_read_kept_and_given_to_the_core(tmp_path: Path) -> None:
     assert from_json(to_json(config)) == config
     assert config.callbacks is not None
     assert [each.title for each in config.fed] == ["callbacks"]
-    assert config.callbacks.given["onNewBest"].words == ["true-or-false", "x", "y z"]
+    assert config.callbacks.given["onNewBest"].argv == ["true-or-false", "x", "y z"]
     assert settings_of(parse_experiment(GOOD, "e.yml", tmp_path)).maximize is True
     assert parse_experiment(GOOD + "callbacks: {}\n", "e.yml", tmp_path).fed == ()
 
