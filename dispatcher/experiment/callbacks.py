@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from dispatcher.experiment.algorithm_checks import check_name
 from dispatcher.experiment.fields import Command, Duration, FunctionName, Section
-from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.sink_base import SinkConfig
-from tuners.plain_json import JsonPath
 
 CALLBACKS = "callbacks"
 """The key, and the name in ``status``."""
@@ -118,29 +114,6 @@ class CallbacksConfig(SinkConfig):
             "onExperimentEnd": self.on_experiment_end,
         }
         return {key: one for key, one in each.items() if one is not None}
-
-
-def check_callbacks(section: CallbacksConfig, folder: Path) -> Iterator[KeyProblem]:
-    """Yield functions and programs that are not there. Nothing is run or imported.
-
-    Args:
-        section: as the file has it.
-        folder: that of the code.
-    """
-    for key, one in section.given.items():
-        at: JsonPath = (CALLBACKS, key)
-        if one.function is not None:
-            module, _, name = one.function.partition(":")
-            yield from check_name((*at, "function"), module, name.partition(".")[0], folder)
-        elif not _is_there(one.argv[0], folder):
-            text = f"names a program that is neither in {folder} nor installed: {one.argv[0]!r}"
-            yield KeyProblem((*at, "command"), text, "it must be executable")
-
-
-def _is_there(program: str, folder: Path) -> bool:
-    if os.path.dirname(program):
-        return os.access(folder / program, os.X_OK)
-    return shutil.which(program, path=path_with(folder)) is not None
 
 
 def path_with(folder: Path) -> str:

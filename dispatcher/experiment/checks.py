@@ -19,7 +19,7 @@ from dispatcher.code_archive import Listing, scan_code
 from dispatcher.core.settings import HAND_IN_S
 from dispatcher.errors import BequeathError, UserError
 from dispatcher.experiment.algorithm_checks import check_algorithm, check_folder, check_name
-from dispatcher.experiment.callbacks import check_callbacks
+from dispatcher.experiment.callback_checks import check_callbacks
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
