@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from dispatcher.experiment import ExperimentConfig, build_experiment, load_exper
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.notebook.code import NotebookCode
+from dispatcher.notebook.hearing import Hearing, Hears
 from tuners.space import as_json
 
 if TYPE_CHECKING:
@@ -179,7 +181,9 @@ class Experiment:
         self._handle.start(take_over=take_over)
         return self
 
-    def run(self, *, quiet: bool = False) -> ExperimentSummary:
+    def run(
+        self, *, quiet: bool = False, on_trial_end: Hears = None, on_new_best: Hears = None
+    ) -> ExperimentSummary:
         """Start it (or go on with it) and block until it is over, showing progress.
 
         Interrupting (Ctrl-C, or the notebook's stop button) lets running trials finish; a
@@ -187,26 +191,29 @@ class Experiment:
 
         Args:
             quiet: show nothing.
+            on_trial_end: called here, in a thread, for each trial that has run and ends meanwhile.
+            on_new_best: the same for a trial that is better than all before it.
 
         Raises:
             UserError: the experiment failed; its reason.
             PassingBackendError: the head ended without winding up.
         """
-        if not self.running:
-            self.start()
-        watching = None
-        if not quiet:
-            from dispatcher.live_view.scene import Observer
-            from dispatcher.live_view.watching import Watching
-
-            watching = Watching(Observer(self.folder, self.config.experiment_name))
-            watching.start()
-        try:
-            self._wait_through_interrupts()
-        finally:
-            if watching is not None:
-                watching.close()
+        folder = None if self._handle is None else self.folder
+        with Hearing(folder, on_trial_end, on_new_best) as hearing:
+            if not self.running:
+                self.start()
+            hearing.follow(self.folder)
+            wait = self._wait_through_interrupts if quiet else self._wait_in_sight
+            wait()
         return self._outcome()
+
+    def _wait_in_sight(self) -> None:
+        from dispatcher.live_view.scene import Observer
+        from dispatcher.live_view.watching import Watching
+
+        with closing(Watching(Observer(self.folder, self.config.experiment_name))) as watching:
+            watching.start()
+            self._wait_through_interrupts()
 
     def _wait_through_interrupts(self) -> None:
         kinds = iter((False, True))
@@ -376,7 +383,7 @@ class Experiment:
 
         Args:
             key: ``trial_concurrency``, ``max_trial_number``, ``max_experiment_duration``,
-                ``lookahead`` or ``search_space``, in either spelling.
+                ``stop_when``, ``lookahead`` or ``search_space``, in either spelling.
             value: as in the experiment file.
 
         Raises:

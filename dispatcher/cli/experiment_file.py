@@ -137,9 +137,22 @@ def _summary(config: ExperimentConfig, file: Path) -> list[tuple[str, str]]:
         ("at once", f"{config.slots}, {waiting}"),
         *_filled(config),
         ("trials", trials + (f", for at most {duration(time)}" if time else "")),
+        *_ends(config),
         ("weights", str(config.weights_root or "in the experiment's folder")),
         ("kept below", str(config.experiment_working_directory)),
     ]
+
+
+def _ends(config: ExperimentConfig) -> list[tuple[str, str]]:
+    """Return the line on what ends the search before that; empty without any."""
+    given, found = config.stop_when, []
+    if given.target is not None:
+        found.append(f"{given.target:g} is reached")
+    if given.no_progress is not None:
+        found.append(f"{given.no_progress.trials} trials bring no progress")
+    if given.trial_time is not None:
+        found.append(f"all trials have taken {duration(given.trial_time)}")
+    return [("stops when", ", or ".join(found))] if found else []
 
 
 def _parameters(config: ExperimentConfig) -> str:

@@ -26,7 +26,7 @@ Changes = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Replace a value of the file: trialConcurrency, maxTrialNumber, "
-        "maxExperimentDuration, lookahead or searchSpace. May be repeated.",
+        "maxExperimentDuration, stopWhen, lookahead or searchSpace. May be repeated.",
         show_default=False,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from dispatcher.core import draining, stalls
+from dispatcher.core import draining, earned_ends, stalls
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, Assess, LaunchTuner, LaunchWorker
 from dispatcher.core.coupling import settle
@@ -122,6 +122,8 @@ def next_deadline(state: State) -> float | None:
         if state.settings.max_duration_s is not None and state.started_at is not None:
             left = state.settings.max_duration_s - state.active_s
             due.append(state.started_at + left)
+        spent = earned_ends.spent_at(state)
+        due.extend([] if spent is None else [spent])
         ends = (worker.health.quarantined_until for worker in state.workers.values())
         due.extend(end for end in ends if end is not None)
     return min(due, default=None)

@@ -4,7 +4,7 @@ They run in this order and once per event: each only enables those after it, exc
 finished tuner may open gates, which the loop in :func:`settle` catches.
 """
 
-from dispatcher.core import impossible, stalls
+from dispatcher.core import earned_ends, impossible, stalls
 from dispatcher.core.actions import Action, Finish, OpenRequest
 from dispatcher.core.asking import may_open_another
 from dispatcher.core.draining import waits_for_tuner
@@ -29,6 +29,7 @@ def settle(state: State, out: list[Action]) -> None:
     """
     state.trigger = None
     _end_of_time(state)
+    earned_ends.watch(state)
     hand_over(state, out)
     if state.phase is Phase.RUNNING:
         _end_backoffs(state)

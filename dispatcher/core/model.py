@@ -303,6 +303,19 @@ class Failures:
 
 
 @dataclass(slots=True)
+class Progress:
+    """The results so far, and the time that attempts have taken; see
+    :mod:`dispatcher.core.earned_ends`."""
+
+    best: float | None = None
+    best_trial: TrialId | None = None
+    mark: float | None = None  # the last result that counted as progress
+    since_mark: int = 0  # trials with a result since that one
+    spent_s: float = 0.0  # time of all attempts together, until ``spent_at``
+    spent_at: float = 0.0  # when the number of those that run has changed last
+
+
+@dataclass(slots=True)
 class State:
     """Everything the core knows. See :mod:`dispatcher.core.invariants` for what must
     always hold."""
@@ -324,6 +337,7 @@ class State:
     abandoned_text: str = ""  # the error of the newest of them
     tuner_done: bool = False
     failures: Failures = field(default_factory=Failures)
+    progress: Progress = field(default_factory=Progress)
     low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
     search_space: str | None = None  # newest one, if it was changed while we ran

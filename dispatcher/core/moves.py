@@ -1,6 +1,6 @@
 """Moving a trial from one state to another: the only code that touches the collections."""
 
-from dispatcher.core import queue_classes
+from dispatcher.core import earned_ends, queue_classes
 from dispatcher.core.arrows import ARROWS, name_of
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Move, State, Trial, TrialState
@@ -54,6 +54,7 @@ def _enter(state: State, trial: Trial, to: TrialState, due: float = 0.0) -> None
         case TrialState.QUEUED:
             queue_classes.enter(state, trial)
         case TrialState.RUNNING:
+            earned_ends.spend(state, state.now)
             state.running[trial.id] = None
         case TrialState.BACKOFF:
             state.backoff[trial.id] = due
@@ -86,6 +87,7 @@ def _leave(state: State, trial: Trial) -> None:
         case TrialState.QUEUED:
             queue_classes.leave(state, trial)
         case TrialState.RUNNING:
+            earned_ends.spend(state, state.now)
             state.running.pop(trial.id, None)
         case TrialState.BACKOFF:
             state.backoff.pop(trial.id, None)

@@ -74,6 +74,11 @@ class Settings:
     asks_at_most: int = 0  # requests between asked and delivered, as NNI; 0: no such bound
     longest_trial_s: float | None = None  # from its start until its last message is here
     hand_over_s: float = 0.0  # what runs in a place is stopped so long before its end; 0: never
+    maximize: bool | None = None  # whether a higher result is better; None: results are not read
+    target: float | None = None  # a result at which no more trials are begun
+    patience: int = 0  # trials with a result since the last progress, as above; 0: no such bound
+    least_progress: float = 0.0  # how much better a result must be to count as progress
+    most_trial_s: float | None = None  # time of all attempts together, as above
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dispatcher.experiment.algorithm import AssessorConfig, TunerConfig
+from dispatcher.experiment.callbacks import CallbacksConfig
 from dispatcher.experiment.failure_policy import (
     FAILED_IN_A_ROW,
     FAILED_PER_SLOT,
@@ -49,7 +50,9 @@ from dispatcher.experiment.services import (
     default_service,
     workers_of,
 )
+from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import Sinks
+from dispatcher.experiment.stop_when import StopWhenConfig
 from dispatcher.experiment.weights_place import WeightsPlace
 from tuners.plain_json import plain
 from tuners.space import as_json
@@ -228,6 +231,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         Duration | None,
         Field(description="Time after which no new trials are asked for; running ones go on."),
     ] = None
+    stop_when: Annotated[
+        StopWhenConfig,
+        Field(
+            description="Results, or a time of trials, with which the search is over: "
+            "`{target: 0.95, noProgress: 50, trialTime: 12h}`. See [ends](ends.md)."
+        ),
+    ] = Field(default_factory=StopWhenConfig)
 
     compatibility: Annotated[
         Annotated[Compatibility, BeforeValidator(choice_reader("none", "nni"))],
@@ -303,6 +313,13 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
             "see [sinks](sinks.md)."
         ),
     ] = ()
+    callbacks: Annotated[
+        CallbacksConfig | None,
+        Field(
+            description="Functions and commands that are called when a trial has ended, at a new "
+            "best one, and at the end: see [callbacks](ends.md#callbacks)."
+        ),
+    ] = None
     experiment_working_directory: Annotated[
         ResolvedPath, Field(description="Folder that holds a folder for each experiment.")
     ] = Path("~/bequeath-experiments")
@@ -329,6 +346,12 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
     def for_nni(self) -> bool:
         """Whether the experiment's code is written for NNI."""
         return self.compatibility == "nni"
+
+    @property
+    def fed(self) -> tuple[SinkConfig, ...]:
+        """All that is fed from the store: the sinks, and the callbacks if there are any."""
+        own = self.callbacks
+        return self.sinks if own is None or not own.given else (*self.sinks, own)
 
     @property
     def keeps_weights(self) -> bool:

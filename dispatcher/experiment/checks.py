@@ -19,6 +19,7 @@ from dispatcher.code_archive import Listing, scan_code
 from dispatcher.core.settings import HAND_IN_S
 from dispatcher.errors import BequeathError, UserError
 from dispatcher.experiment.algorithm_checks import check_algorithm, check_folder, check_name
+from dispatcher.experiment.callback_checks import check_callbacks
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
@@ -221,6 +222,8 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
     if config.trial_function is not None:
         module, _, name = config.trial_function.partition(":")
         yield from check_name(("trialFunction",), module, name.partition(".")[0], folder)
+    if config.callbacks is not None:
+        yield from check_callbacks(config.callbacks, folder)
     for at, service in here:
         for index, module in enumerate(service.preload):
             if find_module(module, folder) is None:

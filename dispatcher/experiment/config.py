@@ -15,6 +15,7 @@ from dispatcher.experiment.addresses import is_loopback, may_lead_to
 from dispatcher.experiment.algorithm import AlgorithmConfig
 from dispatcher.experiment.all_keys import AllKeys, OptimizeMode
 from dispatcher.experiment.builtin_names import needs_space
+from dispatcher.experiment.callbacks import CALLBACKS
 from dispatcher.experiment.needs import effective_needs
 from dispatcher.experiment.problems import Misfit, Misfits
 from dispatcher.experiment.programs import check_program
@@ -124,6 +125,13 @@ def _several_nodes_are_one_place(config: AllKeys) -> None:
 
 def _sinks_can_be_told_apart(config: AllKeys) -> None:
     check_titles(config.sinks)
+    for index, each in enumerate(config.sinks):
+        if each.title == CALLBACKS:
+            raise Misfit(
+                f"'sinks' has one called {CALLBACKS!r}, as the callbacks are",
+                at=("sinks", index, "name" if each.name else "kind"),
+                hint="give it another 'name'",
+            )
 
 
 def _needs_are_said_once(config: AllKeys) -> None:

@@ -51,6 +51,9 @@ class Section(BaseModel):
         hide_input_in_errors=True,  # a value may be a secret, which no log may hold
     )
 
+    #: JSON Schema of the shorter way to write this section, if it has one that editors may offer.
+    short_schema: ClassVar[Mapping[str, Any] | None] = None
+
     #: Other spellings of keys that are read as well → the key.
     other_names: ClassVar[Mapping[str, str]] = {}
 

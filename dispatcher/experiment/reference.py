@@ -49,6 +49,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "lookahead",
         "max_trial_number",
         "max_experiment_duration",
+        "stop_when",
     ),
     "What a trial needs ([how places are chosen](placement.md))": (
         "trial_gpu_number",
@@ -89,6 +90,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "training_service",
         "fetch",
         "sinks",
+        "callbacks",
         "head_grace",
         "channel",
         "leases",
@@ -197,8 +199,13 @@ def json_schema() -> dict[str, Any]:
     schema = ExperimentConfig.model_json_schema(by_alias=True, mode="validation")
     _take_both_spellings(schema, ExperimentConfig, "#")
     for section in _all_sections_below(ExperimentConfig):
-        name = section.__name__
-        _take_both_spellings(schema["$defs"][name], section, f"#/$defs/{name}")
+        name, short = section.__name__, section.short_schema
+        whole = f"{name}InFull" if short else name
+        full = schema["$defs"].pop(name)
+        _take_both_spellings(full, section, f"#/$defs/{whole}")
+        schema["$defs"][whole] = full
+        if short:
+            schema["$defs"][name] = {"anyOf": [dict(short), {"$ref": f"#/$defs/{whole}"}]}
     _take_short_retention(schema["$defs"])
     schema["properties"]["searchSpace"]["additionalProperties"] = {
         "properties": {

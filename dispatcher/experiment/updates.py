@@ -10,15 +10,17 @@ from pydantic import ValidationError
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.fields import fold_word
-from dispatcher.experiment.keys import keys_of
+from dispatcher.experiment.keys import KeySettler, keys_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.source import read_source
+from tuners.plain_json import JsonPath
 
 UPDATABLE = (
     "trialConcurrency",
     "maxTrialNumber",
     "maxExperimentDuration",
+    "stopWhen",
     "searchSpace",
     "lookahead",
 )
@@ -39,10 +41,23 @@ def apply_update(config: ExperimentConfig, key: str, value: Any) -> ExperimentCo
     name = _updatable(key)
     if isinstance(value, str):
         value = read_source(value, f"update of {name}").value
-    values = config.model_dump(by_alias=True) | {name: value}
+    values = config.model_dump(by_alias=True) | _settled(name, value)
     if name == "searchSpace":
         values["searchSpaceFile"] = None
     return _checked(values, f"update of {name}")
+
+
+def _settled(name: str, value: Any) -> dict[str, Any]:
+    """The key with its value under canonical keys; those that are unknown are refused."""
+    wrong: list[ExperimentFileError] = []
+
+    def refuse(_: JsonPath, text: str, hint: str) -> None:
+        wrong.append(ExperimentFileError(text, hint=hint, where=f"update of {name}"))
+
+    settled = KeySettler(ExperimentConfig, refuse).settle({name: value})
+    if wrong:
+        raise ExperimentFileErrors(wrong)
+    return settled
 
 
 def renamed(config: ExperimentConfig, name: str) -> ExperimentConfig:

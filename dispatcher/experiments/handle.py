@@ -198,7 +198,7 @@ class ExperimentHandle(ExperimentView):
 
         Args:
             key: ``trial_concurrency``, ``max_trial_number``, ``max_experiment_duration``,
-                ``lookahead`` or ``search_space``, in either spelling.
+                ``stop_when``, ``lookahead`` or ``search_space``, in either spelling.
             value: as in the experiment file.
 
         Raises:

@@ -50,7 +50,7 @@ def sinks_of(view: ExperimentView, values: Mapping[str, Any]) -> tuple[SinkConfi
     if values:
         return (read_sink({"kind": USUAL, **values}, Path.cwd()),)
     demand_ours(view.folder)  # whose references are looked up
-    return view.config().sinks or (read_sink({"kind": USUAL}, Path.cwd()),)
+    return view.config().fed or (read_sink({"kind": USUAL}, Path.cwd()),)
 
 
 def feed(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.folders.names import (
+    CALLBACKS_LOG_NAME,
     CHAOS_LOG_NAME,
     CONFIG_NAME,
     HEAD_LOG_NAME,
@@ -148,6 +149,11 @@ class ExperimentFolder:
     def sinks_log(self) -> Path:
         """The troubles of the process that feeds the sinks."""
         return self.logs / SINKS_LOG_NAME
+
+    @property
+    def callbacks_log(self) -> Path:
+        """What callbacks have printed, and how they have failed."""
+        return self.logs / CALLBACKS_LOG_NAME
 
     @property
     def chaos_log(self) -> Path:

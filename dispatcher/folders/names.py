@@ -16,5 +16,6 @@ HEAD_LOG_NAME: Final = "head.log"
 HEAD_STDERR_NAME: Final = "head.stderr"  # what a head in the background prints at its end
 TUNER_LOG_NAME: Final = "tuner.log"
 SINKS_LOG_NAME: Final = "sinks.log"
+CALLBACKS_LOG_NAME: Final = "callbacks.log"  # what callbacks print, and how they failed
 CHAOS_LOG_NAME: Final = "chaos.log"
 TRIALS: Final = "trials"

@@ -137,7 +137,7 @@ class LedExperiment:
         self._log = log
         self._board = NoticeBoard(on_notice, mask, log)
         self._inbox = inbox
-        self._sinks = SinkProcess(folder, log, wanted=bool(config.sinks))
+        self._sinks = SinkProcess(folder, log, wanted=bool(config.fed))
         self._stepping_down = False  # asked to, by a head that takes over
 
     def run(self) -> Phase:

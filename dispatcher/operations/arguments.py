@@ -170,8 +170,8 @@ class UpdateExperiment(Arguments, frozen=True):
     key: Annotated[
         str,
         Meta(
-            description="trialConcurrency, maxTrialNumber, maxExperimentDuration, lookahead or "
-            "searchSpace.",
+            description="trialConcurrency, maxTrialNumber, maxExperimentDuration, stopWhen, "
+            "lookahead or searchSpace.",
             max_length=100,
         ),
     ]

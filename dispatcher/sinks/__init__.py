@@ -7,6 +7,7 @@ experiment is changed here.
 Read ``protocol.py`` first (what a tracker is given), then ``feeding.py`` (exactly once).
 ``follow.py`` reads, ``cursor.py`` remembers, ``serving.py`` is the process. A tracker is found by
 the entry point group ``bequeath.sinks``, as platforms are by theirs; ``conformance.py`` tries one.
+Callbacks of the experiment file are a sink without an entry point: ``callbacks``.
 """
 
 FEEDS = "--serve"

@@ -14,22 +14,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from dispatcher.experiment.callbacks import CallbacksConfig
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import kind_of_section, resolved_secrets
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
-from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
+from dispatcher.sinks.callbacks import CALLBACKS
+from dispatcher.sinks.callbacks.sink import CallbackSink
+from dispatcher.sinks.cursor import SINKS, Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
 from trial_runtime.failpoints import failpoint
-
-#: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
-SINKS: Final = "sinks"
 
 #: Points, and seconds, after which a sink is flushed and the cursor written, whatever is still to
 #: come: what a tracker has taken so slowly is not sent again.
 MOST_POINTS: Final = 100_000
 LONGEST_S: Final = 5.0
+
+
+def _kind_of(section: SinkConfig) -> SinkKind[Any]:
+    if isinstance(section, CallbacksConfig):
+        return CALLBACKS
+    return kind_of_section(section)  # type: ignore[return-value]
 
 
 class Feeding:
@@ -39,6 +45,7 @@ class Feeding:
         folder: the experiment's.
         section: of the sink.
         on_secrets: gets the secrets that the section refers to, before anybody else does.
+        on_kept: called when the cursor was written, also in the middle of a step.
 
     Raises:
         SinkBusy: another process feeds it.
@@ -51,9 +58,10 @@ class Feeding:
         folder: Path,
         section: SinkConfig,
         on_secrets: Callable[[list[str]], None] = lambda _: None,
+        on_kept: Callable[[Feeding], None] = lambda _: None,
     ) -> None:
         self._section = section
-        self._kind: SinkKind[Any] = kind_of_section(section)  # type: ignore[assignment]
+        self._kind = _kind_of(section)
         secrets = resolved_secrets(section)
         on_secrets(list(secrets.values()))
         with contextlib.ExitStack() as stack:
@@ -71,6 +79,7 @@ class Feeding:
             stack.callback(self._file.close)
             self._stack = stack.pop_all()
         self._secrets = secrets
+        self._on_kept = on_kept
         self._sink: Sink | None = None
         self._cursor = Cursor("")
         self._begun: set[int] = set()  # by this sink
@@ -84,6 +93,11 @@ class Feeding:
     def target(self) -> str:
         """The place that the runs go to, in some words."""
         return self._kind.target(self._section, self._experiment)
+
+    @property
+    def trouble(self) -> str:
+        """What has gone wrong and is not tried again; empty if nothing has."""
+        return self._sink.trouble if isinstance(self._sink, CallbackSink) else ""
 
     @property
     def behind(self) -> int:
@@ -199,6 +213,7 @@ class Feeding:
         failpoint("sink.cursor.written")
         self._points, self._news = 0, False
         self._kept_at = time.monotonic()
+        self._on_kept(self)
 
     def _drop_the_rest(self) -> None:
         """Leave the best runs only, if the file asks for so many."""
@@ -221,6 +236,8 @@ class Feeding:
         Args:
             status: the experiment's if it is over for good, or until it is resumed; else empty.
         """
+        if self._sink is None and status and self._kind.ends:
+            self._sink = self._made(None)
         sink, self._sink = self._sink, None
         if sink is not None:
             sink.close(status)

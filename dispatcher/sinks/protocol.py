@@ -216,9 +216,11 @@ class SinkKind(FileSink[S]):
 
     Attributes:
         whole: whether runs are given only when they have ended, all at once.
+        ends: whether one is made for the end of an experiment without trials, too.
     """
 
     whole: bool = False
+    ends: bool = False
 
     def target(self, section: S, experiment: ExperimentRun) -> str:
         """Say in some words where the runs go, for people; without secrets."""

@@ -110,10 +110,10 @@ class SinkThread:
         failures = 0
         while True:
             try:
-                with Feeding(self._folder, self._section, self._mask.learn) as feeding:
+                with self._feeding() as feeding:
                     self.target = feeding.target
                     if failures == 0:
-                        self._note(feeding, "")
+                        self._note(feeding)
                     while self._fed(feeding):
                         failures = 0
                     self.error = None
@@ -127,6 +127,12 @@ class SinkThread:
                 return
             if self._ending.wait(growing_pause(failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)):
                 failures = 0  # one more try, with what is there
+
+    def _feeding(self) -> Feeding:
+        def note(feeding: Feeding) -> None:
+            self._note(feeding, more=True)
+
+        return Feeding(self._folder, self._section, self._mask.learn, note)
 
     def _judged(self, error: BequeathError | OSError) -> BequeathError:
         """The error as one of ours, without secrets."""
@@ -143,7 +149,7 @@ class SinkThread:
             raise ExperimentNotFound("the experiment was deleted", where=str(self._folder))
         ending = self._ending.is_set()  # before the look: what came before it is in the look
         more = feeding.step()
-        self._note(feeding, "", more=more)
+        self._note(feeding, more=more)
         if more:
             return True
         if ending:
@@ -152,14 +158,15 @@ class SinkThread:
         self._ending.wait(EVERY_S)
         return True
 
-    def _note(self, feeding: Feeding, error: str, *, more: bool = False) -> None:
+    def _note(self, feeding: Feeding, *, more: bool = False) -> None:
         self._taken, self._behind = feeding.taken, feeding.behind
         if not more:
             self._heard_at = time.time()
-        self._show(error)
+        self._show(feeding.trouble, logged=True)
 
-    def _show(self, error: str) -> None:
-        """Tell those who watch, and write it down where something is new."""
+    def _show(self, error: str, *, logged: bool = False) -> None:
+        """Tell those who watch, and write it down where something is new. ``logged``: the error
+        stands in a log of its own."""
         error = self._mask(" ".join(error.split()))
         self._on_progress(SinkProgress(self._taken, self._behind, error))
         if not self._tell:
@@ -174,7 +181,7 @@ class SinkThread:
             same = (before.taken, before.error) == (now.taken, now.error)
             if same and time.monotonic() - at < _TELL_EVERY_S:
                 return
-            if now.error and now.error != before.error:
+            if now.error and now.error != before.error and not logged:
                 _log.warning("%s: %s", section.title, now.error)
         self._written = (time.monotonic(), now)
         try:
@@ -212,7 +219,7 @@ def serve(folder: Path) -> int:
     """
     demand_ours(folder)
     place = ExperimentFolder(folder)
-    sinks = from_json(place.read_config(), str(place.config)).sinks
+    sinks = from_json(place.read_config(), str(place.config)).fed
     os.nice(10)
     ending = threading.Event()
     threads = [SinkThread(folder, section, ending) for section in sinks]

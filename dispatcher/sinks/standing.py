@@ -10,7 +10,7 @@ from typing import Any, Final
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader
 from dispatcher.queries.records import Record
-from dispatcher.sinks.feeding import SINKS
+from dispatcher.sinks.cursor import SINKS
 from trial_runtime import durable_file
 
 _SUFFIX: Final = ".state.json"

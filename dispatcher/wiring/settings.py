@@ -13,6 +13,7 @@ from dispatcher.wiring.storage_domains import unseen_domains
 def settings_of(config: ExperimentConfig) -> Settings:
     """The settings of the core."""
     silent = config.on_trial_without_result
+    ends, no_progress = config.stop_when, config.stop_when.no_progress
     longest_s, leaves_s = config.max_trial_duration, config.trial_stop_grace + HAND_IN_S
     return Settings(
         slots=config.trial_concurrency,
@@ -35,6 +36,11 @@ def settings_of(config: ExperimentConfig) -> Settings:
         asks_at_most=config.asks_at_most,
         longest_trial_s=None if longest_s is None else longest_s + leaves_s,
         hand_over_s=leaves_s,
+        maximize=config.optimize_mode != "minimize",
+        target=ends.target,
+        patience=0 if no_progress is None else no_progress.trials,
+        least_progress=0.0 if no_progress is None else no_progress.least_improvement,
+        most_trial_s=ends.trial_time,
         max_failed_in_a_row=config.effective_max_failed_in_a_row,
         quarantine_after=config.quarantine_after,
         quarantine_pause_s=config.quarantine_pause,

@@ -23,6 +23,9 @@ FOR_THE_CORE = {"collections", "collections.abc", "dataclasses", "enum", "typing
 FACTS = "trial_runtime.facts"
 KNOW_THE_FACTS = {"core.actions", "core.events.workers", "core.ids", "core.model"}
 
+#: A result is a JSON text, and its number may end a search: the one module that reads it.
+READS_RESULTS = {"core.earned_ends": {"json"}}
+
 
 MOST_IN_THE_HALL = 15
 MOST_LINES = 420
@@ -71,7 +74,7 @@ def test_no_file_is_longer_than_can_be_read_at_once() -> None:
 @pytest.mark.parametrize("path", files("dispatcher/core"), ids=lambda p: p.stem)
 def test_the_core_imports_only_plain_types(path: Path) -> None:
     name = ".".join(path.relative_to(ROOT / "dispatcher").with_suffix("").parts)
-    surplus = {FACTS} if name in KNOW_THE_FACTS else set[str]()
+    surplus = {FACTS} if name in KNOW_THE_FACTS else READS_RESULTS.get(name, set[str]())
     assert outside_the_core(path.read_text()) == surplus
 
 

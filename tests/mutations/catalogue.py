@@ -14,6 +14,7 @@ from tests.mutations.blind import BLIND
 from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
 from tests.mutations.devices import DEVICES
+from tests.mutations.ending import ENDING
 from tests.mutations.entering import ENTERING
 from tests.mutations.feeding import FEEDING
 from tests.mutations.files import FILES
@@ -36,6 +37,7 @@ from tests.mutations.wheels import WHEELS
 
 ALL: tuple[Mutation, ...] = (
     *DECIDING,
+    *ENDING,
     *AGENTS,
     *WEIGHTS,
     *SHARES,

@@ -211,6 +211,19 @@ def _changed(case: Case, dice: random.Random) -> Case:
     return replace(case, settings=settings, odds=odds, workers=more)
 
 
+def _earned(case: Case, dice: random.Random) -> Case:
+    """The search may earn its end: by a result, for want of a better one, by its trials' time."""
+    settings = replace(
+        case.settings,
+        maximize=dice.random() < 0.5,
+        target=dice.choice((None, None, 1.0, 4.0)),
+        patience=dice.choice((0, 2, 5)),
+        least_progress=dice.choice((0.0, 0.5, 2.0)),
+        most_trial_s=dice.choice((None, 5.0, 40.0)),
+    )
+    return replace(case, settings=settings)
+
+
 def _told(case: Case, dice: random.Random) -> Case:
     """Users bring results of other experiments, and change the search space."""
     odds = replace(case.odds, imports=dice.choice((1, 4)), spaces=dice.choice((0, 2)))
@@ -345,6 +358,7 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
     "judged": _judged,
     "shared": _shared,
     "changed": _changed,
+    "earned": _earned,
     "told": _told,
     "hosts": _hosts,
     "strict": _strict,
@@ -358,7 +372,14 @@ _KINDS: dict[str, Callable[[Case, random.Random], Case]] = {
 }
 
 #: How many of the worlds know a kind, where it is not three in ten.
-_SHARE = {"strict": 0.1, "tangled": 0.1, "bulky": 0.02, "filed": 0.06, "standing": 0.1}
+_SHARE = {
+    "strict": 0.1,
+    "earned": 0.15,
+    "tangled": 0.1,
+    "bulky": 0.02,
+    "filed": 0.06,
+    "standing": 0.1,
+}
 
 
 def _odds(dice: random.Random) -> Odds:

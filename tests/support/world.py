@@ -44,6 +44,7 @@ from dispatcher.store.replay.restoring import RestoringTuner
 from tests.support.agents import Host, SimBackend
 from tests.support.checker import Harm, Order, Ordered, Witnesses, check_journal
 from tests.support.disk import Disk
+from tests.support.earned import is_earned, unearned
 from tests.support.fate import CHANGES, NEWER_RULES, Fate, HeadCrash
 from tests.support.in_a_row import unwarranted
 from tests.support.memory_journal import MemoryCompaction, MemoryJournal
@@ -502,6 +503,7 @@ class World:
         self._look(engine.state)
         told = [row.event for row in self.disk.history()]
         self.faults.extend(unwarranted(told, engine.state.phase_reason))
+        self.faults.extend(unearned(told, engine.state.phase_reason))
         return engine.state
 
     def _admit(self, parameters: dict[str, Any]) -> e.TrialSubmitted:
@@ -565,8 +567,10 @@ class World:
 
 
 def came_to_its_end(state: State) -> bool:
-    """Whether nothing can be left to do: time that has run out leaves things undone."""
-    return state.phase is Phase.COMPLETED and state.phase_reason != OUT_OF_TIME
+    """Whether nothing can be left to do: an end that comes before the last trial leaves things
+    undone."""
+    early = state.phase_reason == OUT_OF_TIME or is_earned(state.phase_reason)
+    return state.phase is Phase.COMPLETED and not early
 
 
 def _told(event: e.Event) -> str:

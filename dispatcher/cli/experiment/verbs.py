@@ -162,7 +162,7 @@ def update(
         str,
         typer.Argument(
             metavar="KEY",
-            help="trialConcurrency, maxTrialNumber, maxExperimentDuration, lookahead or "
+            help="trialConcurrency, maxTrialNumber, maxExperimentDuration, stopWhen, lookahead or "
             "searchSpace.",
             show_default=False,
         ),

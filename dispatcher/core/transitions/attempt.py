@@ -4,6 +4,7 @@ from typing import Final
 
 from dispatcher.core import events as e
 from dispatcher.core.actions import Action, StartAttempt, StopAttempt
+from dispatcher.core.earned_ends import note_result
 from dispatcher.core.endings import NOT_ITS_FAULT, backoff_s, conclude, retries, spend_retry
 from dispatcher.core.failures import take_note
 from dispatcher.core.gates import deliver
@@ -211,6 +212,7 @@ def attempt_over(
     trial.result = ending.value
     trial.verdict_due = ending.verdict
     take_note(state, trial, ending, reason, event)
+    note_result(state, trial)
     deliver(state, trial, out)
 
 

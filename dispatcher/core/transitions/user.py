@@ -11,6 +11,7 @@ from dispatcher.core.actions import (
     TellImport,
     TellSearchSpace,
 )
+from dispatcher.core.earned_ends import spend
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
@@ -150,6 +151,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
     Changed settings come with it, not in an event before it: no rule is to be applied to a state
     that nobody leads, and the time until now is not the old head's.
     """
+    spend(state, state.last_event_at)  # not the time in which nobody led
     if state.started_at is not None:
         state.active_s += max(0.0, state.last_event_at - state.started_at)
     state.started_at = state.now

@@ -60,7 +60,7 @@ KATIB: dict[str, Row] = {
     ),
     "spec.objective": _SECTION,
     "spec.objective.type": _special("optimizeMode"),
-    "spec.objective.goal": _nothing("the search goes on until maxTrialCount"),
+    "spec.objective.goal": _special("stopWhen.target", "trials that run then may finish"),
     "spec.objective.objectiveMetricName": _special("metrics.objective"),
     "spec.objective.additionalMetricNames": _special("metrics.also"),
     "spec.objective.metricStrategies": _special(

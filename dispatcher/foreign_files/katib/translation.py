@@ -61,6 +61,7 @@ class _Experiment:
                 "metadata.generateName": self._generated_name,
                 "spec.parameters": self._parameters,
                 "spec.objective.type": self._objective_type,
+                "spec.objective.goal": self._goal,
                 "spec.objective.objectiveMetricName": self._note_metric("objective"),
                 "spec.objective.additionalMetricNames": self._note_metric("also"),
                 "spec.objective.metricStrategies": self._strategies,
@@ -119,6 +120,13 @@ class _Experiment:
         mode = self._translation.choose(value, at, {"maximize": "maximize", "minimize": "minimize"})
         if mode is not None:
             self._translation.put(("optimizeMode",), mode, at)
+
+    def _goal(self, value: Any, at: JsonPath) -> None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            note = "trials that run when it is reached may finish"
+            self._translation.put(("stopWhen", "target"), float(value), at, note)
+        else:
+            self._draft.refuse(at, f"is {value!r}", "write a number", is_key=False)
 
     def _note_metric(self, key: str) -> Any:
         def note(value: Any, at: JsonPath) -> None:

@@ -44,6 +44,8 @@ def test_both_spellings_pass_and_others_do_not() -> None:
         "trialCommand": "python trial.py",
         "trial_concurrency": 1,
         "retention": {"best": 3},
+        "stopWhen": {"target": 1, "noProgress": 50},
+        "callbacks": {"onTrialEnd": "hooks:tell", "on_new_best": {"command": "true"}},
         "trainingService": {"reuse_mode": True},
         "maxTrialDuration": "1h30m",
         "x-anchors": [1],
@@ -56,6 +58,9 @@ def test_both_spellings_pass_and_others_do_not() -> None:
         {"trial_concurrency": 0},
         {"maxTrialDuration": "soon"},
         {"retention": {"worst": 3}},
+        {"stopWhen": {"noProgress": 0}},
+        {"stopWhen": {"noProgress": {"trials": 1, "least_improvement": -1}}},
+        {"callbacks": {"onTrialEnd": "notify"}},
     ):
         assert list(validator.iter_errors(good | wrong)), wrong
 

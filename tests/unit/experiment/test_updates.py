@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from dispatcher.experiment import ExperimentConfig, ExperimentFileErrors
+from dispatcher.experiment.stop_when import NoProgressConfig, StopWhenConfig
 from dispatcher.experiment.updates import apply_update
 
 SPACE = {"b": {"_type": "choice", "_value": [1, 2]}}
@@ -19,6 +20,13 @@ SPACE = {"b": {"_type": "choice", "_value": [1, 2]}}
         ("maxTrialNumber", "null", "max_trial_number", None),
         ("max_experiment_duration", "2h", "max_experiment_duration", 7200),
         ("lookahead", "0", "lookahead", 0),
+        (
+            "stop_when",
+            "{target: 0.9, no_progress: 5}",
+            "stop_when",
+            StopWhenConfig(target=0.9, no_progress=NoProgressConfig(trials=5)),
+        ),
+        ("stopWhen", {}, "stop_when", StopWhenConfig()),
         ("searchSpace", SPACE, "search_space", SPACE),
         ("searchSpace", "b: {_type: choice, _value: [1, 2]}", "search_space", SPACE),
     ],

@@ -28,6 +28,7 @@ NEW: dict[str, Any] = {
     "maxExperimentDuration": "3h",
     "searchSpace": {"lr": {"_type": "choice", "_value": [1, 2, 3]}},
     "lookahead": 7,
+    "stopWhen": {"target": 0.9, "noProgress": None, "trialTime": None},
 }
 
 CHANGED = {"trialConcurrency": 8, "maxTrialNumber": 10, "lookahead": 3}

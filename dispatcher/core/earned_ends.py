@@ -1,0 +1,119 @@
+"""Ends that a search earns: its target reached, no progress any more, its time of trials used up.
+
+They are decided by what is in the journal, never by metrics of trials that run: a resume decides
+the same. Such an end begins a drain, as the end of ``maxExperimentDuration`` does: no further trial
+is begun, what runs may finish, and the experiment is completed.
+"""
+
+import json
+from typing import Any
+
+from dispatcher.core.model import Phase, State, Trial
+
+
+def note_result(state: State, trial: Trial) -> None:
+    """Count the result of a trial that has ended, if it has one that is a number.
+
+    Args:
+        state: changed in place.
+        trial: with its result.
+    """
+    progress, settings = state.progress, state.settings
+    number = None if trial.result is None else number_in(trial.result)
+    if settings.maximize is None or number is None:
+        return
+    sign = 1.0 if settings.maximize else -1.0
+    if progress.best is None or sign * (number - progress.best) > 0:
+        progress.best, progress.best_trial = number, trial.id
+    gain = float("inf") if progress.mark is None else sign * (number - progress.mark)
+    if gain > 0 and gain >= settings.least_progress:
+        progress.mark, progress.since_mark = number, 0
+    else:
+        progress.since_mark += 1
+
+
+def number_in(text: str) -> float | None:
+    """The number in a result: itself, or what a mapping calls ``default``. None if there is none
+    that is finite.
+
+    >>> number_in("0.5"), number_in('{"default": 2, "loss": 1}'), number_in('"fast"')
+    (0.5, 2.0, None)
+    """
+    try:
+        number = float(text)  # nearly all are plain numbers, and this is the fast way
+    except ValueError:
+        number = _default_of(text)
+    return number if number - number == 0 else None  # neither infinite nor NaN
+
+
+def _default_of(text: str) -> float:
+    try:
+        value: Any = json.loads(text, parse_constant=float)
+        if isinstance(value, dict):
+            value = value.get("default")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, RecursionError, OverflowError):
+        pass
+    return float("nan")
+
+
+def spend(state: State, until: float) -> None:
+    """Count the time of attempts; called before the number of those that run changes.
+
+    Args:
+        state: changed in place.
+        until: the moment up to which it is counted.
+    """
+    progress = state.progress
+    progress.spent_s += len(state.running) * max(0.0, until - progress.spent_at)
+    progress.spent_at = state.now
+
+
+def spent_at(state: State) -> float | None:
+    """When the time of all attempts together is used up, if those that run go on; None if no such
+    moment is known."""
+    limit, progress = state.settings.most_trial_s, state.progress
+    if limit is None:
+        return None
+    left_s = limit - progress.spent_s
+    if left_s <= 0:
+        return progress.spent_at
+    return progress.spent_at + left_s / len(state.running) if state.running else None
+
+
+def watch(state: State) -> None:
+    """Begin a drain if the search has earned its end."""
+    if state.phase is not Phase.RUNNING:
+        return
+    reason = _target(state) or _no_progress(state) or _time_of_trials(state)
+    if reason:
+        state.phase = Phase.DRAINING
+        state.over_phase = Phase.COMPLETED
+        state.phase_reason = reason
+
+
+def _target(state: State) -> str:
+    target, progress = state.settings.target, state.progress
+    if target is None or progress.best is None:
+        return ""
+    if progress.best < target if state.settings.maximize else progress.best > target:
+        return ""
+    return f"the target {target:g} is reached by trial {progress.best_trial}: {progress.best:.6g}"
+
+
+def _no_progress(state: State) -> str:
+    patience, progress = state.settings.patience, state.progress
+    if not patience or progress.since_mark < patience:
+        return ""
+    return (
+        f"no progress in {progress.since_mark} trials: the best is {progress.best:.6g}, of trial "
+        f"{progress.best_trial}"
+    )
+
+
+def _time_of_trials(state: State) -> str:
+    due = spent_at(state)
+    if due is None or state.now < due:
+        return ""
+    return f"all trials together have taken {state.settings.most_trial_s:g} s (trialTime)"
