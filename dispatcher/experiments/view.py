@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TrialSummary,
     )
     from dispatcher.queries.front import Objectives
+    from dispatcher.queries.where import Sql
 
 
 class Leaders(NamedTuple):
@@ -121,7 +122,7 @@ class ExperimentView:
         self,
         wanted: queries.TrialFilter | None = None,
         *,
-        sort: queries.TrialSort = queries.TrialSort.ID,
+        sort: queries.TrialSort | Sql = queries.TrialSort.ID,
         reverse: bool = False,
         limit: int | None = None,
     ) -> list[TrialSummary]:
@@ -157,18 +158,22 @@ class ExperimentView:
 
         return LocatedTrial(self, trial)
 
-    def leaders(self, limit: int | None, few: int = 5) -> Leaders:
+    def leaders(self, limit: int | None, few: int = 5, condition: str = "") -> Leaders:
         """The best trials, the best first; of several objectives the front.
 
         Args:
             limit: how many at most; None: the whole front.
             few: in place of None where there is one objective.
+            condition: only among trials for which it holds, as people type it.
+
+        Raises:
+            WhereError: the condition cannot be read.
         """
         with self.reading() as reader:
             objectives = queries.objectives(reader)
             if objectives:
-                return Leaders(queries.front(reader)[:limit], objectives)
-            return Leaders(queries.best(reader, limit or few), objectives)
+                return Leaders(queries.front(reader, condition)[:limit], objectives)
+            return Leaders(queries.best(reader, limit or few, condition=condition), objectives)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial: parameters and metrics in columns of their own."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
 from dispatcher.queries.bands import CurveBands, curve_bands
+from dispatcher.queries.cells import cells_of, named_columns, unknown_parameters
 from dispatcher.queries.changes import (
     ChangedTrial,
     Changes,
@@ -58,9 +59,10 @@ from dispatcher.queries.trials import (
     demand_trial,
     list_trials,
     metrics,
+    sort_key,
     trial,
 )
-from dispatcher.queries.where import WhereError, parse_condition, unknown_parameters
+from dispatcher.queries.where import WhereError, parse_condition, parse_names
 
 __all__ = [
     "Attempt",
@@ -103,6 +105,7 @@ __all__ = [
     "attempts_of",
     "base_folder",
     "best",
+    "cells_of",
     "changes",
     "cursor_now",
     "curve",
@@ -124,14 +127,17 @@ __all__ = [
     "metrics",
     "metrics_between",
     "moment_of",
+    "named_columns",
     "newest_experiment",
     "newest_reports",
     "objective_of",
     "objectives",
     "parse_condition",
+    "parse_names",
     "progress",
     "rate_of",
     "recent_ends",
+    "sort_key",
     "time_left",
     "trial",
     "unknown_parameters",

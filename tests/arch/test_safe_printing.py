@@ -43,7 +43,7 @@ ALLOWED: dict[tuple[str, str], str] = {
         "typer.echo",
     ): "the lowest printing functions, made of nothing but safe text",
     ("terminal/console.py", "typer.style"): "styles what was made safe",
-    ("terminal/console.py", "SafeText"): "styles, and JSON with escapes of its own",
+    ("terminal/console.py", "SafeText"): "styles, tables of safe cells, JSON with its own escapes",
     ("terminal/safe_text.py", "SafeText"): "makes it",
     ("cli/foreground.py", "os.write"): "a constant, in a signal handler",
     ("cli/lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
