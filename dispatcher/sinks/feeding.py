@@ -21,10 +21,8 @@ from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
+from dispatcher.sinks.standing import SINKS
 from trial_runtime.failpoints import failpoint
-
-#: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
-SINKS: Final = "sinks"
 
 #: Points, and seconds, after which a sink is flushed and the cursor written, whatever is still to
 #: come: what a tracker has taken so slowly is not sent again.

@@ -10,8 +10,10 @@ from typing import Any, Final
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader
 from dispatcher.queries.records import Record
-from dispatcher.sinks.feeding import SINKS
 from trial_runtime import durable_file
+
+#: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
+SINKS: Final = "sinks"
 
 _SUFFIX: Final = ".state.json"
 

@@ -132,7 +132,8 @@ def screen(tmp_path: Path) -> Screen:
         names = [row[1] for row in store.execute("PRAGMA table_info(trials)") if row[1] != "id"]
         store.execute(
             f"INSERT INTO trials (id, {', '.join(names)}) WITH RECURSIVE n(i) AS (SELECT 1000 "
-            f"UNION ALL SELECT i + 1 FROM n WHERE i < 10999) SELECT i, {', '.join(names)} FROM n, trials "
+            f"UNION ALL SELECT i + 1 FROM n WHERE i < 10999) SELECT i, "
+            f"{', '.join(names)} FROM n, trials "
             "WHERE id = 0"
         )
         text = '{"rate": 0.5, "blocks": "' + 200 * "sep5 " + '"}'
