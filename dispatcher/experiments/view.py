@@ -67,7 +67,7 @@ class ExperimentView:
     def inherits(self) -> bool:
         """Whether any of its trials has a parent."""
         with self.reading() as reader:
-            return reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
+            return queries.inherits(reader)
 
     @property
     def place(self) -> ExperimentFolder:

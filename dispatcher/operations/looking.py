@@ -106,7 +106,9 @@ def table(call: Call, wanted: NoChoice) -> str:
 
 
 def picture(call: Call, wanted: given.DrawPicture) -> bytes:
-    """Draw a PNG."""
+    """Draw a PNG; where it has nothing to show, it says so, and so does a note."""
+    if wanted.kind == "lineage" and not call.handle.inherits:
+        call.context.note(f"there is nothing to draw: {queries.NO_PARENT}")
     with tempfile.TemporaryDirectory(prefix="bequeath-") as folder:
         file = Path(folder) / f"{wanted.kind}.png"
         choice = msgspec.structs.asdict(wanted)

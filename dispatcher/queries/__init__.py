@@ -34,7 +34,7 @@ from dispatcher.queries.front import front, objective_of, objectives
 from dispatcher.queries.history import History, Moment, TrialLife, TrialThen, history, moment_of
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
-from dispatcher.queries.lineage import Lineage, LineageNode, lineage
+from dispatcher.queries.lineage import NO_PARENT, Lineage, LineageNode, inherits, lineage
 from dispatcher.queries.lineage_text import lineage_text
 from dispatcher.queries.notes import GivenAnnotations, annotations_of
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
@@ -65,6 +65,7 @@ from dispatcher.queries.trials import (
 from dispatcher.queries.where import WhereError, parse_condition, parse_names
 
 __all__ = [
+    "NO_PARENT",
     "Attempt",
     "Board",
     "BoardFilter",
@@ -119,6 +120,7 @@ __all__ = [
     "flat_trials",
     "front",
     "history",
+    "inherits",
     "journal_after",
     "leaderboard",
     "lineage",
