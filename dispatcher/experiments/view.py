@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dispatcher import queries
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -184,6 +184,35 @@ class ExperimentView:
         """The text of :meth:`rows` as CSV."""
         with self.reading() as reader:
             return queries.export_csv(reader)
+
+    def metric_rows(self) -> list[dict[str, Any]]:
+        """One flat dict for each value that a trial reported."""
+        with self.reading() as reader, reader.moment():
+            return list(queries.metric_rows(reader))
+
+    def metrics_text(self, form: Literal["csv", "json"]) -> str:
+        """The text of :meth:`metric_rows`, as CSV or as one JSON list with a line a row."""
+        write = queries.metrics_csv if form == "csv" else queries.metrics_json
+        with self.reading() as reader:
+            return write(reader)
+
+    def parquet(self, *, metrics: bool = False) -> bytes:
+        """The rows of :meth:`rows`, or of :meth:`metric_rows`, as a file of Apache Parquet.
+
+        Args:
+            metrics: a row for each reported value, in place of one for each trial.
+
+        Raises:
+            UserError: pyarrow is missing.
+        """
+        from dispatcher.queries.export import COLUMNS
+        from dispatcher.queries.parquet import demand_pyarrow, parquet_of
+
+        demand_pyarrow()
+        with self.reading() as reader, reader.moment():
+            if metrics:
+                return parquet_of(queries.metric_rows(reader), queries.METRIC_COLUMNS)
+            return parquet_of(queries.export_rows(reader), COLUMNS)
 
     def lineage(self, root: int | None = None) -> Lineage:
         """The inheritance tree, of a trial and its descendants only if ``root`` names one."""

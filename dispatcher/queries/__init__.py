@@ -48,6 +48,12 @@ from dispatcher.queries.records import (
     TrialSummary,
     WrittenNote,
 )
+from dispatcher.queries.reported_values import (
+    METRIC_COLUMNS,
+    metric_rows,
+    metrics_csv,
+    metrics_json,
+)
 from dispatcher.queries.reports import NewestReport, metrics_between, newest_reports
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
 from dispatcher.queries.trials import (
@@ -65,6 +71,7 @@ from dispatcher.queries.trials import (
 from dispatcher.queries.where import WhereError, parse_condition, parse_names
 
 __all__ = [
+    "METRIC_COLUMNS",
     "NO_PARENT",
     "Attempt",
     "Board",
@@ -126,8 +133,11 @@ __all__ = [
     "lineage",
     "lineage_text",
     "list_trials",
+    "metric_rows",
     "metrics",
     "metrics_between",
+    "metrics_csv",
+    "metrics_json",
     "moment_of",
     "named_columns",
     "newest_experiment",

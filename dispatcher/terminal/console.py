@@ -93,6 +93,13 @@ def pass_on(text: str) -> None:
     typer.echo(made_safe(text) if is_terminal() else text, nl=False)
 
 
+def pass_on_bytes(content: bytes) -> None:
+    """Send data that is no text into a pipe or a file; a terminal gets none."""
+    if not is_terminal():
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+
+
 def styled(text: str, **looks: Any) -> SafeText:
     """Return the text, made harmless, with styles, which only a terminal gets."""
     return SafeText(typer.style(made_safe(text), **looks))

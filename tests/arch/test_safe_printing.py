@@ -42,6 +42,7 @@ ALLOWED: dict[tuple[str, str], str] = {
         "terminal/console.py",
         "typer.echo",
     ): "the lowest printing functions, made of nothing but safe text",
+    ("terminal/console.py", "sys.stdout.buffer.write"): "bytes into a pipe, not to a terminal",
     ("terminal/console.py", "typer.style"): "styles what was made safe",
     ("terminal/console.py", "SafeText"): "styles, tables of safe cells, JSON with its own escapes",
     ("terminal/safe_text.py", "SafeText"): "makes it",
