@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -23,8 +24,10 @@ _AT_ONCE: Final = 20_000
 
 _QUERY: Final = """
 SELECT trial, attempt, seq, at, final, counted, number, value FROM metrics
-WHERE (trial, attempt, seq) > (?, ?, ?) ORDER BY trial, attempt, seq LIMIT ?
+WHERE (trial, attempt, seq) > (?, ?, ?) {which} ORDER BY trial, attempt, seq LIMIT ?
 """
+
+_OBJECTS: Final = "AND substr(value, 1, 1) = '{'"
 
 
 def metric_rows(reader: ExperimentReader) -> Iterator[dict[str, Any]]:
@@ -35,34 +38,40 @@ def metric_rows(reader: ExperimentReader) -> Iterator[dict[str, Any]]:
     ``default`` are ``metrics.<name>``. Values of an attempt that was superseded are not
     ``counted``.
     """
-    last: tuple[int, int, int] = (-1, -1, -1)
-    while rows := reader.rows(_QUERY, (*last, _AT_ONCE)):
-        for trial, attempt, seq, at, final, counted, number, text in rows:
-            row = dict(
-                zip(
-                    METRIC_COLUMNS,
-                    (trial, attempt, seq, at, bool(final), bool(counted), number),
-                    strict=True,
-                )
-            )
-            if text.startswith("{") and isinstance(value := json_value(text), dict):
-                beside = {name: one for name, one in value.items() if name != "default"}
-                row |= flatten(beside, _PREFIX)
-            yield row
-        last = (trial, attempt, seq)
+    for trial, attempt, seq, at, final, counted, number, text in _read(reader):
+        values = (trial, attempt, seq, at, bool(final), bool(counted), number)
+        row: dict[str, Any] = dict(zip(METRIC_COLUMNS, values, strict=True))
+        if text.startswith("{"):
+            row |= _named(text)
+        yield row
 
 
 def metrics_csv(reader: ExperimentReader) -> str:
     """Return them as CSV text, with a header; lists as JSON, None as an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
     with reader.moment():
-        known = dict.fromkeys(METRIC_COLUMNS)
-        names = {name: None for row in metric_rows(reader) for name in row if name not in known}
-        out = io.StringIO()
-        writer = csv.DictWriter(out, [*METRIC_COLUMNS, *sorted(names)], lineterminator="\n")
-        writer.writerow({name: cell_text(name) for name in writer.fieldnames})
+        names = {name for row in _read(reader, _OBJECTS) for name in _named(row["value"])}
+        header = [*METRIC_COLUMNS, *sorted(names)]
+        writer.writerow([cell_text(name) for name in header])
         for row in metric_rows(reader):
-            writer.writerow({name: cell_text(value) for name, value in row.items()})
+            writer.writerow([cell_text(row.get(name)) for name in header])
     return out.getvalue()
+
+
+def _read(reader: ExperimentReader, which: str = "") -> Iterator[sqlite3.Row]:
+    last = (-1, -1, -1)
+    while rows := reader.rows(_QUERY.replace("{which}", which), (*last, _AT_ONCE)):
+        yield from rows
+        last = (rows[-1]["trial"], rows[-1]["attempt"], rows[-1]["seq"])
+
+
+def _named(text: str) -> dict[str, Any]:
+    """Return what a value that is an object holds beside its number."""
+    value = json_value(text)
+    if not isinstance(value, dict):
+        return {}
+    return flatten({name: one for name, one in value.items() if name != "default"}, _PREFIX)
 
 
 def metrics_json(reader: ExperimentReader) -> str:
