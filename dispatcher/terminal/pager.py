@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -23,11 +24,10 @@ def shown_in_pager(text: SafeText) -> bool:
     except (OSError, ValueError):  # ValueError: a quote without an end
         return False
     assert process.stdin is not None
-    try:
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):  # the user has seen enough
         process.stdin.write(f"{text}\n")
+    with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
-    except (BrokenPipeError, KeyboardInterrupt):
-        pass  # the user has seen enough
     while True:
         try:
             process.wait()
