@@ -17,6 +17,7 @@ from benchmarks.rows import Row, row
 
 SECTIONS = (
     "startup",
+    "tables",
     "dispatch",
     "cost",
     "gates",

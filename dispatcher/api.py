@@ -295,6 +295,14 @@ class Experiment:
         """
         return self._known.rows()
 
+    def metric_rows(self) -> list[dict[str, Any]]:
+        """One flat dict for each value that a trial reported, as ``pandas.DataFrame`` takes them.
+
+        Keys are ``trial``, ``attempt``, ``seq``, ``at``, ``final``, ``counted``, ``value``, and
+        ``metrics.<name>`` for what a value holds beside ``default``.
+        """
+        return self._known.metric_rows()
+
     def lineage(self) -> Lineage:
         """The inheritance tree, as records; :meth:`lineage_text` shows it as text."""
         return self._known.lineage()

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
-from dispatcher.terminal.console import note, print_json
+from dispatcher.cli.trial.table import Columns, Where, table_of
+from dispatcher.terminal.console import note, print_json, print_table
 
 
 def best(
@@ -15,6 +16,7 @@ def best(
     many: Annotated[
         int | None,
         typer.Option(
+            "--limit",
             "-n",
             "--number",
             metavar="NUMBER",
@@ -22,24 +24,32 @@ def best(
             help="How many; if not given 5, and of several objectives the whole front.",
         ),
     ] = None,
+    where: Where = "",
+    columns: Columns = "",
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """Show the best trials with their parameters, by the results that the tuner received.
 
     Of several objectives: the trials that no other one beats in all of them (the Pareto front).
+    With `--where`, the best of those for which the condition holds.
     """
     from dispatcher.operations.arguments import ListBest
     from dispatcher.operations.operation import perform
     from dispatcher.operations.table import BEST
     from dispatcher.terminal.leaderboard import print_front, print_leaders
 
-    answer = perform(BEST, context_for("best", folder), ListBest(limit=many), experiment=experiment)
+    wanted = ListBest(limit=many, where=where, columns=columns)
+    answer = perform(BEST, context_for("best", folder), wanted, experiment=experiment)
     if as_json:
         print_json(answer)
+    elif answer.trials and columns:
+        print_table(*table_of(columns, answer.trials, answer.cells))
     elif answer.trials and answer.objectives:
         print_front(answer.trials, list(answer.objectives))
     elif answer.trials:
         print_leaders(answer.trials)
+    elif where:
+        note(f"no such trial of {answer.experiment} has a result")
     else:
         note(f"no trial of {answer.experiment} has a result yet")

@@ -31,6 +31,8 @@ _GIVEN = (
     "number, at, text."
 )
 
+_CELLS = "`cells` has a list for each trial, of the columns that `--columns` names"
+
 _SETUP = (
     "`{verb, target, dry_run, changed, steps, notes, shown}`; a step holds state (`done`, "
     "`already`, `planned`, `undone`, `kept`), text, detail; a note level (`note`, `warning`, "
@@ -95,8 +97,8 @@ SHAPES: dict[str, str] = {
     "memory_bytes, used_bytes, utilization, watts, celsius, trouble, old_s, trials; one of running "
     "has cpu, rss_bytes, devices, gpu_bytes once it was measured.",
     "why": "`{experiment, cause, text}`; `cause` is a value of an enumeration.",
-    "best": f"`{{experiment, mode, objectives, trials}}`; `objectives` is empty unless there are "
-    f"several; a trial holds {TRIAL_KEYS}.",
+    "best": "`{experiment, mode, objectives, trials, cells}`; `objectives` is empty unless there "
+    f"are several; {_CELLS}; a trial holds {TRIAL_KEYS}.",
     "lineage": "`{experiment, mode, nodes, roots, best, best_path}`; a node holds id, parent, "
     "children, generation, state, outcome, value, gain, inherited, pretrained, has_weights, "
     "by_hand, changed, changes (as text).",
@@ -108,7 +110,7 @@ SHAPES: dict[str, str] = {
     "link, days, logs}` for `--share`; `{shares}` for `--shares`; each holds share, created_at, "
     "expires_at, logs, over; `{experiment, file, bytes, trials, detailed, logs, left_out, "
     "unmasked}` for `--export`.",
-    "trial ls": f"`{{experiment, trials}}`; a trial holds {TRIAL_KEYS}.",
+    "trial ls": f"`{{experiment, trials, cells}}`; {_CELLS}; a trial holds {TRIAL_KEYS}.",
     "trial show": "`{experiment, trial, attempts, metrics, children, notes}`; an attempt holds "
     "number, worker, pid, started_at, ended_at, end_reason, exit_code, signal, text, cpu_s, "
     "wall_s; a metric holds attempt, seq, at, final, counted, value, number; a note "

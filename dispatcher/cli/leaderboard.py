@@ -51,6 +51,12 @@ def leaderboard(
     everywhere: Annotated[
         bool, typer.Option("--all", help="Include those outside of BEQUEATH_HOME, if that is set.")
     ] = False,
+    many: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "-n", metavar="NUMBER", min=1, help="Experiments of each board, at most."
+        ),
+    ] = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -71,6 +77,7 @@ def leaderboard(
         name=name,
         starred=starred,
         everywhere=everywhere,
+        limit=many,
     )
     answer = perform(LEADERBOARD, context_for("leaderboard", folder), wanted)
     if as_json:

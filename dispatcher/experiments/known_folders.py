@@ -9,23 +9,23 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
-from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.queries.experiments import HOME_VARIABLE, base_folder
 from trial_runtime import durable_file
+
+if TYPE_CHECKING:
+    from dispatcher.experiment.config import ExperimentConfig
 
 _MOST = 100  # beyond that the oldest are forgotten
 
 
-#: Names the folder of experiments whose file names none.
-HOME_VARIABLE = "BEQUEATH_HOME"
-
-
 def default_folder() -> Path:
-    """Return the folder for files that name none: BEQUEATH_HOME, or the key's default."""
-    folder = ExperimentConfig.model_fields["experiment_working_directory"].default
-    return Path(os.environ.get(HOME_VARIABLE) or folder).expanduser().absolute()
+    """Return the folder for files that name none: BEQUEATH_HOME, or the key's default. A command
+    that only reads asks for it: the configuration is not imported for that."""
+    return base_folder().absolute()
 
 
 def own_home() -> Path | None:

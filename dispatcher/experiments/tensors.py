@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dispatcher import queries
-from dispatcher.experiment import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries.records import Record
-from dispatcher.wiring.remote_roots import remote_manifests, remote_root
-from dispatcher.wiring.weights import weights_root
 from trial_runtime.errors import CorruptWeights, TrialRuntimeError
 from trial_runtime.weights.format import hashing
 from trial_runtime.weights.format.manifest import (
@@ -30,6 +27,9 @@ from trial_runtime.weights.format.manifest import (
 )
 from trial_runtime.weights.read.opening import manifest_bytes
 from trial_runtime.weights.storage.roots import locate_to_read
+
+if TYPE_CHECKING:
+    from dispatcher.experiment import ExperimentConfig
 
 #: Ancestors whose manifests are read for one answer, and bytes of them.
 MOST_ANCESTORS: Final = 256
@@ -307,6 +307,9 @@ def tensor_reader(place: ExperimentFolder, config: ExperimentConfig) -> Iterator
     Raises:
         UserError: they lie in the memory of another process.
     """
+    from dispatcher.wiring.remote_roots import remote_manifests, remote_root
+    from dispatcher.wiring.weights import weights_root
+
     with queries.ExperimentReader.open(place.path) as reader:
         rows = _rows(reader)
     if remote_root(config, place.id) is not None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dispatcher import queries
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TrialSummary,
     )
     from dispatcher.queries.front import Objectives
+    from dispatcher.queries.where import Sql
 
 
 class Leaders(NamedTuple):
@@ -66,7 +67,7 @@ class ExperimentView:
     def inherits(self) -> bool:
         """Whether any of its trials has a parent."""
         with self.reading() as reader:
-            return reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
+            return queries.inherits(reader)
 
     @property
     def place(self) -> ExperimentFolder:
@@ -121,7 +122,7 @@ class ExperimentView:
         self,
         wanted: queries.TrialFilter | None = None,
         *,
-        sort: queries.TrialSort = queries.TrialSort.ID,
+        sort: queries.TrialSort | Sql = queries.TrialSort.ID,
         reverse: bool = False,
         limit: int | None = None,
     ) -> list[TrialSummary]:
@@ -157,18 +158,22 @@ class ExperimentView:
 
         return LocatedTrial(self, trial)
 
-    def leaders(self, limit: int | None, few: int = 5) -> Leaders:
+    def leaders(self, limit: int | None, few: int = 5, condition: str = "") -> Leaders:
         """The best trials, the best first; of several objectives the front.
 
         Args:
             limit: how many at most; None: the whole front.
             few: in place of None where there is one objective.
+            condition: only among trials for which it holds, as people type it.
+
+        Raises:
+            WhereError: the condition cannot be read.
         """
         with self.reading() as reader:
             objectives = queries.objectives(reader)
             if objectives:
-                return Leaders(queries.front(reader)[:limit], objectives)
-            return Leaders(queries.best(reader, limit or few), objectives)
+                return Leaders(queries.front(reader, condition)[:limit], objectives)
+            return Leaders(queries.best(reader, limit or few, condition=condition), objectives)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial: parameters and metrics in columns of their own."""
@@ -179,6 +184,35 @@ class ExperimentView:
         """The text of :meth:`rows` as CSV."""
         with self.reading() as reader:
             return queries.export_csv(reader)
+
+    def metric_rows(self) -> list[dict[str, Any]]:
+        """One flat dict for each value that a trial reported."""
+        with self.reading() as reader, reader.moment():
+            return list(queries.metric_rows(reader))
+
+    def metrics_text(self, form: Literal["csv", "json"]) -> str:
+        """The text of :meth:`metric_rows`, as CSV or as one JSON list with a line a row."""
+        write = queries.metrics_csv if form == "csv" else queries.metrics_json
+        with self.reading() as reader:
+            return write(reader)
+
+    def parquet(self, *, metrics: bool = False) -> bytes:
+        """The rows of :meth:`rows`, or of :meth:`metric_rows`, as a file of Apache Parquet.
+
+        Args:
+            metrics: a row for each reported value, in place of one for each trial.
+
+        Raises:
+            UserError: pyarrow is missing.
+        """
+        from dispatcher.queries.export import COLUMNS
+        from dispatcher.queries.parquet import demand_pyarrow, parquet_of
+
+        demand_pyarrow()
+        with self.reading() as reader, reader.moment():
+            if metrics:
+                return parquet_of(queries.metric_rows(reader), queries.METRIC_COLUMNS)
+            return parquet_of(queries.export_rows(reader), COLUMNS)
 
     def lineage(self, root: int | None = None) -> Lineage:
         """The inheritance tree, of a trial and its descendants only if ``root`` names one."""

@@ -51,12 +51,14 @@ class Reason(OperationAnswer, frozen=True):
 
 
 class BestTrials(OperationAnswer, frozen=True):
-    """The best trials, the best first; with several objectives the front."""
+    """The best trials, the best first; with several objectives the front. ``cells`` has a list for
+    each trial, of the columns that were asked for; empty if none were."""
 
     experiment: str
     mode: OptimizeMode
     objectives: dict[str, OptimizeMode]
     trials: list[TrialSummary]
+    cells: list[list[Any]] = []
 
 
 class InheritanceTree(OperationAnswer, frozen=True):
@@ -182,10 +184,12 @@ class CompactedStore(OperationAnswer, frozen=True):
 
 
 class TrialList(OperationAnswer, frozen=True):
-    """Trials in the order that was asked for."""
+    """Trials in the order that was asked for. ``cells`` has a list for each trial, of the columns
+    that were asked for; empty if none were."""
 
     experiment: str
     trials: list[TrialSummary]
+    cells: list[list[Any]] = []
 
 
 class SearchThen(OperationAnswer, frozen=True):

@@ -24,12 +24,26 @@ class ListExperiments(Arguments, frozen=True):
     everywhere: Annotated[bool, Meta(description="Those outside of BEQUEATH_HOME, too.")] = False
 
 
+_Where = Annotated[
+    str, Meta(description="Only trials for which this condition holds: lr<0.01 and depth=3.")
+]
+_Columns = Annotated[
+    str,
+    Meta(
+        description="Columns and parameters, as in conditions, with commas between them: `cells` "
+        "of the answer has them."
+    ),
+]
+
+
 class ListBest(Arguments, frozen=True):
     """Choice of the best trials."""
 
     limit: Annotated[
         _Count | None, Meta(description="At most so many; 5, or the whole front, if not given.")
     ] = None
+    where: _Where = ""
+    columns: _Columns = ""
 
 
 class ChooseRoot(Arguments, frozen=True):
@@ -137,10 +151,15 @@ class ListTrials(Arguments, frozen=True):
     failed: Annotated[bool, Meta(description="Only trials that failed.")] = False
     live: Annotated[bool, Meta(description="Only trials that are not over.")] = False
     parent: Annotated[_Number | None, Meta(description="Only children of this trial.")] = None
-    where: Annotated[
-        str, Meta(description="Only trials for which this condition holds: lr<0.01 and depth=3.")
-    ] = ""
-    sort: Annotated[str, Meta(description="id, value, state, started, ended or duration.")] = "id"
+    where: _Where = ""
+    columns: _Columns = ""
+    sort: Annotated[
+        str,
+        Meta(
+            description="id, value, state, started, ended, duration, or a column or parameter as "
+            "in conditions."
+        ),
+    ] = "id"
     reverse: Annotated[bool, Meta(description="The other way round.")] = False
     limit: Annotated[_Count | None, Meta(description="At most so many.")] = None
 
@@ -274,6 +293,7 @@ class ArrangeBoard(Arguments, frozen=True):
     ] = ""
     starred: Annotated[bool, Meta(description="Only those with a star.")] = False
     everywhere: Annotated[bool, Meta(description="Those outside of BEQUEATH_HOME, too.")] = False
+    limit: Annotated[_Count | None, Meta(description="Experiments of each board, at most.")] = None
 
 
 class ListTensors(Arguments, frozen=True):

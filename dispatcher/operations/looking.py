@@ -14,6 +14,7 @@ from dispatcher.experiments.standing import Standing
 from dispatcher.operations import answers
 from dispatcher.operations import arguments as given
 from dispatcher.operations.operation import Call, NoChoice
+from dispatcher.operations.trials import cells, note_unknown
 
 
 def experiments(call: Call, wanted: given.ListExperiments) -> answers.ExperimentList:
@@ -29,7 +30,8 @@ def leaderboard(call: Call, wanted: given.ArrangeBoard) -> answers.Leaderboard:
     chosen = queries.BoardFilter(
         wanted.dataset, wanted.tuner, wanted.tag, wanted.name, starred=wanted.starred
     )
-    boards = queries.leaderboard(found, queries.BoardGroup(wanted.group), chosen)
+    group = queries.BoardGroup(wanted.group)
+    boards = queries.leaderboard(found, group, chosen, limit=wanted.limit)
     return answers.Leaderboard(wanted.group, boards)
 
 
@@ -52,10 +54,12 @@ def why(call: Call, wanted: NoChoice) -> answers.Reason:
 def best(call: Call, wanted: given.ListBest) -> answers.BestTrials:
     """List the best trials, or the front."""
     handle = call.handle
-    leaders, objectives = handle.leaders(wanted.limit)
+    leaders, objectives = handle.leaders(wanted.limit, condition=wanted.where)
+    note_unknown(call, wanted.where)
     with handle.reading() as reader:
         mode = reader.mode
-    return answers.BestTrials(handle.id, mode, objectives, leaders)
+    shown = cells(call, wanted.columns, leaders)
+    return answers.BestTrials(handle.id, mode, objectives, leaders, shown)
 
 
 def lineage(call: Call, wanted: given.ChooseRoot) -> answers.InheritanceTree:
@@ -102,7 +106,9 @@ def table(call: Call, wanted: NoChoice) -> str:
 
 
 def picture(call: Call, wanted: given.DrawPicture) -> bytes:
-    """Draw a PNG."""
+    """Draw a PNG; where it has nothing to show, it says so, and so does a note."""
+    if wanted.kind == "lineage" and not call.handle.inherits:
+        call.context.note(f"there is nothing to draw: {queries.NO_PARENT}")
     with tempfile.TemporaryDirectory(prefix="bequeath-") as folder:
         file = Path(folder) / f"{wanted.kind}.png"
         choice = msgspec.structs.asdict(wanted)

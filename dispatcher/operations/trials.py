@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
+from typing import Any
 
 from dispatcher import queries
 from dispatcher.core.model import Outcome, TrialState
@@ -25,17 +27,29 @@ def ls(call: Call, wanted: given.ListTrials) -> answers.TrialList:
         live=True if wanted.live else None,
         condition=wanted.where,
     )
-    by = queries.TrialSort.of(wanted.sort)
-    trials = call.handle.trials(chosen, sort=by, reverse=wanted.reverse, limit=wanted.limit)
-    if wanted.where:
-        _note_unknown(call, wanted.where)
-    return answers.TrialList(call.handle.id, trials)
-
-
-def _note_unknown(call: Call, text: str) -> None:
-    """Note what no trial has: it is no error, since one may come that has it."""
     with call.handle.reading() as reader:
-        unknown = queries.unknown_parameters(reader, queries.parse_condition(text))
+        by = queries.sort_key(reader, wanted.sort)
+    trials = call.handle.trials(chosen, sort=by, reverse=wanted.reverse, limit=wanted.limit)
+    note_unknown(call, wanted.where)
+    return answers.TrialList(call.handle.id, trials, cells(call, wanted.columns, trials))
+
+
+def cells(call: Call, columns: str, trials: Sequence[queries.TrialSummary]) -> list[list[Any]]:
+    """Read the columns that were asked for, a list for each trial. Raises ``UserError``."""
+    if not columns:
+        return []
+    with call.handle.reading() as reader:
+        named = queries.named_columns(reader, columns)
+        return queries.cells_of(reader, named, [one.id for one in trials])
+
+
+def note_unknown(call: Call, text: str) -> None:
+    """Note what no trial has: it is no error, since one may come that has it."""
+    if not text:
+        return
+    with call.handle.reading() as reader:
+        parameters = queries.parse_condition(text).parameters
+        unknown = queries.unknown_parameters(reader, parameters)
     for name, near in unknown.items():
         call.context.note(
             f"no trial has a parameter {name!r}" + (f"; did you mean {near}?" if near else "")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dispatcher.folders.status import ExperimentStatus
 from dispatcher.queries.bands import CurveBands, curve_bands
+from dispatcher.queries.cells import cells_of, named_columns, unknown_parameters
 from dispatcher.queries.changes import (
     ChangedTrial,
     Changes,
@@ -33,7 +34,7 @@ from dispatcher.queries.front import front, objective_of, objectives
 from dispatcher.queries.history import History, Moment, TrialLife, TrialThen, history, moment_of
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
-from dispatcher.queries.lineage import Lineage, LineageNode, lineage
+from dispatcher.queries.lineage import NO_PARENT, Lineage, LineageNode, inherits, lineage
 from dispatcher.queries.lineage_text import lineage_text
 from dispatcher.queries.notes import GivenAnnotations, annotations_of
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
@@ -47,6 +48,12 @@ from dispatcher.queries.records import (
     TrialSummary,
     WrittenNote,
 )
+from dispatcher.queries.reported_values import (
+    METRIC_COLUMNS,
+    metric_rows,
+    metrics_csv,
+    metrics_json,
+)
 from dispatcher.queries.reports import NewestReport, metrics_between, newest_reports
 from dispatcher.queries.summary import ExperimentListing, ExperimentSummary, experiment_summary
 from dispatcher.queries.trials import (
@@ -58,11 +65,14 @@ from dispatcher.queries.trials import (
     demand_trial,
     list_trials,
     metrics,
+    sort_key,
     trial,
 )
-from dispatcher.queries.where import WhereError, parse_condition, unknown_parameters
+from dispatcher.queries.where import WhereError, parse_condition, parse_names
 
 __all__ = [
+    "METRIC_COLUMNS",
+    "NO_PARENT",
     "Attempt",
     "Board",
     "BoardFilter",
@@ -103,6 +113,7 @@ __all__ = [
     "attempts_of",
     "base_folder",
     "best",
+    "cells_of",
     "changes",
     "cursor_now",
     "curve",
@@ -116,22 +127,29 @@ __all__ = [
     "flat_trials",
     "front",
     "history",
+    "inherits",
     "journal_after",
     "leaderboard",
     "lineage",
     "lineage_text",
     "list_trials",
+    "metric_rows",
     "metrics",
     "metrics_between",
+    "metrics_csv",
+    "metrics_json",
     "moment_of",
+    "named_columns",
     "newest_experiment",
     "newest_reports",
     "objective_of",
     "objectives",
     "parse_condition",
+    "parse_names",
     "progress",
     "rate_of",
     "recent_ends",
+    "sort_key",
     "time_left",
     "trial",
     "unknown_parameters",

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from dispatcher.queries.notes import given_to
+from dispatcher.queries.notes import trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
+from dispatcher.queries.where import parse_condition
 
 #: By name, in the order of the tuner's argument.
 Objectives: TypeAlias = dict[str, OptimizeMode]
@@ -36,15 +37,24 @@ def objective_of(one: TrialSummary, name: str) -> float | None:
     return float(value)
 
 
-def front(reader: ExperimentReader) -> list[TrialSummary]:
+def front(reader: ExperimentReader, condition: str = "") -> list[TrialSummary]:
     """Find the Pareto front of delivered results, by the first objective, the best first; of equal
-    results the first trial. Empty with one objective."""
+    results the first trial. Empty with one objective.
+
+    Args:
+        reader: the experiment.
+        condition: only among trials for which it holds, as people type it.
+
+    Raises:
+        WhereError: the condition cannot be read.
+    """
     wanted = objectives(reader)
     if not wanted:
         return []
     found: list[tuple[_POINT, TrialSummary]] = []
-    trials = f"SELECT trials.*, {given_to(reader)} FROM trials"  # noqa: S608
-    for row in reader.rows(f"{trials} WHERE told IS NOT NULL ORDER BY id"):
+    where = parse_condition(condition)
+    trials = f"SELECT * FROM {trials_with_annotations(reader)} WHERE told IS NOT NULL"  # noqa: S608
+    for row in reader.rows(f"{trials} AND {where.text} ORDER BY id", where.values):
         one = TrialSummary.from_row(row)
         point = _point(one, wanted)
         if point is None or any(_at_least(other, point) for other, _ in found):

@@ -81,6 +81,7 @@ def leaderboard(
     listed: Iterable[ExperimentListing],
     group: BoardGroup = BoardGroup.DATASET,
     wanted: BoardFilter = BoardFilter(),
+    limit: int | None = None,
 ) -> tuple[Board, ...]:
     """Put experiments that have a result on boards; those without a group come last.
 
@@ -89,6 +90,7 @@ def leaderboard(
         group: what those of one board have in common. Whatever it is, values of which the higher
             is better never stand beside values of which the lower is.
         wanted: which experiments.
+        limit: the best of each board, so many at most; those beyond count among the names.
     """
     boards: dict[tuple[str, OptimizeMode], list[ExperimentListing]] = {}
     for one in listed:
@@ -97,7 +99,7 @@ def leaderboard(
         for name in _groups(one, group):
             boards.setdefault((name, one.mode), []).append(one)
     order = sorted(boards, key=lambda key: (not key[0], key[0].lower(), key))
-    return tuple(_board(name, mode, boards[name, mode]) for name, mode in order)
+    return tuple(_board(name, mode, boards[name, mode], limit) for name, mode in order)
 
 
 def _groups(one: ExperimentListing, group: BoardGroup) -> tuple[str, ...]:
@@ -108,7 +110,9 @@ def _groups(one: ExperimentListing, group: BoardGroup) -> tuple[str, ...]:
     return (named.get(group, ""),)
 
 
-def _board(name: str, mode: OptimizeMode, members: list[ExperimentListing]) -> Board:
+def _board(
+    name: str, mode: OptimizeMode, members: list[ExperimentListing], limit: int | None
+) -> Board:
     ordered = sorted(members, key=lambda one: (_rank(mode, one.best_value), one.id))
     placed: list[PlacedExperiment] = []
     for at, one in enumerate(ordered):
@@ -119,7 +123,7 @@ def _board(name: str, mode: OptimizeMode, members: list[ExperimentListing]) -> B
         by_name.setdefault((one.name, one.tuner), []).append(one)
     names = [_named(runs) for runs in by_name.values()]
     names.sort(key=lambda one: (_rank(mode, one.median), one.name))
-    return Board(name, mode, tuple(placed), tuple(names))
+    return Board(name, mode, tuple(placed[:limit]), tuple(names))
 
 
 def _rank(mode: OptimizeMode, value: float | None) -> float:

@@ -19,6 +19,10 @@ _MISSING: Final = object()
 _LONGEST_LIST = 200
 
 
+#: Said where there is no tree to show.
+NO_PARENT: Final = "no trial has a parent"
+
+
 @dataclass(frozen=True, slots=True)
 class LineageNode(Record):
     """One trial in the tree. ``generation`` counts from 0, the trials without a parent."""
@@ -69,6 +73,11 @@ class Lineage(Record):
             node = self.nodes[stack.pop()]
             yield node
             stack.extend(reversed(node.children))
+
+
+def inherits(reader: ExperimentReader) -> bool:
+    """Whether any trial has a parent."""
+    return reader.row("SELECT 1 FROM trials WHERE parent IS NOT NULL LIMIT 1") is not None
 
 
 def lineage(

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from dispatcher.errors import UserError
+from dispatcher.queries.cells import named_columns
 from dispatcher.queries.losses import reason_of_loss
 from dispatcher.queries.notes import annotations_of, given_to, trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
@@ -19,7 +20,7 @@ from dispatcher.queries.records import (
     TrialDetail,
     TrialSummary,
 )
-from dispatcher.queries.where import parse_condition
+from dispatcher.queries.where import Sql, parse_condition
 
 #: Numbers in one statement: SQLite takes more, and older ones do not.
 _AT_ONCE: Final = 500
@@ -39,17 +40,36 @@ class TrialSort(StrEnum):
     ENDED = "ended"
     DURATION = "duration"
 
-    @classmethod
-    def of(cls, word: str) -> TrialSort:
-        """Make it from the text that a user typed. Raises ``UserError`` that names the nearest."""
-        try:
-            return cls(word)
-        except ValueError:
-            near = difflib.get_close_matches(word, list(cls), n=1)
-            raise UserError(
-                f"trials cannot be sorted by {word!r}",
-                hint=f"did you mean {str(near[0])!r}?" if near else f"one of {', '.join(cls)}",
-            ) from None
+
+#: As tables call them.
+_HEADINGS: Final = {
+    "trial": TrialSort.ID,
+    "result": TrialSort.VALUE,
+    "took": TrialSort.DURATION,
+}
+
+
+def sort_key(reader: ExperimentReader, word: str) -> TrialSort | Sql:
+    """Read what a user typed to sort by: a key, or any column or parameter by its name in a
+    condition. Raises ``UserError`` that names the nearest."""
+    if word in _HEADINGS:
+        return _HEADINGS[word]
+    if word in list(TrialSort):
+        return TrialSort(word)
+    near = difflib.get_close_matches(word, [*TrialSort, *_HEADINGS], n=1)
+    try:
+        named = named_columns(reader, word, "sort")
+    except UserError as error:
+        hint = f"did you mean {str(near[0])!r}?" if near else error.hint
+        raise UserError(
+            f"trials cannot be sorted by {word!r}: {error.message}", hint=hint
+        ) from None
+    if len(named) != 1:
+        raise UserError(
+            f"trials are sorted by one column, not by {word!r}",
+            hint=f"write one of {', '.join(TrialSort)}, or the name of a parameter",
+        )
+    return next(iter(named.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +130,7 @@ def list_trials(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),
     *,
-    sort: TrialSort = TrialSort.ID,
+    sort: TrialSort | Sql = TrialSort.ID,
     descending: bool | None = None,
     limit: int | None = None,
 ) -> list[TrialSummary]:
@@ -119,7 +139,7 @@ def list_trials(
     Args:
         reader: the experiment.
         wanted: which trials.
-        sort: by value, the best come first.
+        sort: by value, the best come first; an expression of :func:`sort_key` is for any column.
         descending: None: ascending, but for values.
         limit: at most so many; None: all.
 
@@ -131,16 +151,17 @@ def list_trials(
         order = reader.mode.order if sort is TrialSort.VALUE else "ASC"
     else:
         order = "DESC" if descending else "ASC"
-    query = (
-        f"SELECT * FROM {trials_with_annotations(reader)} WHERE {where} "  # noqa: S608 - made of our own texts above
-        f"ORDER BY {_SORTS[sort]} {order} NULLS LAST, id LIMIT ?"
+    by = Sql(_SORTS[sort], ()) if isinstance(sort, TrialSort) else sort
+    return _read(
+        reader,
+        f"WHERE {where} ORDER BY {by.text} {order} NULLS LAST, id",
+        [*values, *by.values],
+        limit,
     )
-    rows = reader.rows(query, (*values, -1 if limit is None else limit))
-    return [TrialSummary.from_row(row) for row in rows]
 
 
 def best(
-    reader: ExperimentReader, n: int = 1, mode: OptimizeMode | None = None
+    reader: ExperimentReader, n: int = 1, mode: OptimizeMode | None = None, condition: str = ""
 ) -> list[TrialSummary]:
     """Find the best trials whose results were delivered to the tuner; of equals the first.
 
@@ -148,15 +169,36 @@ def best(
         reader: the experiment.
         n: at most so many.
         mode: which values are best; None: as the experiment says.
+        condition: only trials for which it holds, as people type it.
+
+    Raises:
+        WhereError: the condition cannot be read.
     """
     order = (mode or reader.mode).order
-    rows = reader.rows(
-        f"SELECT trials.*, {given_to(reader)} FROM trials "  # noqa: S608
-        "WHERE told IS NOT NULL AND number IS NOT NULL "
-        f"ORDER BY number {order}, id LIMIT ?",
-        (n,),
-    )
-    return [TrialSummary.from_row(row) for row in rows]
+    where, values = TrialFilter(with_value=True, condition=condition).where()
+    which = f"WHERE told IS NOT NULL AND {where} ORDER BY number {order}, id"
+    return _read(reader, which, values, n)
+
+
+def _read(
+    reader: ExperimentReader, which: str, values: Sequence[object], limit: int | None
+) -> list[TrialSummary]:
+    """Read trials in an order. Few of many are chosen by number first: what is sorted is small."""
+    source = trials_with_annotations(reader)
+    if limit is None:
+        rows = reader.rows(f"SELECT * FROM {source} {which}", values)  # noqa: S608 - our own texts
+        return [TrialSummary.from_row(row) for row in rows]
+    found: list[TrialSummary] = []
+    with reader.moment():
+        chosen = reader.rows(f"SELECT id FROM {source} {which} LIMIT ?", (*values, limit))  # noqa: S608
+        numbers = [row["id"] for row in chosen]
+        for first in range(0, len(numbers), _AT_ONCE):
+            some = numbers[first : first + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT * FROM {source} WHERE id IN ({marks})"  # noqa: S608
+            by_number = {row["id"]: row for row in reader.rows(query, some)}
+            found += [TrialSummary.from_row(by_number[number]) for number in some]
+    return found
 
 
 def trial(reader: ExperimentReader, number: int) -> TrialDetail:

@@ -27,13 +27,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dispatcher.errors import UserError
-
-if TYPE_CHECKING:
-    from dispatcher.queries.reader import ExperimentReader
 
 #: Characters, comparisons and levels of brackets of one condition.
 MOST_CHARACTERS: Final = 2_000
@@ -55,6 +51,8 @@ COLUMNS: Final = {
     },
     "trial": "id",
     "value": "number",
+    "result": "number",  # as tables call them
+    "took": "wall_s",
     "weights_bytes": "weights_nbytes",
     "starred": "starred",
 }  # fmt: skip
@@ -66,6 +64,8 @@ TAG: Final = "tag"
 _INSIDE: Final = {"parameters": "parameters", "metrics": "coalesce(told, final)"}
 
 _EXAMPLE: Final = "write it as in: lr<0.01 and optimizer=adam and outcome!=failed"
+
+_NAMES: Final = "write names with commas between them: lr,block.kernel,metrics.loss"
 
 _ORDERS: Final = ("<", "<=", ">", ">=")
 
@@ -137,17 +137,24 @@ def parse_condition(text: str) -> Condition:
     return _Parser(tokens).whole()
 
 
-def unknown_parameters(reader: ExperimentReader, condition: Condition) -> dict[str, str]:
-    """Return the parameters of a condition that no trial has, each with a name that is spelt alike
-    or nothing: a column that is misspelt is a parameter like any other."""
-    unknown = {}
-    for name, expression in condition.parameters.items():
-        query = f"SELECT 1 FROM trials WHERE ({expression.text}) IS NOT NULL LIMIT 1"  # noqa: S608
-        if reader.row(query, expression.values) is None:
-            unknown[name] = next(
-                iter(get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)), ""
-            )
-    return unknown
+def parse_names(text: str) -> dict[str, Sql]:
+    """Read names with commas between them, as ``lr,block.kernel,metrics.loss``; ``tag`` is all tags
+    of a trial, ``parameters`` all of them. Return each with its expression, in their order.
+
+    Raises:
+        WhereError: one cannot be read, or there are more than a hundred.
+    """
+    named: dict[str, Sql] = {}
+    tokens = list(_tokens(text))
+    for name, comma in zip(tokens[::2], [*tokens[1::2], tokens[-1]], strict=False):
+        named[name.text] = _WHOLE.get(name.text) or _subject(name)
+        if len(named) > MOST_COMPARISONS:
+            raise WhereError(f"more than {MOST_COMPARISONS} names", name.column, _NAMES)
+        if comma.kind == "end":
+            break
+        if comma.text != ",":
+            raise WhereError(f"a comma is missing before {comma.text!r}", comma.column, _NAMES)
+    return named
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -364,6 +371,15 @@ def _looked_up(column: str, steps: list[str | int], token: _Token) -> Sql:
 
 #: Stands for a trial's tags: one column of a list, in which :func:`_compared` looks.
 _EACH_TAG: Final = Sql("json_each.value", ())
+
+#: Names that are several things in conditions, and one where columns are named.
+_WHOLE: Final = {
+    TAG: Sql(
+        "(SELECT group_concat(value, ' ') FROM (SELECT value FROM json_each(tags) ORDER BY value))",
+        (),
+    ),
+    "parameters": Sql("parameters", ()),
+}
 
 
 def _compared(subject: Sql, operator: _Token, value: Scalar) -> Sql:

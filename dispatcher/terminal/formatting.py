@@ -88,6 +88,8 @@ def outcomes(counts: Mapping[str, int]) -> str:
 
 def value(anything: Any) -> str:
     """Return a parameter or metric on one line."""
+    if type(anything) is int:
+        return str(anything)
     if isinstance(anything, float):
         return number(anything)
     if isinstance(anything, str):

@@ -37,14 +37,15 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
 
 
 def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str]) -> None:
-    """Print a table of trials, with a column for each of several objectives."""
+    """Print a table of trials, with a column for each of several objectives. The number is first:
+    it stays on narrow terminals."""
     columns = [Column(name, right=True, style="bold") for name in objectives]
     print_table(
-        [*columns, *_COLUMNS[2:]],
+        [_COLUMNS[2], *columns, *_COLUMNS[3:]],
         [
             (
-                *(formatting.number(queries.objective_of(one, name)) for name in objectives),
                 str(one.id),
+                *(formatting.number(queries.objective_of(one, name)) for name in objectives),
                 formatting.NOTHING if one.parent is None else str(one.parent),
                 formatting.duration(one.wall_s),
                 formatting.parameters(one.named_parameters, without=paths_of(one)),

@@ -49,6 +49,8 @@ def safe_text(text: str) -> str:
     >>> safe_text("done\x1b[2J")
     'done␛[2J'
     """
+    if text.isprintable():  # what is unsafe is never printable; most texts are short and safe
+        return text
     return _UNSAFE.sub(lambda match: _PICTURES.get(ord(match[0]), "�"), text)
 
 

@@ -21,7 +21,16 @@ from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.out_file import write_out
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
-from dispatcher.terminal.console import Column, note, pass_on, print_json, print_table, say
+from dispatcher.terminal.console import (
+    Column,
+    is_terminal,
+    note,
+    pass_on,
+    pass_on_bytes,
+    print_json,
+    print_table,
+    say,
+)
 from dispatcher.terminal.safe_text import safe_json
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ EXPERIMENT: Table = {
     "show": CommandEntry(
         "cli.experiment.verbs:show", "Print an experiment's settings as they are now."
     ),
-    "export": CommandEntry("cli.experiment.verbs:export", "All trials as JSON or CSV."),
+    "export": CommandEntry("cli.experiment.verbs:export", "All trials, or metrics, as a table."),
     "at": CommandEntry("cli.experiment.moment:at", "A search as it was at a moment."),
     "update": CommandEntry("cli.experiment.verbs:update", "Change a limit or the search space."),
     "import": CommandEntry(
@@ -63,6 +72,7 @@ class Format(StrEnum):
 
     JSON = "json"
     CSV = "csv"
+    PARQUET = "parquet"
 
 
 def list_all(
@@ -135,26 +145,52 @@ def show(experiment: Experiment = None, folder: Folder = None) -> None:
 def export(
     experiment: Experiment = None,
     form: Annotated[
-        Format, typer.Option("--format", metavar="FORMAT", help="json or csv.")
+        Format, typer.Option("--format", metavar="FORMAT", help="json, csv or parquet.")
     ] = Format.JSON,
+    metrics: Annotated[
+        bool,
+        typer.Option("--metrics", help="Write every value that trials reported, one row each."),
+    ] = False,
     out: OutFile = None,
     folder: Folder = None,
 ) -> None:
-    """Write all trials, one row each; parameters in columns of their own."""
+    """Write all trials, one row each; parameters in columns of their own.
+
+    With `--metrics`, every intermediate and final value instead. `parquet` needs
+    `bequeath[parquet]`.
+    """
+    content = _exported(experiment, form, folder, metrics=metrics)
+    if out is not None:
+        write_out(out, content)
+        note(f"wrote {out}")
+    elif form is not Format.PARQUET:
+        pass_on(content.decode())  # CSV is data in a pipe, and has no escapes of its own
+    elif is_terminal():
+        raise UserError(
+            "Parquet is no text for a terminal", hint="name a file: --out trials.parquet"
+        )
+    else:
+        pass_on_bytes(content)
+
+
+def _exported(experiment: str | None, form: Format, folder: Path | None, *, metrics: bool) -> bytes:
     from dispatcher.operations.operation import perform
     from dispatcher.operations.table import EXPERIMENT_CSV, EXPERIMENT_EXPORT
 
     context = context_for("experiment export", folder)
-    if form is Format.CSV:
+    if form is Format.PARQUET or metrics:
+        view = context.handle(experiment, EXPERIMENT_EXPORT.purpose)
+        if form is Format.PARQUET:
+            return view.parquet(metrics=metrics)
+        text = (
+            view.metrics_text("csv") if form is Format.CSV else safe_json(view.metrics_text("json"))
+        )
+    elif form is Format.CSV:
         text = perform(EXPERIMENT_CSV, context, experiment=experiment)
     else:
         rows = perform(EXPERIMENT_EXPORT, context, experiment=experiment)
         text = safe_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
-    if out is None:
-        pass_on(text)  # CSV is data in a pipe, and has no escapes of its own
-        return
-    write_out(out, text.encode(errors="replace"))
-    note(f"wrote {out}")
+    return text.encode(errors="replace")
 
 
 def update(

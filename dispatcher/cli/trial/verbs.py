@@ -9,6 +9,7 @@ import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Trial, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
+from dispatcher.cli.trial.table import MOST_ROWS, Columns, Where, check_limit, table_of
 from dispatcher.errors import UserError
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import (
@@ -25,7 +26,6 @@ from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.operations.answers import OneTrial
-    from dispatcher.queries import TrialSummary
 
 TRIAL: Table = {
     "ls": CommandEntry("cli.trial.verbs:ls", "List trials."),
@@ -67,23 +67,32 @@ def ls(
     parent: Annotated[
         int | None, typer.Option(metavar="TRIAL", help="Only children of this trial.")
     ] = None,
-    where: Annotated[
+    where: Where = "",
+    sort: Annotated[
         str,
         typer.Option(
-            metavar="CONDITION",
-            help="Only trials for which this holds, such as 'lr<0.01 and optimizer=adam and "
-            "outcome!=failed'.",
-            show_default=False,
+            metavar="COLUMN",
+            help="id, value, state, started, ended, duration, or a parameter or column as in a "
+            "CONDITION.",
         ),
-    ] = "",
-    sort: Annotated[
-        str, typer.Option(metavar="COLUMN", help="id, value, state, started, ended or duration.")
     ] = "id",
     reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The other way round.")] = False,
+    columns: Columns = "",
     many: Annotated[
         int | None,
-        typer.Option("-n", "--number", metavar="NUMBER", min=1, help="At most this many."),
+        typer.Option(
+            "--limit",
+            "-n",
+            "--number",
+            metavar="NUMBER",
+            callback=check_limit,
+            help=f"At most this many, 0 for all; a table has {MOST_ROWS:,} if not given.",
+        ),
     ] = None,
+    no_pager: Annotated[
+        bool,
+        typer.Option("--no-pager", help=f"Print {MOST_ROWS:,} rows and more to the terminal, too."),
+    ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -93,6 +102,8 @@ def ls(
     the result (`metrics.loss`) by `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (the text contains it) or
     `in (…, …)`, with `and`, `or`, `not` and brackets; a text of several words stands in quotes.
     `tag=good` holds if one of the trial's tags is that, `starred=true` if it has a star.
+
+    A long table goes through a pager on a terminal (`PAGER`). `--json` has all trials.
     """
     from dispatcher.operations.arguments import ListTrials
     from dispatcher.operations.operation import perform
@@ -106,25 +117,21 @@ def ls(
         where=where,
         sort=sort,
         reverse=reverse,
-        limit=many,
+        columns=columns,
+        limit=MOST_ROWS + 1 if many is None and not as_json else many or None,
     )
     answer = perform(TRIAL_LIST, context_for("trial ls", folder), wanted, experiment=experiment)
     if as_json:
         print_json(answer)
-    elif answer.trials:
-        print_table(COLUMNS, [_row(one) for one in answer.trials])
-    else:
+        return
+    if not answer.trials:
         note(f"{answer.experiment} has no such trial")
-
-
-COLUMNS = (
-    Column("trial", right=True),
-    Column("state"),
-    Column("result", right=True, style="bold"),
-    Column("parent", right=True),
-    Column("took", right=True),
-    Column("parameters", shrink=True),
-)
+        return
+    kept = MOST_ROWS if many is None else None
+    titles, rows = table_of(columns, answer.trials[:kept], answer.cells[:kept])
+    print_table(titles, rows, paged=len(rows) >= MOST_ROWS and not no_pager)
+    if kept is not None and len(answer.trials) > kept:
+        note(f"the first {kept:,} trials; --limit 0 shows all, --where and --sort choose")
 
 
 def _known(states: list[str]) -> tuple[str, ...]:
@@ -135,21 +142,6 @@ def _known(states: list[str]) -> tuple[str, ...]:
         return tuple(state_of(word) for word in states)
     except UserError as error:
         raise typer.BadParameter(error.message, param_hint="'--state'") from error
-
-
-def _row(one: TrialSummary) -> tuple[str, ...]:
-    from dispatcher.terminal.leaderboard import paths_of
-
-    tries = f" ({one.attempt} attempts)" if one.attempt > 1 else ""
-    return (
-        str(one.id),
-        (one.outcome or one.state) + tries,
-        formatting.number(one.value),
-        formatting.NOTHING if one.parent is None else str(one.parent),
-        # Added up as attempts end: there is none while the first attempt runs.
-        formatting.duration(one.wall_s or None),
-        formatting.parameters(one.named_parameters, without=paths_of(one)),
-    )
 
 
 def show(

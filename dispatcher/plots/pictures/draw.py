@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dispatcher.errors import UserError
 from dispatcher.plots.kinds import KINDS, data_of
-from dispatcher.queries.lineage import lineage
+from dispatcher.queries.lineage import NO_PARENT, inherits, lineage
 from dispatcher.queries.progress import progress
 from dispatcher.queries.reader import ExperimentReader
 
@@ -56,8 +56,12 @@ def _figure(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> F
 
         return progress_figure(progress(reader), reader.name)
     if kind == "lineage":
-        from dispatcher.plots.pictures.lineage_picture import lineage_figure
+        from dispatcher.plots.pictures.lineage_picture import lineage_figure, no_lineage_figure
 
+        if not inherits(reader):  # seen at once, where a tree of all trials takes seconds
+            some = reader.row("SELECT 1 FROM trials LIMIT 1") is not None
+            why = f"nothing inherited: {NO_PARENT}" if some else "no trials yet"
+            return no_lineage_figure(reader.name, why)
         return lineage_figure(lineage(reader, root=choice.get("root")), reader.name)
     module, _, name = _PAINTERS[kind].partition(":")
     paint = getattr(importlib.import_module(f"dispatcher.plots.pictures.{module}"), name)

@@ -42,10 +42,10 @@ _LABEL_WIDTH: Final = 0.85
 
 def lineage_figure(tree: Lineage, name: str) -> Figure:
     """Draw a lineage."""
+    if len(tree.roots) == len(tree.nodes):
+        return no_lineage_figure(name, "nothing inherited from this trial")
     layout = lay_out(tree)
     values = [node.value for node in tree.nodes.values() if node.value is not None]
-    if not tree.nodes:
-        return empty(figure_of(7.0, 3.0, name, "lineage"), "no trials yet")
     columns, rows = max(layout.columns, 1), layout.rows
     left, right, top, bottom = _MARGIN
     column = max(_NARROW, min(_COLUMN, 32.0 / columns))
@@ -72,6 +72,11 @@ def lineage_figure(tree: Lineage, name: str) -> Figure:
         axes = figure.add_axes((*box, 1 - (left + 0.2) / width, inner * (1 - share) / height))
         _draw_loners(axes, tree, layout, colours, loner_columns, loner_rows)
     return figure
+
+
+def no_lineage_figure(name: str, why: str) -> Figure:
+    """Draw that there is nothing to draw: a thousand dots without a line are no tree."""
+    return empty(figure_of(7.0, 3.0, name, "lineage"), why)
 
 
 def _subtitle(tree: Lineage) -> str:

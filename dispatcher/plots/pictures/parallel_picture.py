@@ -28,7 +28,8 @@ def parallel_figure(data: Parallel) -> Figure:
     """Draw trials as lines across the axes of their parameters."""
     many = len(data.axes) + 1
     width = max(7.0, min(40.0, 1.5 * many + 1.2))
-    subtitle = f"{len(data.trials):,} trials; the best in colour"
+    some = f"{len(data.trials):,} of " if len(data.trials) < data.results else ""
+    subtitle = f"{some}{data.results:,} trials; the best in colour"
     figure = figure_of(width, 5.6, shown(data.title, 60), subtitle)
     rest = f"{len(data.rest):,} less important parameters are left out: {', '.join(data.rest[:40])}"
     add_notes(figure, [*([rest] if data.rest else []), *data.notes])

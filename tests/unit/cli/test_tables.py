@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import io
+import re
 
 import pytest
-from rich.console import Console
 
 from dispatcher.cli.experiment import verbs as experiment_verbs
-from dispatcher.cli.trial import verbs as trial_verbs
-from dispatcher.terminal.console import Column, fitted, rich_table
+from dispatcher.cli.trial import table
+from dispatcher.terminal.console import Column, fitted, fitted_lines
 
-TRIALS = trial_verbs.COLUMNS
+TRIALS = table.COLUMNS
 EXPERIMENTS = experiment_verbs.COLUMNS
 NETWORK = 'rate=0.0563696 blocks=[{"id": 0, "width": 4, "kernel": 3}, {"id": 1, "width": 8}]'
 
 
 def _drawn(columns: tuple[Column, ...], rows: list[tuple[str, ...]], width: int) -> list[str]:
-    out = io.StringIO()
-    screen = Console(file=out, width=width, markup=False, highlight=False)
-    screen.print(rich_table(columns, rows, width))
-    lines = out.getvalue().rstrip("\n").split("\n")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", one) for one in fitted_lines(columns, rows, width)]
     assert all(len(line) <= width for line in lines)
     return lines
 
@@ -78,3 +74,12 @@ def test_numbers_and_states_are_whole_where_little_else_has_room(width: int) -> 
     _, line = _drawn(EXPERIMENTS, [experiment], width)
     assert line.split()[:2] == ["hello-ab23cd", "interrupted"]
     assert "…" not in line
+
+
+def test_wide_characters_take_two_columns_and_tabs_one() -> None:
+    """Mutations: characters are counted; a tab moves what follows."""
+    columns = (Column("trial"), Column("text", shrink=True))
+    cut, whole, tab = _drawn(columns, [("1", "漢字" * 20), ("2", "漢字"), ("3", "a\tb")], 20)[1:]
+    assert cut == "1       漢字漢字漢…"
+    assert whole == "2       漢字"
+    assert tab == "3       a b"

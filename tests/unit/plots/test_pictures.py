@@ -86,6 +86,54 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path, kind: str) -> None:
     assert (tmp_path / "picture.png").stat().st_size > 3000
 
 
+def texts_of(
+    monkeypatch: pytest.MonkeyPatch, reader: ExperimentReader, kind: str, path: Path, **choice: Any
+) -> str:
+    """All that is written in a picture."""
+    from matplotlib.text import Text
+
+    figures: list[Any] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "matplotlib.figure.Figure.savefig", lambda one, *_, **__: figures.append(one)
+        )
+        draw(reader, kind, path, choice)
+    return "\n".join(one.get_text() for one in figures[0].findobj(Text))
+
+
+def test_a_lineage_without_a_parent_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: dots without a line, thousands of them."""
+    demand_libraries("lineage")
+    picture = tmp_path / "picture.png"
+    alone: list[Told] = [({"a": at}, {"default": at}, None) for at in range(3)]
+    with ExperimentReader.open(made_store(tmp_path / "alone", alone)) as reader:
+        assert "nothing inherited: no trial has a parent" in texts_of(
+            monkeypatch, reader, "lineage", picture
+        )
+    folder = made_store(tmp_path / "kin", [*alone, ({"a": 7}, {"default": 7}, 0)])
+    with ExperimentReader.open(folder) as reader:
+        assert "with inherited weights" in texts_of(monkeypatch, reader, "lineage", picture)
+        assert "nothing inherited from this trial" in texts_of(
+            monkeypatch, reader, "lineage", picture, root=2
+        )
+
+
+def test_lines_that_are_a_part_of_all_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand_libraries("parallel")
+    monkeypatch.setattr("dispatcher.plots.parallel.MOST_LINES", 20)
+    monkeypatch.setattr("dispatcher.plots.sampling.MOST_TRIALS", 30)
+    monkeypatch.setattr("dispatcher.plots.choosing.MOST_TRIALS", 30)
+    trials: list[Told] = [({"a": at, "b": at % 3}, {"default": at}, None) for at in range(50)]
+    with ExperimentReader.open(made_store(tmp_path, trials)) as reader:
+        told = texts_of(monkeypatch, reader, "parallel", tmp_path / "picture.png")
+    assert "20 of 50 trials" in told
+    assert "30 of 50 results" in told
+
+
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

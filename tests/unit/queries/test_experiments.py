@@ -82,6 +82,15 @@ def test_the_newest(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert newest_experiment().parent == base
 
 
+def test_without_a_home_it_is_the_default_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: the two, which do not import one another, drift apart."""
+    from dispatcher.experiment.config import ExperimentConfig
+
+    monkeypatch.delenv("BEQUEATH_HOME", raising=False)
+    key = ExperimentConfig.model_fields["experiment_working_directory"]
+    assert base_folder() == key.default.expanduser()
+
+
 def _status(folder: Path) -> ExperimentStatus:
     with ExperimentReader.open(folder) as reader:
         return experiment_summary(reader).status

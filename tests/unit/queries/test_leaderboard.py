@@ -57,6 +57,15 @@ def test_values_of_two_directions_never_stand_beside_each_other() -> None:
     assert [*places(queries.leaderboard(FOUND))][-1] == " maximize"
 
 
+def test_a_limit_is_of_each_board_and_names_keep_all_runs() -> None:
+    """Mutation: a median of those only that are shown."""
+    boards = queries.leaderboard(FOUND, limit=1)
+    assert places(boards)["cifar maximize"] == [(1, "b")]
+    assert places(boards)["mnist maximize"] == [(1, "d")]
+    (runs,) = [each for each in boards[0].names if each.name == "s"]
+    assert runs.runs == 3
+
+
 def test_equal_values_share_the_better_place() -> None:
     (board, _) = queries.leaderboard(FOUND, BoardGroup.NONE)
     assert [(each.place, each.experiment.id) for each in board.experiments] == [

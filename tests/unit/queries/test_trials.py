@@ -24,6 +24,7 @@ from dispatcher.queries import (
     lineage,
     list_trials,
     metrics,
+    sort_key,
     trial,
 )
 from dispatcher.store import SqliteJournal
@@ -203,9 +204,9 @@ def test_a_trial_that_is_not_there(reader: ExperimentReader) -> None:
     assert "numbered 0 to 41" in caught.value.hint
 
 
-def test_a_misspelt_sort_names_the_nearest() -> None:
+def test_a_misspelt_sort_names_the_nearest(reader: ExperimentReader) -> None:
     with pytest.raises(UserError) as caught:
-        TrialSort.of("vlaue")
+        sort_key(reader, "vlaue")
     assert "'value'" in caught.value.hint
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.queries import ExperimentReader, where
-from dispatcher.queries.where import COLUMNS, WhereError, parse_condition, unknown_parameters
+from dispatcher.queries import ExperimentReader, unknown_parameters, where
+from dispatcher.queries.where import COLUMNS, WhereError, parse_condition
 from tests.unit.queries.evolution import evolve, make_folder
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
@@ -166,7 +166,7 @@ def test_parameters_that_no_trial_has_are_named(tmp_path: Path) -> None:
     with ExperimentReader.open(folder) as reader:
 
         def unknown(condition: str) -> dict[str, str]:
-            return unknown_parameters(reader, parse_condition(condition))
+            return unknown_parameters(reader, parse_condition(condition).parameters)
 
         assert unknown("outcme!=failed and lr<1 and `a b`=1") == {"outcme": "outcome", "a b": ""}
         assert unknown("outcome!=failed and metrics.nothing>1 and lr<1") == {}

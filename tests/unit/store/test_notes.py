@@ -279,7 +279,7 @@ def test_conditions_find_tags_and_stars(folder: Path, kept: Annotations) -> None
     assert found("starred=false") == [0, 1, 3]
     assert found("tag<c") == [2]
     with ExperimentReader.open(folder) as reader:
-        assert queries.unknown_parameters(reader, queries.parse_condition("tags=1")) == {
+        assert queries.unknown_parameters(reader, queries.parse_condition("tags=1").parameters) == {
             "tags": "tag"
         }
 

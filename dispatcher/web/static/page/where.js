@@ -8,7 +8,7 @@ const TOKEN = /(?<space>\s+)|(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\
 
 /** Names of conditions that are called otherwise in the table. */
 const COLUMNS = {
-  id: "trial", trial: "trial", state: "state", outcome: "outcome", value: "value", parent: "parent",
+  id: "trial", trial: "trial", state: "state", outcome: "outcome", value: "value", result: "value", parent: "parent",
   worker: "worker", started_at: "started", ended_at: "ended", starred: "starred",
 };
 /** Stands for each tag of a trial: a comparison holds if it does for one of them. */
@@ -17,7 +17,7 @@ const TAG = "tag";
 const ELSEWHERE = new Set([
   "success", "by_hand", "attempt", "failures", "losses", "save_path", "restore_path",
   "weights_digest", "end_reason", "exit_code", "signal", "error", "tuner_error", "since", "asked_at",
-  "proposed_at", "cpu_s", "wall_s", "weights_bytes",
+  "proposed_at", "cpu_s", "wall_s", "took", "weights_bytes",
 ]);
 const MOST_LEVELS = 20;
 

@@ -58,6 +58,7 @@ def test_the_modules_pass_their_tests() -> None:
 CONDITIONS = [
     "",
     "lr<0.01",
+    "result>0.5",
     "lr<=0.01 and act=relu",
     "act!=relu",
     "not act=relu",

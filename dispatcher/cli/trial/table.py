@@ -1,0 +1,119 @@
+"""Tables of trials: which columns they have, and how many rows are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from dispatcher.terminal import formatting
+from dispatcher.terminal.console import Column
+
+if TYPE_CHECKING:
+    from dispatcher.queries import TrialSummary
+
+#: Rows of a table unless the user says how many; as many or more go through a pager.
+MOST_ROWS: Final = 10_000
+
+#: The columns that are shown if none are asked for.
+COLUMNS: Final = (
+    Column("trial", right=True),
+    Column("state"),
+    Column("result", right=True, style="bold"),
+    Column("parent", right=True),
+    Column("took", right=True),
+    Column("parameters", shrink=True),
+)
+
+#: Columns with points in time, which people read as such.
+_TIMES: Final = frozenset({"since", "asked_at", "proposed_at", "started_at", "ended_at"})
+
+Where = Annotated[
+    str,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only trials for which this holds, such as 'lr<0.01 and optimizer=adam and "
+        "outcome!=failed'.",
+        show_default=False,
+    ),
+]
+
+Columns = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Show these columns, such as 'trial,result,lr,metrics.loss': those of the table, "
+        "parameters, and all else that a CONDITION can name.",
+        show_default=False,
+    ),
+]
+
+
+def check_limit(limit: int | None) -> int | None:
+    """Refuse a negative number of rows. Raises ``typer.BadParameter``."""
+    if limit is not None and limit < 0:
+        raise typer.BadParameter(f"{limit} is no number of trials: write how many, or 0 for all")
+    return limit
+
+
+def table_of(
+    names: str,
+    trials: Sequence[TrialSummary],
+    cells: Sequence[Sequence[Any]],
+    usual: Sequence[Column] = COLUMNS,
+) -> tuple[list[Column], list[list[str]]]:
+    """Return columns and rows of a table.
+
+    Args:
+        names: columns as a user typed them; empty: the usual ones.
+        trials: a row each.
+        cells: of the answer, for the names.
+        usual: the columns that are shown if none are asked for.
+    """
+    from dispatcher.queries import parse_names
+
+    known = {column.title: column for column in COLUMNS}
+    if not names:
+        titles = [column.title for column in usual]
+        return [*usual], [[_cell(one, title) for title in titles] for one in trials]
+    typed = list(parse_names(names))
+    columns = [known.get(name) or _column(name, at, cells) for at, name in enumerate(typed)]
+    rows = [
+        [
+            _cell(one, name) if name in known else _shown(name, beside[at])
+            for at, name in enumerate(typed)
+        ]
+        for one, beside in zip(trials, cells, strict=True)
+    ]
+    return columns, rows
+
+
+def _cell(one: TrialSummary, title: str) -> str:
+    """Return what a trial has in a column of :data:`COLUMNS`."""
+    from dispatcher.terminal.leaderboard import paths_of
+
+    if title == "trial":
+        return str(one.id)
+    if title == "state":
+        return (one.outcome or one.state) + (
+            f" ({one.attempt} attempts)" if one.attempt > 1 else ""
+        )
+    if title == "result":
+        return formatting.number(one.value)
+    if title == "parent":
+        return formatting.NOTHING if one.parent is None else str(one.parent)
+    if title == "took":  # added up as attempts end: there is none while the first attempt runs
+        return formatting.duration(one.wall_s or None)
+    return formatting.parameters(one.named_parameters, without=paths_of(one))
+
+
+def _column(name: str, at: int, cells: Sequence[Sequence[Any]]) -> Column:
+    numbers = all(isinstance(row[at], int | float | None) for row in cells)
+    return Column(name, right=numbers and name not in _TIMES, shrink=True)
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return formatting.NOTHING
+    return formatting.moment(value) if name in _TIMES else formatting.value(value)
