@@ -18,3 +18,6 @@ TUNER_LOG_NAME: Final = "tuner.log"
 SINKS_LOG_NAME: Final = "sinks.log"
 CHAOS_LOG_NAME: Final = "chaos.log"
 TRIALS: Final = "trials"
+
+#: The command of trials of a study, which a program leads: none of them is ever started by it.
+LED_BY_PROGRAM: Final = "false  # led by a program: bq.Study"

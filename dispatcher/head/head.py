@@ -14,8 +14,10 @@ from pathlib import Path
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
+from dispatcher.errors import UserError
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import LED_BY_PROGRAM
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import take_the_lead
@@ -70,10 +72,16 @@ class Head:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
             NotOurs: the experiment is somebody else's, and its commands are not for us to run.
+            UserError: it is a study, which the program leads that asks and tells.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
         demand_ours(self._folder.path)
         refuse_nested()
+        if LED_BY_PROGRAM in self._folder.read_config():
+            raise UserError(
+                "this is a study: the program leads it that asks for trials and tells results",
+                hint=f"go on in Python: bq.Study(folder={str(self._folder.path)!r})",
+            )
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             leadership = stack.enter_context(lead)
