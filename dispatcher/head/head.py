@@ -14,11 +14,10 @@ from pathlib import Path
 from dispatcher.core import State
 from dispatcher.core import events as e
 from dispatcher.core.model import Phase
-from dispatcher.errors import UserError
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
-from dispatcher.folders.names import LED_BY_PROGRAM
 from dispatcher.folders.ownership import demand_ours
+from dispatcher.folders.studies import refuse_study
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import take_the_lead
 from dispatcher.head.led_experiment import LedExperiment
@@ -77,11 +76,7 @@ class Head:
         """
         demand_ours(self._folder.path)
         refuse_nested()
-        if LED_BY_PROGRAM in self._folder.read_config():
-            raise UserError(
-                "this is a study: the program leads it that asks for trials and tells results",
-                hint=f"go on in Python: bq.Study(folder={str(self._folder.path)!r})",
-            )
+        refuse_study(self._folder)
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             leadership = stack.enter_context(lead)

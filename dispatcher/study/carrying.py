@@ -71,7 +71,7 @@ class StudyLead:
             self._assessor = StudyAssessor.of(config, place)
             self._ours: dict[int, StudyTrial] = {}  # asked for, and not over
             self._started: deque[a.StartAttempt] = deque()  # to be run, and nobody has them yet
-            self._before = frozenset(self._record.state.running)  # begun by programs before this
+            self._before = self._record.begun()  # begun by programs before this
             self._since_state = 0
             self._refusal = ""
             wishes = json.loads(self._record.noted(_ENQUEUED) or "[]")
@@ -146,6 +146,8 @@ class StudyLead:
         events: list[e.Event] = [*self._grown(), proposal]
         self._refusal = ""
         self._carry_out(self._record.take(*events))
+        while TrialId(trial.id) in self._record.state.queued:  # behind what was enqueued
+            self._one_more_slot()
         record = self._record.in_flight(trial.id)
         if record is None:
             self._ours.pop(trial.id, None)
@@ -184,6 +186,11 @@ class StudyLead:
     def _note_wishes(self) -> None:
         left = [each.parameters for each in self._all_wishes()]
         self._record.note(_ENQUEUED, json.dumps(left))
+
+    def _one_more_slot(self) -> None:
+        settings = self._record.state.settings
+        more = replace(settings, slots=settings.slots + 1)
+        self._carry_out(self._record.take(e.SettingsUpdated(more)))
 
     def _all_wishes(self) -> list[Wish]:
         return sorted((*self._begun_wishes.values(), *self._wishes), key=lambda each: each.key)

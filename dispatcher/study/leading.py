@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dispatcher.core import events as e
@@ -74,11 +73,6 @@ class LedStudy(StudyLead):
                 if number not in self._ours:
                     return number
             self._one_more_slot()
-
-    def _one_more_slot(self) -> None:
-        settings = self._record.state.settings
-        more = replace(settings, slots=settings.slots + 1)
-        self._carry_out(self._record.take(e.SettingsUpdated(more)))
 
     def _place_queued(self) -> None:
         state = self._record.state

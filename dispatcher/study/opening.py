@@ -17,6 +17,8 @@ from dispatcher.folders.names import LED_BY_PROGRAM
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.wiring.nesting import refuse_nested
 from tuners import space as spaces
+from tuners.by_run import ByRunTuner
+from tuners.errors import TunerArgumentError
 
 #: The tuner of studies without a search space.
 BY_RUN: Final = "tuners.by_run:ByRunTuner"
@@ -105,6 +107,7 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
         keys["experiment_working_directory"] = folder.parent
     if wish.space is None:
         by_run = {"tuner": tuner, "tuner_args": args, "optimize_mode": mode, "seed": seed}
+        _check_by_run(by_run)
         keys["tuner"] = {"class_name": BY_RUN, "class_args": by_run}
     else:
         keys["search_space"] = wish.space
@@ -113,6 +116,13 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
         given = dict(wish.assessor_args or {})
         keys["assessor"] = {"name": wish.assessor, "class_args": given, "keep_result": True}
     return keys
+
+
+def _check_by_run(arguments: dict[str, Any]) -> None:
+    try:
+        ByRunTuner(**arguments)
+    except TunerArgumentError as error:
+        raise UserError(error.message, hint=error.hint) from error
 
 
 def _agree(wish: StudyWish, config: ExperimentConfig, place: ExperimentFolder) -> None:

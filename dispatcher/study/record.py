@@ -16,7 +16,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import apply, judged_by, worker_of
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
-from dispatcher.core.model import OVER, State, Trial, TrialState
+from dispatcher.core.model import OVER, AttemptState, State, Trial, TrialState
 from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -27,8 +27,8 @@ from dispatcher.store.compaction import Compaction
 from dispatcher.store.replay.folding import fold_at_start, read_whole_past
 from dispatcher.wiring.settings import settings_of
 
-#: The one worker: the program itself.
-PROGRAM = WorkerId("program")
+#: The one worker: the program itself, in the place of the machine that the file names.
+PROGRAM = WorkerId("local")
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
 _ON_DISK_EVERY_S = 1.0
@@ -71,9 +71,18 @@ class StudyRecord:
 
     def begin(self) -> list[a.Action]:
         """Join as the worker, with all that was asked for before and not told; what follows."""
-        holds = tuple((t, self.state.trials[t].attempt) for t in sorted(self.state.running))
+        holds = tuple((t, self.state.trials[t].attempt) for t in sorted(self.begun()))
         slots = max(self.state.settings.slots, len(holds))
         return self.take(e.WorkerJoined(PROGRAM, slots, holds), e.TunerHostReady())
+
+    def begun(self) -> frozenset[TrialId]:
+        """The trials that run and that somebody has got; others were only to be started."""
+        trials = self.state.trials
+        return frozenset(
+            each
+            for each in self.state.running
+            if trials[each].attempt_state is not AttemptState.STARTING
+        )
 
     def take(self, *events: e.Event) -> list[a.Action]:
         """Apply facts, in this order; return what follows.

@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dispatcher import queries
 from dispatcher.errors import UserError
-from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.study.leading import LedStudy
 from dispatcher.study.opening import StudyWish, open_or_create
 from dispatcher.study.trial import StudyTrial
@@ -19,6 +17,7 @@ from trial_runtime.api_errors import InvalidMetric
 
 if TYPE_CHECKING:
     from dispatcher.api import Experiment
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import TrialSummary
     from dispatcher.study.warm_start import WarmStart
     from tuners.space.model import Dimension
@@ -76,7 +75,7 @@ class Study:
         place, config, _ = open_or_create(wish)
         self._lock = threading.RLock()
         self._led = LedStudy(self, place, config)
-        self._handle = ExperimentHandle(place.path)
+        self._folder = place.path
         # At the latest with the program, and without keeping the study alive.
         self._finalizer = weakref.finalize(self, self._led.close)
 
@@ -221,7 +220,7 @@ class Study:
     @property
     def folder(self) -> Path:
         """Its folder; ``bq.Study(folder=…)`` goes on there."""
-        return self._handle.folder
+        return self._folder
 
     @property
     def experiment(self) -> Experiment:
@@ -233,16 +232,22 @@ class Study:
 
     def best(self) -> TrialSummary | None:
         """The best trial so far; None while there is no result."""
-        self.flush()
-        with self._handle.reading() as reader:
+        from dispatcher import queries
+
+        with self._written().reading() as reader:
             leaders = queries.best(reader, 1)
         return leaders[0] if leaders else None
 
     def trials(self) -> list[TrialSummary]:
         """All trials, in the order of their numbers; not those that nobody has got yet."""
+        return [each for each in self._written().trials() if each.state != "open"]
+
+    def _written(self) -> ExperimentHandle:
+        """All that is known, for readers; they are loaded when somebody reads."""
+        from dispatcher.experiments.handle import ExperimentHandle
+
         self.flush()
-        waiting = {str(each) for each in ("open", "blocked")}
-        return [each for each in self._handle.trials() if each.state not in waiting]
+        return ExperimentHandle(self._folder)
 
     def flush(self) -> None:
         """Write all that is known, for readers in other processes. ``close`` does it too."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dispatcher.errors import UserError
-from dispatcher.study.foreign_results import read_foreign
 from tuners.space.model import Space
 from tuners.space.sampling import branch_of, is_legal
 
@@ -67,6 +66,8 @@ def read_results(
     Raises:
         UserError: it cannot be read, or optimizes in the other direction.
     """
+    from dispatcher.study.foreign_results import read_foreign
+
     found, theirs = read_foreign(source, study_name, metric)
     if theirs is not None and mode is not None and theirs != mode:
         raise UserError(
