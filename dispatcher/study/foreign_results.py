@@ -67,8 +67,9 @@ def read_foreign(
 
 
 def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, str | None]:
-    head = path.open("rb").read(16)
-    if head.startswith(b"SQLite format 3"):
+    with path.open("rb") as file:
+        begins = file.read(16)
+    if begins.startswith(b"SQLite format 3"):
         return _of_optuna(_load(f"sqlite:///{path}", study_name))
     if path.suffix == ".csv":
         return ForeignResults(path.name, list(_of_csv(path))), None

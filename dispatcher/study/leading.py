@@ -42,6 +42,7 @@ class LedStudy(StudyLead):
             parent: whose weights it starts from; None: the tuner's choice.
             on_record: put it on record at once, if its parameters are known.
         """
+        self._carry_out(self._record.answer())
         self._place_queued()
         if self._started and parent is None:
             return self._enqueued()
@@ -195,6 +196,7 @@ class LedStudy(StudyLead):
 
     def _mine(self, trial: int | StudyTrial) -> StudyTrial:
         """The trial that is meant, if it goes on. Raises ``UserError``."""
+        self._carry_out(self._record.answer())
         if isinstance(trial, StudyTrial):
             if trial.study is not self._study():
                 raise UserError(f"trial {trial.id} belongs to another study", hint="tell it there")
@@ -309,6 +311,7 @@ class LedStudy(StudyLead):
         space = None if self._tuner.by_run is not None else self._tuner.space
         rows, report = fitting(found, space)
         if rows:
+            self._carry_out(self._record.answer())
             self._carry_out(self._record.take(e.DataImported(json.dumps(rows))))
             self._record.commit(durable=True)
         return report

@@ -50,6 +50,11 @@ class StudyTuner:
         self.dimensions = dict(self.space.dimensions)
 
     @property
+    def tuner(self) -> Any:
+        """The tuner itself."""
+        return self._calls.tuner if self.by_run is None else self.by_run
+
+    @property
     def written(self) -> dict[str, Any]:
         """The search space as it has grown, in NNI's form."""
         written: dict[str, Any] = as_json(Space(tuple(self.dimensions.items())))

@@ -73,7 +73,11 @@ class StudyRecord:
         """Join as the worker, with all that was asked for before and not told; what follows."""
         holds = tuple((t, self.state.trials[t].attempt) for t in sorted(self.begun()))
         slots = max(self.state.settings.slots, len(holds))
-        return self.take(e.WorkerJoined(PROGRAM, slots, holds), e.TunerHostReady())
+        return self.take(e.WorkerJoined(PROGRAM, slots, holds))
+
+    def answer(self) -> list[a.Action]:
+        """Let the core open requests from now on, and hand over what is owed; what follows."""
+        return [] if self.state.host_ready else self.take(e.TunerHostReady())
 
     def begun(self) -> frozenset[TrialId]:
         """The trials that run and that somebody has got; others were only to be started."""
