@@ -59,8 +59,9 @@ class ByRunTuner(Tuner):
         tuner: ``Random``, or one of Optuna's samplers: ``TPE``, ``CMA-ES``, ``GP``, ``QMC``,
             ``NSGA-II``, or ``Optuna`` with a ``sampler``.
         tuner_args: its own arguments.
-        optimize_mode: ``maximize`` or ``minimize``.
+        optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
         seed: of that tuner, if its arguments have none.
+        objectives: numbers of the result and their modes, for samplers that take several.
     """
 
     def __init__(
@@ -69,8 +70,14 @@ class ByRunTuner(Tuner):
         tuner_args: Mapping[str, Any] | None = None,
         optimize_mode: str = "maximize",
         seed: int | None = 0,
+        objectives: Mapping[str, str] | None = None,
     ) -> None:
-        given = {"optimize_mode": values.optimize_mode(optimize_mode), "seed": values.seed(seed)}
+        given: dict[str, Any] = {
+            "optimize_mode": values.optimize_mode(optimize_mode),
+            "seed": values.seed(seed),
+        }
+        if objectives is not None:
+            given["objectives"] = objectives
         owner = builtin_tuner(tuner)
         if not issubclass(owner, Suggesting):
             raise TunerArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import warnings
 import weakref
@@ -21,6 +22,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.study.assessing import StudyAssessor
+from dispatcher.study.flushing import Flusher
 from dispatcher.study.proposing import StudyTuner
 from dispatcher.study.record import StudyRecord
 from dispatcher.study.trial import StudyTrial
@@ -52,18 +54,26 @@ class StudyLead:
         study: to which the trials belong.
         place: its folder.
         config: its file.
+        lock: the study's.
 
     Raises:
         ExperimentBusy: another process leads it.
         BequeathError: its tuner or its record cannot be had.
     """
 
-    def __init__(self, study: Study, place: ExperimentFolder, config: ExperimentConfig) -> None:
+    def __init__(
+        self,
+        study: Study,
+        place: ExperimentFolder,
+        config: ExperimentConfig,
+        lock: threading.RLock,  # type: ignore[valid-type] # a function, to the checker
+    ) -> None:
         self.config = config
         self._place = place
         self._study = weakref.ref(study)  # which closes us at its end
         self._root = weights_root(config, place)
         self._record = StudyRecord(place, config)
+        self._flusher = Flusher(lock, self._record.commit)
         try:
             self._tuner = StudyTuner(config, place, self._record.state)
             self._tuner.recall(self._record.calls, self._record.tuner_state)
@@ -215,7 +225,7 @@ class StudyLead:
         try:
             self._carry_out(actions)
         finally:
-            self._record.commit_results()
+            self._commit()
         self._since_state += 1
         if self._since_state >= _KEEP_STATE_EVERY:
             self._keep_state()
@@ -225,6 +235,11 @@ class StudyLead:
         self._since_state = 0
         if state is not None:
             self._record.keep_tuner_state(state)
+
+    def _commit(self) -> None:
+        """Write what was taken: now, or with what follows within milliseconds."""
+        if not self._record.commit_soon():
+            self._flusher.soon()
 
     # -- its end ----------------------------------------------------------------------------
 
@@ -237,6 +252,7 @@ class StudyLead:
         """Keep the tuner's state, record the end, and let others lead."""
         if self._record.closed or os.getpid() != self._record.process:
             return
+        self._flusher.close()
         try:
             if self._record.can_keep_state:
                 self._keep_state()

@@ -58,7 +58,7 @@ class LedStudy(StudyLead):
                 trial.fixed = dict(wish.parameters)
         elif on_record:
             self._put_on_record(trial, with_weights=True)
-            self._record.commit()
+            self._commit()
         return trial
 
     def _made(self, number: int, parameters: Any, **more: Any) -> StudyTrial:
@@ -192,7 +192,7 @@ class LedStudy(StudyLead):
         self._put_on_record(trial, with_weights=True)
         trial.step = step if step is not None else trial.step
         self._carry_out(self._record.take(e.MetricReported(*self._next(trial), text)))
-        self._record.commit()
+        self._commit()
 
     def _mine(self, trial: int | StudyTrial) -> StudyTrial:
         """The trial that is meant, if it goes on. Raises ``UserError``."""

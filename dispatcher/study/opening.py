@@ -106,7 +106,14 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
     if folder is not None:
         keys["experiment_working_directory"] = folder.parent
     if wish.space is None:
-        by_run = {"tuner": tuner, "tuner_args": args, "optimize_mode": mode, "seed": seed}
+        by_run: dict[str, Any] = {
+            "tuner": tuner,
+            "tuner_args": args,
+            "optimize_mode": mode,
+            "seed": seed,
+        }
+        if "objectives" in args:  # readers find them beside a tuner's other arguments
+            by_run["objectives"] = args.pop("objectives")
         _check_by_run(by_run)
         keys["tuner"] = {"class_name": BY_RUN, "class_args": by_run}
     else:

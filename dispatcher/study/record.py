@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
+from copy import copy
 from typing import Any
 
 from dispatcher.core import actions as a
@@ -29,6 +29,9 @@ from dispatcher.wiring.settings import settings_of
 
 #: The one worker: the program itself, in the place of the machine that the file names.
 PROGRAM = WorkerId("local")
+
+#: Seconds within which commits are made one: trials that take less are written together.
+_TOGETHER_S = 0.005
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
 _ON_DISK_EVERY_S = 1.0
@@ -50,7 +53,8 @@ class StudyRecord:
         self.place = place
         self.process = os.getpid()
         self._entries: list[JournalEntry] = []
-        self._synced_at = time.monotonic()
+        self._earlier: list[Trial] = []  # records since the last commit, of moments that count
+        self._synced_at = self.committed_at = time.monotonic()
         with ExitStack() as stack:
             lead = stack.enter_context(take_the_lead(place, take_over=False))
             self._epoch = lead.epoch
@@ -109,9 +113,12 @@ class StudyRecord:
             for fact in (*judged_by(self.state, event), event):
                 at = time.time()
                 worker = worker_of(self.state.trials, fact)
-                if isinstance(fact, e.EndDelivered):
-                    self.commit()  # the core drops parameters and result now; the rows keep them
+                if isinstance(fact, e.EndDelivered):  # the core drops its parameters now
+                    self._earlier.append(copy(self.state.trials[fact.trial]))
                 step = apply(self.state, fact, at)
+                for action in step.actions:
+                    if isinstance(action, a.OpenRequest):  # its row says when it was opened
+                        self._earlier.append(copy(self.state.trials[action.trial]))
                 self._entries.append(JournalEntry(at, fact, step.counted, worker))
                 out.extend(step.actions)
         return out
@@ -125,20 +132,22 @@ class StudyRecord:
         dirty = self.state.dirty
         if not (self._entries or dirty or durable):
             return
-        now = time.monotonic()
-        durable = durable or now - self._synced_at >= _ON_DISK_EVERY_S
+        self.committed_at = time.monotonic()
+        durable = durable or self.committed_at - self._synced_at >= _ON_DISK_EVERY_S
         if durable:
-            self._synced_at = now
+            self._synced_at = self.committed_at
         entries, self._entries = self._entries, []
-        touched: Iterable[Trial] = [self.state.trials[each] for each in dirty]
-        self._row = self._journal.append(entries, touched, durable=durable)
+        earlier, self._earlier = self._earlier, []
+        touched = [self.state.trials[each] for each in dirty]
+        self._row = self._journal.append(entries, touched, durable=durable, earlier=earlier)
         dirty.clear()
 
-    def commit_results(self) -> None:
-        """As :meth:`commit`, unless all that is left is that the tuner has heard of ends: that is
-        written with what comes next, and a tuner that is made again hears it again."""
-        if not all(isinstance(entry.event, e.EndDelivered) for entry in self._entries):
-            self.commit()
+    def commit_soon(self) -> bool:
+        """Write what was taken, unless something was written just now; whether it is written."""
+        if time.monotonic() - self.committed_at < _TOGETHER_S:
+            return False
+        self.commit()
+        return True
 
     @property
     def can_keep_state(self) -> bool:

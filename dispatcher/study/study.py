@@ -74,7 +74,7 @@ class Study:
         )
         place, config, _ = open_or_create(wish)
         self._lock = threading.RLock()
-        self._led = LedStudy(self, place, config)
+        self._led = LedStudy(self, place, config, self._lock)
         self._folder = place.path
         # At the latest with the program, and without keeping the study alive.
         self._finalizer = weakref.finalize(self, self._led.close)

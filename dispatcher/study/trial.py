@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StudyTrial:
-    """One trial of a :class:`Study`: its parameters, its weights, its reports.
+    """One trial of a study: its parameters, its weights, its reports.
 
     ``study.ask()`` returns one, and ``study.optimize(trial)`` calls ``trial`` with one. Any thread
     may use it; a fork may not.

@@ -8,6 +8,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ import pytest
 import bequeath as bq
 from dispatcher.errors import ExperimentBusy, UserError
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.study import record
 from trial_runtime.api_errors import InvalidMetric
 
 EVOLUTION = {"population_size": 3, "sample_size": 2}
@@ -305,10 +310,43 @@ def test_a_tuner_may_choose_the_parent(tmp_path: Path) -> None:
     assert any(parent is not None for parent in parents)
 
 
-def test_a_result_is_in_the_store_when_tell_returns(study: bq.Study) -> None:
-    """Mutation: results are written with the next question."""
-    journal = study.folder / "journal.sqlite"
-    study.tell(study.ask(), 1.5)
-    with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as reader:
-        ((told,),) = reader.execute("SELECT final FROM trials WHERE id = 0").fetchall()
-    assert json.loads(told) == 1.5
+def final_of(study: bq.Study, trial: int) -> Any:
+    """What another process reads."""
+    path = study.folder / "journal.sqlite"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
+        found = reader.execute("SELECT final FROM trials WHERE id = ?", (trial,)).fetchone()
+    return None if found is None or found[0] is None else json.loads(found[0])
+
+
+def test_a_result_is_in_the_store_when_tell_returns(
+    study: bq.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of trials that take longer than commits are put together for."""
+    monkeypatch.setattr(record, "_TOGETHER_S", 0.0)
+    for n in range(3):
+        study.tell(study.ask(), n + 0.5)
+        assert final_of(study, n) == n + 0.5
+
+
+def test_what_is_put_together_is_written_a_moment_later(
+    study: bq.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the last results of a burst wait for the next question."""
+    monkeypatch.setattr(record, "_TOGETHER_S", 1e9)
+    for n in range(20):
+        study.tell(study.ask(), n + 0.5)
+    deadline = time.monotonic() + 30
+    while final_of(study, 19) is None:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+    assert [final_of(study, n) for n in range(20)] == [n + 0.5 for n in range(20)]
+    study.close()
+    assert ExperimentHandle(study.folder).verify().ok
+
+
+def test_any_thread_may_ask_and_tell(study: bq.Study) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda n: study.tell(study.ask(), n), range(40)))
+    assert sorted(t.value or 0 for t in study.trials()) == list(range(40))
+    study.close()
+    assert ExperimentHandle(study.folder).verify().ok
