@@ -7,11 +7,10 @@ import os
 import threading
 import time
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -28,9 +27,6 @@ from dispatcher.study.record import StudyRecord
 from dispatcher.study.trial import StudyTrial
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from dispatcher.wiring.weights import weights_root
-
-if TYPE_CHECKING:
-    from dispatcher.study.study import Study
 
 #: Results after which the tuner's own state is kept again: a study whose program was killed repeats
 #: at most so many.
@@ -51,7 +47,6 @@ class StudyLead:
     """Joins record, tuner and assessor of one study. Not thread-safe: the study holds a lock.
 
     Args:
-        study: to which the trials belong.
         place: its folder.
         config: its file.
         lock: the study's.
@@ -63,14 +58,13 @@ class StudyLead:
 
     def __init__(
         self,
-        study: Study,
         place: ExperimentFolder,
         config: ExperimentConfig,
         lock: threading.RLock,  # type: ignore[valid-type] # a function, to the checker
     ) -> None:
         self.config = config
         self._place = place
-        self._study = weakref.ref(study)  # which closes us at its end
+        self._lock = lock
         self._root = weights_root(config, place)
         self._record = StudyRecord(place, config)
         self._flusher = Flusher(lock, self._record.commit)

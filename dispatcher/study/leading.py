@@ -62,9 +62,7 @@ class LedStudy(StudyLead):
         return trial
 
     def _made(self, number: int, parameters: Any, **more: Any) -> StudyTrial:
-        study = self._study()
-        assert study is not None
-        return StudyTrial(study, number, parameters, **more)
+        return StudyTrial(self, number, parameters, **more)
 
     def _open_request(self) -> TrialId:
         """The oldest request that the core has opened and that nobody answers yet."""
@@ -117,7 +115,17 @@ class LedStudy(StudyLead):
     # -- define by run ----------------------------------------------------------------------
 
     def suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
-        """See :meth:`.StudyTrial.suggest`."""
+        """See :meth:`.StudyTrial.suggest`.
+
+        Args:
+            trial: one of ours.
+            name: of the parameter.
+            dimension: the values that it may have.
+        """
+        with self._lock:
+            return self._suggest(trial, name, dimension)
+
+    def _suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
         known = self._tuner.dimensions.get(name)
         if known is not None and repr(known) != repr(dimension):
             raise UserError(
@@ -178,7 +186,17 @@ class LedStudy(StudyLead):
     # -- while it runs, and its end ---------------------------------------------------------
 
     def report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
-        """See :meth:`.StudyTrial.report`."""
+        """See :meth:`.StudyTrial.report`.
+
+        Args:
+            trial: one of ours.
+            value: the metric.
+            step: its number.
+        """
+        with self._lock:
+            self._report(trial, value, step)
+
+    def _report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
         self._begun(trial)
         if step is not None:
             if trial.step is not None and step <= trial.step:
@@ -198,7 +216,7 @@ class LedStudy(StudyLead):
         """The trial that is meant, if it goes on. Raises ``UserError``."""
         self._carry_out(self._record.answer())
         if isinstance(trial, StudyTrial):
-            if trial.study is not self._study():
+            if trial.lead is not self:
                 raise UserError(f"trial {trial.id} belongs to another study", hint="tell it there")
             return self._begun(trial)
         known = self._ours.get(trial)
@@ -229,6 +247,10 @@ class LedStudy(StudyLead):
 
     def inherit(self, trial: StudyTrial, parent: int) -> None:
         """See :meth:`.StudyTrial.inherit`."""
+        with self._lock:
+            self._inherit(trial, parent)
+
+    def _inherit(self, trial: StudyTrial, parent: int) -> None:
         self._begun(trial)
         if trial.on_record:
             raise UserError(
@@ -253,20 +275,34 @@ class LedStudy(StudyLead):
             hint="a parent has called save_weights, and was told",
         )
 
-    def place_to_save(self, trial: StudyTrial) -> WeightsPlace:
+    def save(self, trial: StudyTrial, state: Any) -> str:
+        """See :meth:`.StudyTrial.save_weights`."""
+        with self._lock:
+            at = self._place_of(trial)
+        published = at.save(state)  # without the lock: it takes as long as the disk does
+        with self._lock:
+            self._published(trial, published)
+        return published.path
+
+    def load(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
+        """See :meth:`.StudyTrial.load_weights`.
+
+        Args:
+            trial: one of ours.
+            into: what to copy into.
+            options: of the weight store.
+        """
+        if trial.parent is None:
+            return None
+        with self._lock:
+            at = self._place_of(trial)
+        return at.load(into, options)
+
+    def _place_of(self, trial: StudyTrial) -> WeightsPlace:
         """Put a trial on record, if it is not, and return the place of its weights."""
         self._begun(trial)
         self._put_on_record(trial, with_weights=True)
         self._record.commit()
-        return self._place_of(trial)
-
-    def place_to_load(self, trial: StudyTrial) -> WeightsPlace | None:
-        """Put a trial on record, if it is not; None if it has no parent."""
-        if trial.parent is None:
-            return None
-        return self.place_to_save(trial)
-
-    def _place_of(self, trial: StudyTrial) -> WeightsPlace:
         trials = self._record.state.trials
         record = trials[TrialId(trial.id)]
         above = None if record.parent is None else trials[record.parent].weights
@@ -278,8 +314,7 @@ class LedStudy(StudyLead):
             None if above is None else above.digest,
         )
 
-    def published(self, trial: StudyTrial, published: Published) -> None:
-        """Record weights that were published just now."""
+    def _published(self, trial: StudyTrial, published: Published) -> None:
         self._begun(trial)
         weights = Weights(published.digest, "bequeath", published.bytes_total)
         self._carry_out(self._record.take(e.WeightsPublished(*self._next(trial), weights)))

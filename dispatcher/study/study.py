@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import TrialSummary
     from dispatcher.study.warm_start import WarmStart
-    from tuners.space.model import Dimension
 
 
 class Study:
@@ -74,7 +73,7 @@ class Study:
         )
         place, config, _ = open_or_create(wish)
         self._lock = threading.RLock()
-        self._led = LedStudy(self, place, config, self._lock)
+        self._led = LedStudy(place, config, self._lock)
         self._folder = place.path
         # At the latest with the program, and without keeping the study alive.
         self._finalizer = weakref.finalize(self, self._led.close)
@@ -267,53 +266,3 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study {self.folder.name}: {self._led.told} trials told>"
-
-    # -- what its trials call ---------------------------------------------------------------
-
-    def suggested(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
-        """See :meth:`StudyTrial.suggest`.
-
-        Args:
-            trial: one of this study's.
-            name: of the parameter.
-            dimension: the values that it may have.
-        """
-        with self._lock:
-            return self._led.suggest(trial, name, dimension)
-
-    def reported(self, trial: StudyTrial, value: Any, step: int | None) -> None:
-        """See :meth:`StudyTrial.report`.
-
-        Args:
-            trial: one of this study's.
-            value: the metric.
-            step: its number.
-        """
-        with self._lock:
-            self._led.report(trial, value, step)
-
-    def inherited(self, trial: StudyTrial, parent: int) -> None:
-        """See :meth:`StudyTrial.inherit`."""
-        with self._lock:
-            self._led.inherit(trial, parent)
-
-    def saved(self, trial: StudyTrial, state: Any) -> str:
-        """See :meth:`StudyTrial.save_weights`."""
-        with self._lock:
-            at = self._led.place_to_save(trial)
-        published = at.save(state)
-        with self._lock:
-            self._led.published(trial, published)
-        return published.path
-
-    def loaded(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
-        """See :meth:`StudyTrial.load_weights`.
-
-        Args:
-            trial: one of this study's.
-            into: what to copy into.
-            options: of the weight store.
-        """
-        with self._lock:
-            at = self._led.place_to_load(trial)
-        return None if at is None else at.load(into, options)

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dispatcher.errors import UserError
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension, Range
 
-if TYPE_CHECKING:
-    from dispatcher.study.study import Study
+
+class TrialLead(Protocol):
+    """Answers trials: the lead of their study. From any thread."""
+
+    def suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        """See :meth:`StudyTrial.suggest`."""
+        ...
+
+    def report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
+        """See :meth:`StudyTrial.report`."""
+        ...
+
+    def inherit(self, trial: StudyTrial, parent: int) -> None:
+        """See :meth:`StudyTrial.inherit`."""
+        ...
+
+    def save(self, trial: StudyTrial, state: Any) -> str:
+        """See :meth:`StudyTrial.save_weights`."""
+        ...
+
+    def load(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
+        """See :meth:`StudyTrial.load_weights`."""
+        ...
 
 
 class StudyTrial:
@@ -28,7 +49,7 @@ class StudyTrial:
 
     def __init__(
         self,
-        study: Study,
+        lead: TrialLead,
         number: int,
         parameters: Mapping[str, Any],
         *,
@@ -40,7 +61,7 @@ class StudyTrial:
         self.id = number
         self.attempt = attempt
         self.parent = parent
-        self.study = study  #: that it belongs to
+        self.lead = lead  #: answers it
         self.on_record = on_record  #: whether its parameters are final, and in the store
         self.fixed = dict(fixed or {})  #: parameters that were enqueued, and not suggested
         self.began = time.monotonic()  #: moment of the monotonic clock
@@ -113,7 +134,7 @@ class StudyTrial:
         Raises:
             UserError: as of :meth:`suggest_float`.
         """
-        return self.study.suggested(self, name, dimension)
+        return self.lead.suggest(self, name, dimension)
 
     # -- while it runs ----------------------------------------------------------------------
 
@@ -128,7 +149,7 @@ class StudyTrial:
             InvalidMetric: the value is something else, NaN or infinite.
             UserError: the trial is over, or the step is not above the one before.
         """
-        self.study.reported(self, value, step)
+        self.lead.report(self, value, step)
 
     def should_stop(self) -> bool:
         """Whether the study's assessor wants this trial to end; return its result then."""
@@ -140,7 +161,7 @@ class StudyTrial:
         Raises:
             UserError: that trial has no weights, or this one is on record already.
         """
-        self.study.inherited(self, parent.id if isinstance(parent, StudyTrial) else parent)
+        self.lead.inherit(self, parent.id if isinstance(parent, StudyTrial) else parent)
 
     def save_weights(self, state: Any) -> str:
         """Publish weights that later trials may inherit, once this one has been told.
@@ -158,7 +179,7 @@ class StudyTrial:
             WeightsError: they cannot be stored.
             UserError: the trial is over.
         """
-        return self.study.saved(self, state)
+        return self.lead.save(self, state)
 
     def load_weights(self, into: Any = None, **options: Any) -> Any:
         """Load the parent's weights; None if this trial has no parent.
@@ -171,7 +192,7 @@ class StudyTrial:
         Raises:
             WeightsError: they are missing, torn, changed, or do not fit.
         """
-        return self.study.loaded(self, into, options)
+        return self.lead.load(self, into, options)
 
     def __repr__(self) -> str:
         parent = "" if self.parent is None else f", from {self.parent}"
