@@ -87,7 +87,7 @@ class ByRunTuner(Tuner):
         made = make_builtin(tuner, {**given, **(tuner_args or {})})
         assert isinstance(made, Suggesting)
         self.sampler = made
-        self._inner: Tuner = made  # type: ignore[assignment] # it is both
+        self._inner: Tuner = made
         self.dimensions: dict[str, Dimension] = {}  #: of each name so far
 
     def update_search_space(self, search_space: Any) -> None:

@@ -60,7 +60,7 @@ class StudyLead:
         self,
         place: ExperimentFolder,
         config: ExperimentConfig,
-        lock: threading.RLock,  # type: ignore[valid-type] # a function, to the checker
+        lock: threading.RLock,
     ) -> None:
         self.config = config
         self._place = place

@@ -15,7 +15,7 @@ class Flusher:
     The thread is there from the first call on. It holds ``lock`` while it writes.
     """
 
-    def __init__(self, lock: threading.RLock, write: Callable[[], None]) -> None:  # type: ignore[valid-type]
+    def __init__(self, lock: threading.RLock, write: Callable[[], None]) -> None:
         self._lock = lock
         self._write = write
         self._wanted = threading.Event()
