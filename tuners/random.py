@@ -56,12 +56,25 @@ class RandomTuner(Tuner):
         return sample(Space(((name, dimension),)), self.rng(parameter_id, name))[name]
 
     def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
-        """See :meth:`.Suggesting.fix`; learns nothing."""
+        """See :meth:`.Suggesting.fix`; learns nothing.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+            value: the one that it has.
+        """
         if not is_legal(dimension, value):
             raise ValueError(f"{name} cannot be {value!r}")
 
     def show_trial(self, parameter_id: int, parameters: Mapping[str, Any], space: Space) -> bool:
-        """See :meth:`.Suggesting.show_trial`; learns nothing."""
+        """See :meth:`.Suggesting.show_trial`; learns nothing.
+
+        Args:
+            parameter_id: the trial.
+            parameters: all that it has.
+            space: of these.
+        """
         return True
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a study and its trials ask of the study's lead."""
+"""Answers what a study and its trials ask."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dispatcher.errors import UserError
 from dispatcher.study.carrying import StudyLead, Wish
 from dispatcher.study.trial import StudyTrial
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
-from dispatcher.study.weights import WeightsPlace
+from dispatcher.study.weights import WeightPaths
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from trial_runtime.facts import Weights
 from trial_runtime.metric import metric_text
@@ -29,7 +29,7 @@ class LedStudy(StudyLead):
     """Answers what a study and its trials ask. Not thread-safe: the study holds a lock."""
 
     @property
-    def told(self) -> int:
+    def ended(self) -> int:
         """How many trials are over."""
         return self._record.state.results_seen
 
@@ -298,7 +298,7 @@ class LedStudy(StudyLead):
             at = self._place_of(trial)
         return at.load(into, options)
 
-    def _place_of(self, trial: StudyTrial) -> WeightsPlace:
+    def _place_of(self, trial: StudyTrial) -> WeightPaths:
         """Put a trial on record, if it is not, and return the place of its weights."""
         self._begun(trial)
         self._put_on_record(trial, with_weights=True)
@@ -306,7 +306,7 @@ class LedStudy(StudyLead):
         trials = self._record.state.trials
         record = trials[TrialId(trial.id)]
         above = None if record.parent is None else trials[record.parent].weights
-        return WeightsPlace(
+        return WeightPaths(
             self._root,
             f"{record.id}.{record.attempt}",
             record.save_path,
@@ -341,10 +341,10 @@ class LedStudy(StudyLead):
         self._carry_out(self._record.take(submitted))
         self._record.commit()
 
-    def warm_start(self, found: FoundResults) -> WarmStart:
+    def warm_start(self, results: FoundResults) -> WarmStart:
         """See :meth:`.Study.warm_start`."""
         space = None if self._tuner.by_run is not None else self._tuner.space
-        rows, report = fitting(found, space)
+        rows, report = fitting(results, space)
         if rows:
             self._carry_out(self._record.answer())
             self._carry_out(self._record.take(e.DataImported(json.dumps(rows))))

@@ -28,7 +28,7 @@ _OPEN_AGAIN: Final = "leave it out to go on with the study as it is, or take ano
 
 
 class StudyWish(NamedTuple):
-    """What a program wants of a study; None: nothing in particular."""
+    """Describes the study that a program wants; None: nothing in particular."""
 
     space: Any = None
     tuner: str | None = None

@@ -218,7 +218,7 @@ class Study:
 
     @property
     def folder(self) -> Path:
-        """Its folder; ``bq.Study(folder=…)`` goes on there."""
+        """The folder of the study; ``bq.Study(folder=…)`` goes on there."""
         return self._folder
 
     @property
@@ -265,4 +265,4 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Study {self.folder.name}: {self._led.told} trials told>"
+        return f"<Study {self.folder.name}: {self._led.ended} trials told>"

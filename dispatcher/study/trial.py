@@ -71,7 +71,7 @@ class StudyTrial:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Its parameters so far, a copy."""
+        """The parameters so far, a copy."""
         return dict(self.values)
 
     # -- define by run ----------------------------------------------------------------------

@@ -77,11 +77,13 @@ def read_results(
     return FoundResults(found.source, [FoundResult(*each) for each in found.results])
 
 
-def fitting(found: FoundResults, space: Space | None) -> tuple[list[dict[str, Any]], WarmStart]:
+def fitting(
+    everything: FoundResults, space: Space | None
+) -> tuple[list[dict[str, Any]], WarmStart]:
     """Choose the results that a tuner can take.
 
     Args:
-        found: all there are.
+        everything: all there are.
         space: of the study; None while it grows.
 
     Returns:
@@ -89,13 +91,13 @@ def fitting(found: FoundResults, space: Space | None) -> tuple[list[dict[str, An
     """
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
-    for name, parameters, value in found.results:
+    for name, parameters, value in everything.results:
         why = _no_result(value) or ("" if space is None else misfit(space, parameters))
         if why:
             left_out.append(f"{name}: {why}")
         else:
             rows.append({"parameter": parameters, "value": value})
-    return rows, WarmStart(found.source, len(rows), tuple(_grouped(left_out)))
+    return rows, WarmStart(everything.source, len(rows), tuple(_grouped(left_out)))
 
 
 def _grouped(sentences: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from trial_runtime.weights import Published
 
 
-class WeightsPlace(NamedTuple):
+class WeightPaths(NamedTuple):
     """The paths of one trial: where its weights go, and where its parent's lie."""
 
     root: Path

@@ -124,8 +124,6 @@ class OptunaTuner(Tuner):
             self._numbers.pop(parameter_id, None)
             self._suggesting.pop(parameter_id, None)
 
-    # ---- define by run: see tuners.by_run ----------------------------------------------------
-
     def begin_trial(self, parameter_id: int) -> None:
         """Begins a trial whose parameters are suggested one by one; see :class:`.Suggesting`."""
         with self.lock:
@@ -133,18 +131,30 @@ class OptunaTuner(Tuner):
                 raise NoMoreTrialError(f"{self.sampler} has been through all there is")
             if self.history and self._history.finished >= self.history:
                 self._fold()
-            trial = self.study.ask()
+            trial = self._suggesting[parameter_id] = self.study.ask()
             self._numbers[parameter_id] = trial.number
-            self._suggesting[parameter_id] = trial
 
     def suggest(self, parameter_id: int, name: str, dimension: Dimension) -> Any:
-        """Suggests one parameter of a trial that has begun; see :class:`.Suggesting`."""
-        axis = self._axis(name, dimension)
+        """Suggests one parameter of a trial that has begun; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+        """
         with self.lock:
-            return mapping.suggest((axis,), self._suggesting_trial(parameter_id))[name]
+            trial = self._suggesting_trial(parameter_id)
+            return mapping.suggest((self._axis(name, dimension),), trial)[name]
 
     def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
-        """Shows the sampler a parameter that it did not suggest; see :class:`.Suggesting`."""
+        """Shows the sampler a parameter that it did not suggest; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+            value: one of them.
+        """
         axis = self._axis(name, dimension)
         _, theirs = mapping.to_optuna((axis,), {name: value})[name]
         given = mapping.distribution(axis, optuna().distributions)
@@ -155,7 +165,13 @@ class OptunaTuner(Tuner):
     def show_trial(
         self, parameter_id: int, parameters: Mapping[str, Any], space: spaces.Space
     ) -> bool:
-        """Shows the sampler a whole trial that it did not suggest; see :class:`.Suggesting`."""
+        """Shows the sampler a whole trial that it did not suggest; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            parameters: all that it has.
+            space: of these.
+        """
         axes = tuple(self._axis(name, dimension) for name, dimension in space.dimensions)
         with self.lock:
             number = self._shown(parameters, axes)
