@@ -155,8 +155,7 @@ class OptunaTuner(Tuner):
             dimension: its values.
             value: one of them.
         """
-        axis = self._axis(name, dimension)
-        _, theirs = mapping.to_optuna((axis,), {name: value})[name]
+        axis, theirs = mapping.to_optuna((self._axis(name, dimension),), {name: value})[name]
         given = mapping.distribution(axis, optuna().distributions)
         with self.lock:
             number = self._suggesting_trial(parameter_id).number
