@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dispatcher import Experiment as Experiment
     from dispatcher import __version__ as __version__
     from dispatcher.errors import BequeathError as BequeathError
+    from dispatcher.study import Study as Study
+    from dispatcher.study import StudyTrial as StudyTrial
     from trial_runtime import attempt as attempt
     from trial_runtime import checkpoint_dir as checkpoint_dir
     from trial_runtime import devices as devices

@@ -9,6 +9,7 @@ from __future__ import annotations
 NAMES = {
     "dispatcher": ("Experiment", "__version__"),
     "dispatcher.errors": ("BequeathError",),
+    "dispatcher.study": ("Study", "StudyTrial"),
     "trial_runtime": (
         "attempt",
         "checkpoint_dir",

@@ -70,8 +70,9 @@ _GROUPS = {
         "[Search spaces](search-spaces.md) has all that can be written, in files as well.",
     ),
     "For scripts and notebooks": (
-        ("dispatcher", "dispatcher.errors"),
-        "The methods are [operations](operations.md).",
+        ("dispatcher", "dispatcher.errors", "dispatcher.study"),
+        "The methods of an experiment are [operations](operations.md); "
+        "[ask and tell](ask-tell.md) shows studies.",
     ),
 }
 

@@ -6,11 +6,14 @@ Research 13, 2012.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tuners import values
 from tuners.base import Tuner
 from tuners.space import Space, parse, sample
+from tuners.space.model import Dimension
+from tuners.space.sampling import is_legal
 
 
 class RandomTuner(Tuner):
@@ -38,6 +41,41 @@ class RandomTuner(Tuner):
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
         """See :meth:`.Tuner.receive_trial_result`; learns nothing."""
+
+    def begin_trial(self, parameter_id: int) -> None:
+        """See :meth:`.Suggesting.begin_trial`; remembers nothing."""
+
+    def suggest(self, parameter_id: int, name: str, dimension: Dimension) -> Any:
+        """Draws one parameter, by the id and the name alone.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: the values that it may have.
+        """
+        return sample(Space(((name, dimension),)), self.rng(parameter_id, name))[name]
+
+    def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
+        """See :meth:`.Suggesting.fix`; learns nothing.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+            value: the one that it has.
+        """
+        if not is_legal(dimension, value):
+            raise ValueError(f"{name} cannot be {value!r}")
+
+    def show_trial(self, parameter_id: int, parameters: Mapping[str, Any], space: Space) -> bool:
+        """See :meth:`.Suggesting.show_trial`; learns nothing.
+
+        Args:
+            parameter_id: the trial.
+            parameters: all that it has.
+            space: of these.
+        """
+        return True
 
     def state(self) -> dict[str, Any]:
         """The seed is all there is."""

@@ -19,6 +19,7 @@ from dispatcher.experiments.why import asked
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.folders.status import is_led, leader_of
+from dispatcher.folders.studies import refuse_study
 from dispatcher.sinks import FEEDS
 from dispatcher.wiring.nesting import refuse_nested
 from trial_runtime.namesakes import in_folder
@@ -39,11 +40,12 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
 
     Raises:
         NotOurs: the experiment is somebody else's.
-        UserError: no experiment may begin in this process.
+        UserError: no experiment may begin in this process, or it is a study.
         BequeathError: it ended before that; its own message.
     """
     refuse_nested()
     demand_ours(folder)
+    refuse_study(ExperimentFolder(folder))
     errors = ExperimentFolder(folder).head_stderr
     process = spawn_head(folder, errors, *([TAKE_OVER] if take_over else []))
     started = time.monotonic()

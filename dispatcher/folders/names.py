@@ -19,3 +19,6 @@ SINKS_LOG_NAME: Final = "sinks.log"
 CALLBACKS_LOG_NAME: Final = "callbacks.log"  # what callbacks print, and how they failed
 CHAOS_LOG_NAME: Final = "chaos.log"
 TRIALS: Final = "trials"
+
+#: The command of trials of a study, which a program leads: none of them is ever started by it.
+LED_BY_PROGRAM: Final = "false  # led by a program: bq.Study"

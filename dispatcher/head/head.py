@@ -17,6 +17,7 @@ from dispatcher.core.model import Phase
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
+from dispatcher.folders.studies import refuse_study
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import take_the_lead
 from dispatcher.head.led_experiment import LedExperiment
@@ -70,10 +71,12 @@ class Head:
             ExperimentBusy: another head leads it.
             Superseded: another head has taken over; trials go on under that one.
             NotOurs: the experiment is somebody else's, and its commands are not for us to run.
+            UserError: it is a study, which the program leads that asks and tells.
             BequeathError: what ended the engine early; the state on disk can be resumed.
         """
         demand_ours(self._folder.path)
         refuse_nested()
+        refuse_study(self._folder)
         with ExitStack() as stack:
             lead = take_the_lead(self._folder, take_over=self._take_over)
             leadership = stack.enter_context(lead)

@@ -27,7 +27,7 @@ from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import open_up_to_date
 from dispatcher.store.touches import begin_lead, next_touch
-from dispatcher.store.trial_rows import Row, write_rows
+from dispatcher.store.trial_rows import Row, write_earlier, write_rows
 from dispatcher.store.values import number_of
 from trial_runtime.failpoints import failpoint
 
@@ -134,9 +134,22 @@ class SqliteJournal:
         return self._raw
 
     def append(
-        self, entries: Sequence[JournalEntry], touched: Iterable[Trial], *, durable: bool
+        self,
+        entries: Sequence[JournalEntry],
+        touched: Iterable[Trial],
+        *,
+        durable: bool,
+        earlier: Sequence[Trial] = (),
     ) -> int:
-        """See :meth:`dispatcher.ports.Journal.append`. Blocks for the disk if ``durable``."""
+        """See :meth:`dispatcher.ports.Journal.append`. Blocks for the disk if ``durable``.
+
+        Args:
+            entries: as there.
+            touched: as there.
+            durable: as there.
+            earlier: records as they were in the midst of a batch, in order: of requests when they
+                were opened, and of trials before the core dropped what only the read model keeps.
+        """
         number: int = self._last
         journal_rows: list[Row] = []
         metric_rows: list[Row] = []
@@ -162,6 +175,7 @@ class SqliteJournal:
             if metric_rows:
                 rows = [(*row, touch) for row in metric_rows]
                 raw.executemany(statements.INSERT_METRIC, rows)
+            write_earlier(raw, earlier, touch)
             write_rows(raw, entries, records, touch)
             failpoint("journal.batch.written")
         self._last = number

@@ -136,6 +136,17 @@ def lagging(rows: Iterable[Row], trials: Mapping[TrialId, Trial]) -> Iterator[Tr
             yield trial.id
 
 
+def write_earlier(raw: sqlite3.Connection, earlier: Iterable[Trial], touch: int) -> None:
+    """Write rows of trials as they were in the midst of a batch, before those of its end.
+
+    Args:
+        raw: a writer's connection, in a transaction.
+        earlier: records, in the order in which they were so.
+        touch: the number of this change.
+    """
+    raw.executemany(statements.UPSERT_IF_OTHER, [trial_row(each, touch) for each in earlier])
+
+
 def write_rows(
     raw: sqlite3.Connection,
     entries: Iterable[JournalEntry],

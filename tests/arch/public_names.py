@@ -21,6 +21,7 @@ PACKAGES = (
     "bequeath",
     "dispatcher",
     "dispatcher.platforms.protocol",
+    "dispatcher.study",
     "dispatcher.testing",
     "tuners",
     "tuners.space.parameters",

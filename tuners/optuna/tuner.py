@@ -14,7 +14,7 @@ from tuners.errors import NoMoreTrialError
 from tuners.optuna import mapping
 from tuners.optuna.library import history_of, make_sampler, optuna, sampler_class
 from tuners.pareto import Objectives
-from tuners.space.model import Choice, RandInt
+from tuners.space.model import Choice, Dimension, RandInt
 
 #: How often a restored sampler is asked again for what it proposed in another order.
 _TRIES = 4
@@ -75,6 +75,8 @@ class OptunaTuner(Tuner):
         self._written: Any = {}  # the search space, as JSON
         self._space = spaces.Space(())
         self._axes: tuple[mapping.OptunaAxis, ...] = ()
+        self._by_name: dict[str, mapping.OptunaAxis] = {}  # of parameters suggested one by one
+        self._suggesting: dict[int, Any] = {}  # trials whose parameters are
         self._begin()
 
     def handles(self, search_space: Any) -> str:
@@ -120,6 +122,76 @@ class OptunaTuner(Tuner):
             if not success:
                 self._tell(parameter_id, None)
             self._numbers.pop(parameter_id, None)
+            self._suggesting.pop(parameter_id, None)
+
+    def begin_trial(self, parameter_id: int) -> None:
+        """Begins a trial whose parameters are suggested one by one; see :class:`.Suggesting`."""
+        with self.lock:
+            if self._exhausted:
+                raise NoMoreTrialError(f"{self.sampler} has been through all there is")
+            if self.history and self._history.finished >= self.history:
+                self._fold()
+            trial = self._suggesting[parameter_id] = self.study.ask()
+            self._numbers[parameter_id] = trial.number
+
+    def suggest(self, parameter_id: int, name: str, dimension: Dimension) -> Any:
+        """Suggests one parameter of a trial that has begun; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+        """
+        with self.lock:
+            trial = self._suggesting_trial(parameter_id)
+            return mapping.suggest((self._axis(name, dimension),), trial)[name]
+
+    def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
+        """Shows the sampler a parameter that it did not suggest; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            name: of the parameter.
+            dimension: its values.
+            value: one of them.
+        """
+        axis, theirs = mapping.to_optuna((self._axis(name, dimension),), {name: value})[name]
+        given = mapping.distribution(axis, optuna().distributions)
+        with self.lock:
+            number = self._suggesting_trial(parameter_id).number
+            self._history.set_trial_param(number, name, given.to_internal_repr(theirs), given)
+
+    def show_trial(
+        self, parameter_id: int, parameters: Mapping[str, Any], space: spaces.Space
+    ) -> bool:
+        """Shows the sampler a whole trial that it did not suggest; see :class:`.Suggesting`.
+
+        Args:
+            parameter_id: the trial.
+            parameters: all that it has.
+            space: of these.
+        """
+        axes = tuple(self._axis(name, dimension) for name, dimension in space.dimensions)
+        with self.lock:
+            number = self._shown(parameters, axes)
+            if number is not None:
+                self._numbers[parameter_id] = number
+            return number is not None
+
+    def _axis(self, name: str, dimension: Dimension) -> mapping.OptunaAxis:
+        known = self._by_name.get(name)
+        if known is None or known.dimension is not dimension:
+            (known,) = mapping.axes_of(spaces.Space(((name, dimension),)))
+            self._by_name[name] = known
+        return known
+
+    def _suggesting_trial(self, parameter_id: int) -> Any:
+        """The sampler's own trial, of the study that there is now."""
+        trial = self._suggesting[parameter_id]
+        if trial.study is not self.study:  # trials were dropped since it began
+            trial = optuna().trial.Trial(self.study, self._numbers[parameter_id])
+            self._suggesting[parameter_id] = trial
+        return trial
 
     def import_data(self, data: Sequence[dict[str, Any]]) -> str | None:
         """Tells the sampler of results of another experiment, those in the search space."""
@@ -295,11 +367,13 @@ class OptunaTuner(Tuner):
         own = {axis.key: parameters[axis.key] for axis in self._axes}
         self._log.append(["take", parameter_id, own])
 
-    def _shown(self, parameters: Mapping[str, Any]) -> int | None:
+    def _shown(
+        self, parameters: Mapping[str, Any], axes: tuple[mapping.OptunaAxis, ...] | None = None
+    ) -> int | None:
         """The number of a trial that the sampler did not suggest; None: it is not in the space."""
         library = optuna()
         try:
-            found = mapping.to_optuna(self._axes, parameters)
+            found = mapping.to_optuna(self._axes if axes is None else axes, parameters)
             trial = library.create_trial(
                 state=library.trial.TrialState.RUNNING,
                 params={name: value for name, (_, value) in found.items()},

@@ -192,7 +192,7 @@ def conform(
     """
     conformed: dict[str, Any] = {}
     for name, dimension in space.dimensions:
-        if name in parameters and _legal(dimension, parameters[name]):
+        if name in parameters and is_legal(dimension, parameters[name]):
             value = parameters[name]
             branch = branch_of(dimension, value)
             conformed[name] = (
@@ -233,7 +233,8 @@ def is_option(option: Any, value: Any) -> bool:
     return bool(option == value) and isinstance(option, bool) == isinstance(value, bool)
 
 
-def _legal(dimension: Dimension, value: Any) -> bool:
+def is_legal(dimension: Dimension, value: Any) -> bool:
+    """Whether a parameter may have a value. Steps of a quantised range are not looked at."""
     if isinstance(dimension, Choice):
         return any(is_option(option, value) for option in dimension.options)
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,0 +1,46 @@
+"""Writes what a study has put off, a moment after nothing followed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+#: Seconds after which what was put off is written, if nothing else has written it.
+FLUSH_S = 0.02
+
+
+class Flusher:
+    """Calls ``write`` within :data:`FLUSH_S` of :meth:`soon`, in a thread of its own.
+
+    The thread is there from the first call on. It holds ``lock`` while it writes.
+    """
+
+    def __init__(self, lock: threading.RLock, write: Callable[[], None]) -> None:
+        self._lock = lock
+        self._write = write
+        self._wanted = threading.Event()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def soon(self) -> None:
+        """Have it written soon. Cheap, and as often as one likes."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="study-flusher", daemon=True)
+            self._thread.start()
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def close(self) -> None:
+        """End the thread. The caller may hold the lock, and writes what is left itself."""
+        self._over.set()
+        self._wanted.set()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self._wanted.wait()
+            if self._over.wait(FLUSH_S):
+                return
+            self._wanted.clear()
+            with self._lock:
+                if not self._over.is_set():
+                    self._write()

@@ -1,0 +1,352 @@
+"""Answers what a study and its trials ask."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dispatcher.core import events as e
+from dispatcher.core.ids import TrialId
+from dispatcher.core.model import EndReason, Trial, TrialState
+from dispatcher.errors import UserError
+from dispatcher.study.carrying import StudyLead, Wish
+from dispatcher.study.trial import StudyTrial
+from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
+from dispatcher.study.weights import WeightPaths
+from dispatcher.tuner_host.proposals import Nonsense, propose
+from trial_runtime.facts import Weights
+from trial_runtime.metric import metric_text
+from tuners.space.model import Dimension
+from tuners.space.sampling import is_legal
+
+if TYPE_CHECKING:
+    from trial_runtime.weights import Published
+
+
+class LedStudy(StudyLead):
+    """Answers what a study and its trials ask. Not thread-safe: the study holds a lock."""
+
+    @property
+    def ended(self) -> int:
+        """How many trials are over."""
+        return self._record.state.results_seen
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def ask(self, parent: int | None, *, on_record: bool) -> StudyTrial:
+        """Begin a trial: one that was enqueued, else one that the tuner proposes.
+
+        Args:
+            parent: whose weights it starts from; None: the tuner's choice.
+            on_record: put it on record at once, if its parameters are known.
+        """
+        self._carry_out(self._record.answer())
+        self._place_queued()
+        if self._started and parent is None:
+            return self._enqueued()
+        if parent is not None:
+            self._check_parent(parent)
+        number = self._open_request()
+        trial = self._made(number, self._tuner.generate(number))
+        trial.parent = parent
+        self._ours[number] = trial
+        if self._tuner.by_run is not None:
+            if self._wishes:
+                wish = self._begun_wishes[number] = self._wishes.pop(0)
+                trial.fixed = dict(wish.parameters)
+        elif on_record:
+            self._put_on_record(trial, with_weights=True)
+            self._commit()
+        return trial
+
+    def _made(self, number: int, parameters: Any, **more: Any) -> StudyTrial:
+        return StudyTrial(self, number, parameters, **more)
+
+    def _open_request(self) -> TrialId:
+        """The oldest request that the core has opened and that nobody answers yet."""
+        state = self._record.state
+        while True:
+            for number in state.open:
+                if number not in self._ours:
+                    return number
+            self._one_more_slot()
+
+    def _place_queued(self) -> None:
+        state = self._record.state
+        while state.queued and not self._started:
+            self._one_more_slot()
+
+    def _enqueued(self) -> StudyTrial:
+        order = self._started.popleft()
+        begun = e.AttemptStarted(order.trial, order.attempt, os.getpid())
+        self._carry_out(self._record.take(begun))
+        self._record.commit()
+        return self._on_record(self._record.state.trials[order.trial])
+
+    def _on_record(self, record: Trial) -> StudyTrial:
+        known = self._ours.get(record.id)
+        if known is None or known.attempt != record.attempt:
+            known = self._ours[record.id] = self._made(
+                record.id,
+                json.loads(record.parameters),
+                attempt=record.attempt,
+                on_record=True,
+                parent=record.parent,
+            )
+        return known
+
+    def unfinished(self) -> list[StudyTrial]:
+        """The trials on record that were asked for and not told."""
+        state = self._record.state
+        waiting = {order.trial for order in self._started}
+        return [self._on_record(state.trials[t]) for t in sorted(state.running) if t not in waiting]
+
+    def run_again(self) -> None:
+        """Give up the attempts that programs before this one began: ``ask`` hands them out anew."""
+        left, self._before = self._before, frozenset()
+        for number in sorted(left & self._record.state.running.keys()):
+            attempt = self._record.state.trials[number].attempt
+            lost = e.AttemptEnded(number, attempt, EndReason.LOST, text="its program ended")
+            self._ours.pop(number, None)
+            self._carry_out(self._record.take(lost))
+
+    # -- define by run ----------------------------------------------------------------------
+
+    def suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        """See :meth:`.StudyTrial.suggest`.
+
+        Args:
+            trial: one of ours.
+            name: of the parameter.
+            dimension: the values that it may have.
+        """
+        with self._lock:
+            return self._suggest(trial, name, dimension)
+
+    def _suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        known = self._tuner.dimensions.get(name)
+        if known is not None and repr(known) != repr(dimension):
+            raise UserError(
+                f"{name!r} is {known!r} in this study, and was asked for as {dimension!r}",
+                hint="one name stands for one range: take another name, or begin another study",
+            )
+        if name in trial.values:
+            return trial.values[name]
+        if self._tuner.by_run is None:
+            names = ", ".join(self._tuner.dimensions)
+            raise UserError(
+                f"the space of this study has no {name!r}; it has {names}",
+                hint="add it to the space, or begin a study without one",
+            )
+        if trial.on_record:
+            raise UserError(
+                f"{name!r} is suggested too late: trial {trial.id} is on record with "
+                f"{sorted(trial.values)}",
+                hint="suggest all parameters before the first report and before weights",
+            )
+        self._begun(trial)
+        value = self._by_run_value(trial, name, known or dimension)
+        self._tuner.dimensions.setdefault(name, dimension)
+        trial.values[name] = value
+        return value
+
+    def _by_run_value(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        assert self._tuner.by_run is not None
+        if name not in trial.fixed:
+            return self._tuner.by_run.suggest(trial.id, name, dimension)
+        value = trial.fixed[name]
+        if not is_legal(dimension, value):
+            raise UserError(
+                f"{name!r} was enqueued as {value!r}, which is outside of {dimension!r}",
+                hint="enqueue a value that the trial can have",
+            )
+        self._tuner.by_run.fix(trial.id, name, dimension, value)
+        return value
+
+    # -- on record --------------------------------------------------------------------------
+
+    def _begun(self, trial: StudyTrial) -> StudyTrial:
+        """Return the trial if it goes on. Raises ``UserError``."""
+        if self._ours.get(trial.id) is not trial:
+            raise UserError(self._over(trial.id))
+        return trial
+
+    def _over(self, number: int) -> str:
+        state = self._record.state
+        record = state.trials.get(TrialId(number))
+        if record is None or record.state is TrialState.OPEN:
+            asked = [t for t, each in state.trials.items() if each.state is not TrialState.OPEN]
+            numbers = f"asked for were 0 to {max(asked)}" if asked else "none was asked for yet"
+            return f"this study has no trial {number}: {numbers}"
+        how = record.outcome.value if record.outcome is not None else record.state.value
+        return f"trial {number} is over already: {how}"
+
+    # -- while it runs, and its end ---------------------------------------------------------
+
+    def report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
+        """See :meth:`.StudyTrial.report`.
+
+        Args:
+            trial: one of ours.
+            value: the metric.
+            step: its number.
+        """
+        with self._lock:
+            self._report(trial, value, step)
+
+    def _report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
+        self._begun(trial)
+        if step is not None:
+            if trial.step is not None and step <= trial.step:
+                raise UserError(
+                    f"trial {trial.id} has reported step {trial.step}, and reports {step} now",
+                    hint="steps go up: report each of them once",
+                )
+            given = dict(value) if isinstance(value, Mapping) else {"default": value}
+            value = {**given, "step": step}
+        text = metric_text(value)
+        self._put_on_record(trial, with_weights=True)
+        trial.step = step if step is not None else trial.step
+        self._carry_out(self._record.take(e.MetricReported(*self._next(trial), text)))
+        self._commit()
+
+    def _mine(self, trial: int | StudyTrial) -> StudyTrial:
+        """The trial that is meant, if it goes on. Raises ``UserError``."""
+        self._carry_out(self._record.answer())
+        if isinstance(trial, StudyTrial):
+            if trial.lead is not self:
+                raise UserError(f"trial {trial.id} belongs to another study", hint="tell it there")
+            return self._begun(trial)
+        known = self._ours.get(trial)
+        if known is not None:
+            return known
+        record = self._record.in_flight(trial)
+        if record is None:
+            raise UserError(self._over(trial))
+        return self._on_record(record)
+
+    def tell(self, trial: int | StudyTrial, value: Any) -> None:
+        """See :meth:`.Study.tell`."""
+        one = self._mine(trial)
+        text = metric_text(value)
+        self._put_on_record(one, with_weights=False)
+        number, attempt, seq = self._next(one)
+        stopped = self._record.state.trials[number].kill_reason is not None
+        reason = EndReason.SHUTDOWN if stopped else EndReason.FINISHED
+        self._end(one, reason, e.FinalReported(number, attempt, seq, text))
+
+    def fail(self, trial: int | StudyTrial, text: str) -> None:
+        """See :meth:`.Study.fail`."""
+        one = self._mine(trial)
+        self._put_on_record(one, with_weights=False)
+        self._end(one, EndReason.FAILED, text=text)
+
+    # -- weights ----------------------------------------------------------------------------
+
+    def inherit(self, trial: StudyTrial, parent: int) -> None:
+        """See :meth:`.StudyTrial.inherit`."""
+        with self._lock:
+            self._inherit(trial, parent)
+
+    def _inherit(self, trial: StudyTrial, parent: int) -> None:
+        self._begun(trial)
+        if trial.on_record:
+            raise UserError(
+                f"trial {trial.id} is on record already, and cannot change its parent",
+                hint="call inherit before the first report and before weights, or ask(parent=…)",
+            )
+        self._check_parent(parent)
+        trial.parent = parent
+
+    def _check_parent(self, parent: int) -> None:
+        record = self._record.state.trials.get(TrialId(parent))
+        if record is None or record.state is not TrialState.ENDED:
+            why = "there is none" if record is None else "it was not told yet"
+        elif record.verdict is None or not record.verdict.ok or record.weights is None:
+            why = "it saved none" if record.success else "it failed"
+        elif record.id in self._record.state.removed_weights:
+            why = "they were removed"
+        else:
+            return
+        raise UserError(
+            f"trial {parent} has no weights to start from: {why}",
+            hint="a parent has called save_weights, and was told",
+        )
+
+    def save(self, trial: StudyTrial, state: Any) -> str:
+        """See :meth:`.StudyTrial.save_weights`."""
+        with self._lock:
+            at = self._place_of(trial)
+        published = at.save(state)  # without the lock: it takes as long as the disk does
+        with self._lock:
+            self._published(trial, published)
+        return published.path
+
+    def load(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
+        """See :meth:`.StudyTrial.load_weights`.
+
+        Args:
+            trial: one of ours.
+            into: what to copy into.
+            options: of the weight store.
+        """
+        if trial.parent is None:
+            return None
+        with self._lock:
+            at = self._place_of(trial)
+        return at.load(into, options)
+
+    def _place_of(self, trial: StudyTrial) -> WeightPaths:
+        """Put a trial on record, if it is not, and return the place of its weights."""
+        self._begun(trial)
+        self._put_on_record(trial, with_weights=True)
+        self._record.commit()
+        trials = self._record.state.trials
+        record = trials[TrialId(trial.id)]
+        above = None if record.parent is None else trials[record.parent].weights
+        return WeightPaths(
+            self._root,
+            f"{record.id}.{record.attempt}",
+            record.save_path,
+            record.restore_path,
+            None if above is None else above.digest,
+        )
+
+    def _published(self, trial: StudyTrial, published: Published) -> None:
+        self._begun(trial)
+        weights = Weights(published.digest, "bequeath", published.bytes_total)
+        self._carry_out(self._record.take(e.WeightsPublished(*self._next(trial), weights)))
+        self._record.commit()
+
+    # -- before it begins -------------------------------------------------------------------
+
+    def enqueue(self, parameters: Mapping[str, Any]) -> None:
+        """See :meth:`.Study.enqueue`."""
+        try:
+            proposal = propose(0, dict(parameters), self._tuner.rules)
+        except Nonsense as error:
+            raise UserError(f"these parameters cannot be enqueued: {error}") from None
+        if self._tuner.by_run is not None:
+            key = 1 + max((each.key for each in self._all_wishes()), default=-1)
+            self._wishes.append(Wish(key, json.loads(proposal.parameters)))
+            self._note_wishes()
+            return
+        why = misfit(self._tuner.space, parameters)
+        if why:
+            raise UserError(f"these parameters do not fit the space: {why}")
+        number = self._record.state.next_id
+        submitted = e.TrialSubmitted(proposal.parameters, save_path=f"trials/{number}")
+        self._carry_out(self._record.take(submitted))
+        self._record.commit()
+
+    def warm_start(self, results: FoundResults) -> WarmStart:
+        """See :meth:`.Study.warm_start`."""
+        space = None if self._tuner.by_run is not None else self._tuner.space
+        rows, report = fitting(results, space)
+        if rows:
+            self._carry_out(self._record.answer())
+            self._carry_out(self._record.take(e.DataImported(json.dumps(rows))))
+            self._record.commit(durable=True)
+        return report

@@ -1,0 +1,165 @@
+"""The experiment of a study: made anew, or the one that lies in a folder."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dispatcher.errors import UserError
+from dispatcher.experiment import ExperimentConfig, build_experiment
+from dispatcher.experiment.snapshot import from_json
+from dispatcher.experiments import known_folders
+from dispatcher.experiments.creating import create
+from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
+from dispatcher.folders.names import LED_BY_PROGRAM
+from dispatcher.folders.ownership import demand_ours
+from dispatcher.wiring.nesting import refuse_nested
+from tuners import space as spaces
+from tuners.by_run import ByRunTuner
+from tuners.errors import TunerArgumentError
+
+#: The tuner of studies without a search space.
+BY_RUN: Final = "tuners.by_run:ByRunTuner"
+
+_DEFAULT_TUNER: Final = "TPE"
+_OPEN_AGAIN: Final = "leave it out to go on with the study as it is, or take another folder"
+
+
+class StudyWish(NamedTuple):
+    """Describes the study that a program wants; None: nothing in particular."""
+
+    space: Any = None
+    tuner: str | None = None
+    tuner_args: Mapping[str, Any] | None = None
+    optimize: str | None = None
+    name: str | None = None
+    folder: str | Path | None = None
+    seed: int | None = None
+    assessor: str | None = None
+    assessor_args: Mapping[str, Any] | None = None
+
+
+def open_or_create(wish: StudyWish) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
+    """Find the study in the folder that was named, or make one.
+
+    Returns:
+        Its folder, its file, and whether it was made.
+
+    Raises:
+        UserError: the wish contradicts what is there, or is no experiment.
+    """
+    refuse_nested()
+    folder = None if wish.folder is None else Path(wish.folder).expanduser().absolute()
+    if folder is not None and (place := ExperimentFolder(folder)).config.exists():
+        demand_ours(folder)
+        config = from_json(place.read_config(), str(place.config))
+        _agree(wish, config, place)
+        return place, config, False
+    config = build_experiment(_keys(wish, folder))
+    if folder is None:
+        config = known_folders.with_default_folder(config)
+        ident = new_id(config.experiment_name)
+    else:
+        ident = _ident(folder)
+    path = create(config, ident)
+    known_folders.remember(path.parent)
+    place = ExperimentFolder(path)
+    return place, from_json(place.read_config(), str(place.config)), True
+
+
+def _ident(folder: Path) -> str:
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError("is not empty, and no study", hint="name a new folder", where=str(folder))
+    if new_id(folder.name).rpartition("-")[0] != folder.name:
+        raise UserError(
+            f"a study's folder cannot be called {folder.name!r}",
+            hint="take letters, digits, - and _, 40 at most",
+            where=str(folder),
+        )
+    if folder.exists():
+        folder.rmdir()  # an empty one, to be made with the rights that an experiment has
+    return folder.name
+
+
+def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
+    seed = secrets.randbelow(1 << 31) if wish.seed is None else wish.seed
+    mode = wish.optimize or "maximize"
+    tuner, args = wish.tuner or _DEFAULT_TUNER, dict(wish.tuner_args or {})
+    if not isinstance(tuner, str):
+        raise UserError(
+            f"a study takes a tuner by its name, not {tuner!r}",
+            hint="write e.g. tuner='TPE'; a tuner of your own runs in bq.Experiment",
+        )
+    keys: dict[str, Any] = {
+        "experiment_name": wish.name or (folder.name if folder is not None else "study"),
+        "optimize_mode": mode,
+        "seed": seed,
+        "trial_command": LED_BY_PROGRAM,
+        "trial_concurrency": 1,
+        "trial_retries": 0,
+        "max_failed_trials_in_a_row": 0,
+        "quarantine_after": 0,
+        "on_stall": "wait",
+    }
+    if folder is not None:
+        keys["experiment_working_directory"] = folder.parent
+    if wish.space is None:
+        by_run: dict[str, Any] = {
+            "tuner": tuner,
+            "tuner_args": args,
+            "optimize_mode": mode,
+            "seed": seed,
+        }
+        if "objectives" in args:  # readers find them beside a tuner's other arguments
+            by_run["objectives"] = args.pop("objectives")
+        _check_by_run(by_run)
+        keys["tuner"] = {"class_name": BY_RUN, "class_args": by_run}
+    else:
+        keys["search_space"] = wish.space
+        keys["tuner"] = {"name": tuner, "class_args": args}
+    if wish.assessor is not None:
+        given = dict(wish.assessor_args or {})
+        keys["assessor"] = {"name": wish.assessor, "class_args": given, "keep_result": True}
+    return keys
+
+
+def _check_by_run(arguments: dict[str, Any]) -> None:
+    try:
+        ByRunTuner(**arguments)
+    except TunerArgumentError as error:
+        raise UserError(error.message, hint=error.hint) from error
+
+
+def _agree(wish: StudyWish, config: ExperimentConfig, place: ExperimentFolder) -> None:
+    """Refuse what contradicts a study that is there already.
+
+    Raises:
+        UserError: names the first contradiction.
+    """
+    where = str(place.path)
+    if config.trial_command != LED_BY_PROGRAM:
+        raise UserError(
+            "is an experiment with processes of its own, and no study",
+            hint="open it with bq.Experiment.open, or take another folder",
+            where=where,
+        )
+    by_run = config.tuner.name is None
+    args = config.tuner.class_args
+    there = {
+        "tuner": args.get("tuner") if by_run else config.tuner.name,
+        "optimize": config.optimize_mode,
+        "name": config.experiment_name,
+        "seed": config.seed,
+    }
+    for key, value in there.items():
+        wanted = getattr(wish, key)
+        if wanted is not None and str(wanted).lower() != str(value).lower():
+            text = f"this study was made with {key}={value!r}, and is opened with {wanted!r}"
+            raise UserError(text, hint=_OPEN_AGAIN, where=where)
+    if wish.space is None:
+        return
+    if by_run or spaces.as_json(wish.space) != config.search_space:
+        what = "without a search space" if by_run else f"with the space {config.search_space}"
+        raise UserError(f"this study was made {what}", hint=_OPEN_AGAIN, where=where)

@@ -1,0 +1,217 @@
+"""One trial of a study, as the program sees it that computes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from dispatcher.errors import UserError
+from tuners.space import parameters as kinds
+from tuners.space.model import Choice, Dimension, Range
+
+
+class TrialLead(Protocol):
+    """Answers trials: the lead of their study. From any thread."""
+
+    def suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        """See :meth:`StudyTrial.suggest`."""
+        ...
+
+    def report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
+        """See :meth:`StudyTrial.report`."""
+        ...
+
+    def inherit(self, trial: StudyTrial, parent: int) -> None:
+        """See :meth:`StudyTrial.inherit`."""
+        ...
+
+    def save(self, trial: StudyTrial, state: Any) -> str:
+        """See :meth:`StudyTrial.save_weights`."""
+        ...
+
+    def load(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
+        """See :meth:`StudyTrial.load_weights`."""
+        ...
+
+
+class StudyTrial:
+    """One trial of a study: its parameters, its weights, its reports.
+
+    ``study.ask()`` returns one, and ``study.optimize(trial)`` calls ``trial`` with one. Any thread
+    may use it; a fork may not.
+
+    Attributes:
+        id: its number.
+        attempt: the number of this attempt at it, from 1.
+        parent: the trial whose weights it starts from; None if there is none.
+    """
+
+    def __init__(
+        self,
+        lead: TrialLead,
+        number: int,
+        parameters: Mapping[str, Any],
+        *,
+        attempt: int = 1,
+        on_record: bool = False,
+        fixed: Mapping[str, Any] | None = None,
+        parent: int | None = None,
+    ) -> None:
+        self.id = number
+        self.attempt = attempt
+        self.parent = parent
+        self.lead = lead  #: answers it
+        self.on_record = on_record  #: whether its parameters are final, and in the store
+        self.fixed = dict(fixed or {})  #: parameters that were enqueued, and not suggested
+        self.began = time.monotonic()  #: moment of the monotonic clock
+        self.stops = False  #: whether an assessor wants it to end
+        self.step: int | None = None  #: of the last report that named one
+        self.values = dict(parameters)  #: its parameters so far; the study changes them
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters so far, a copy."""
+        return dict(self.values)
+
+    # -- define by run ----------------------------------------------------------------------
+
+    def suggest_float(
+        self,
+        name: str,
+        low: float,
+        high: float,
+        *,
+        step: float | None = None,
+        log: bool = False,
+    ) -> float:
+        """A number between two bounds; the same one each time it is asked for.
+
+        Args:
+            name: of the parameter.
+            low: the lower bound.
+            high: the upper bound.
+            step: the distance of two numbers, of which ``low`` is a multiple.
+            log: spread evenly by the logarithm; not together with a step.
+
+        Raises:
+            UserError: other bounds than before, a name that comes too late, or one that the space
+                lacks.
+            SpaceError: bounds that hold nothing.
+        """
+        return float(self.suggest(name, _of_floats(name, low, high, step, log)))
+
+    def suggest_int(
+        self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
+    ) -> int:
+        """A whole number, both bounds included; the same one each time it is asked for.
+
+        Args:
+            name: of the parameter.
+            low: the smallest number.
+            high: no number is above it.
+            step: the distance of two numbers.
+            log: spread evenly by the logarithm; not together with a step.
+
+        Raises:
+            UserError: as of :meth:`suggest_float`.
+            SpaceError: bounds that hold nothing.
+        """
+        return int(self.suggest(name, kinds.int(low, high, step, log)))
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """One of several plain values; the same one each time it is asked for.
+
+        Raises:
+            UserError: as of :meth:`suggest_float`.
+            SpaceError: no choices, or what is no JSON.
+        """
+        return self.suggest(name, kinds.choice(list(choices)))
+
+    def suggest(self, name: str, dimension: Dimension) -> Any:
+        """A parameter of any kind, such as ``bq.normal(0, 1)``; the same one each time.
+
+        Raises:
+            UserError: as of :meth:`suggest_float`.
+        """
+        return self.lead.suggest(self, name, dimension)
+
+    # -- while it runs ----------------------------------------------------------------------
+
+    def report(self, value: Any, step: int | None = None) -> None:
+        """Report a metric of a trial that goes on, for people to watch and assessors to judge.
+
+        Args:
+            value: a finite number, or a mapping with a finite number under ``default``.
+            step: its number, such as an epoch; above that of the report before.
+
+        Raises:
+            InvalidMetric: the value is something else, NaN or infinite.
+            UserError: the trial is over, or the step is not above the one before.
+        """
+        self.lead.report(self, value, step)
+
+    def should_stop(self) -> bool:
+        """Whether the study's assessor wants this trial to end; return its result then."""
+        return self.stops
+
+    def inherit(self, parent: int | StudyTrial) -> None:
+        """Start from the weights of another trial, whose number becomes :attr:`parent`.
+
+        Raises:
+            UserError: that trial has no weights, or this one is on record already.
+        """
+        self.lead.inherit(self, parent.id if isinstance(parent, StudyTrial) else parent)
+
+    def save_weights(self, state: Any) -> str:
+        """Publish weights that later trials may inherit, once this one has been told.
+
+        Tensors that equal the parent's are referred to and not written again. May be called again;
+        the newest counts.
+
+        Args:
+            state: a module, or nested dicts and lists of tensors, modules, optimisers, numbers.
+
+        Returns:
+            The folder they were published in.
+
+        Raises:
+            WeightsError: they cannot be stored.
+            UserError: the trial is over.
+        """
+        return self.lead.save(self, state)
+
+    def load_weights(self, into: Any = None, **options: Any) -> Any:
+        """Load the parent's weights; None if this trial has no parent.
+
+        Args:
+            into: a module, or nested dicts of tensors and modules, to copy into; without it the
+                state itself is returned.
+            **options: as in :func:`trial_runtime.weights.load`.
+
+        Raises:
+            WeightsError: they are missing, torn, changed, or do not fit.
+        """
+        return self.lead.load(self, into, options)
+
+    def __repr__(self) -> str:
+        parent = "" if self.parent is None else f", from {self.parent}"
+        return f"<StudyTrial {self.id}{parent}: {self.values}>"
+
+
+def _of_floats(name: str, low: float, high: float, step: float | None, log: bool) -> Dimension:
+    if step is not None and log:
+        raise UserError(f"{name!r} has a step and a logarithm", hint="leave one of them out")
+    if low == high:
+        return Choice((float(low),))
+    made = kinds.loguniform(low, high) if log else kinds.uniform(low, high)
+    if step is None:
+        return made
+    count = (high - low) / step
+    if step > 0 and abs(low / step - round(low / step)) > 1e-9:
+        raise UserError(
+            f"{name!r} begins at {low:g}, which is no multiple of its step {step:g}",
+            hint="begin at a multiple of the step, or take suggest_categorical",
+        )
+    high = low + int(count + 1e-9) * step
+    return kinds.quniform(low, high, step) if high > low else Range("uniform", low, low, None)

@@ -1,0 +1,141 @@
+"""Results of other searches for the tuner of a study: which fit, and why others do not."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dispatcher.errors import UserError
+from tuners.space.model import Space
+from tuners.space.sampling import branch_of, is_legal
+
+#: Reasons that are named one by one; the rest is counted.
+_MOST_NAMED = 8
+
+
+class FoundResult(NamedTuple):
+    """One result of another search. ``name``: of its trial there."""
+
+    name: str
+    parameters: dict[str, Any]
+    value: Any  # a number, or a mapping with one under ``default``; None: it has no result
+
+
+class FoundResults(NamedTuple):
+    """All results of another search, and ``source``, its name for people."""
+
+    source: str
+    results: list[FoundResult]
+
+
+class WarmStart(NamedTuple):
+    """The outcome of a warm start; it prints as a sentence.
+
+    ``taken`` results went to the tuner. Without a space they are shown to it once their parameters
+    were suggested. ``left_out`` says of others why they did not, a sentence each.
+    """
+
+    source: str
+    taken: int
+    left_out: tuple[str, ...]
+
+    def __str__(self) -> str:
+        text = f"{self.taken} results of {self.source} were taken"
+        if not self.left_out:
+            return text
+        named = "; ".join(self.left_out[:_MOST_NAMED])
+        more = len(self.left_out) - _MOST_NAMED
+        return f"{text}, {len(self.left_out)} were not: {named}" + (
+            f"; and {more} more" if more > 0 else ""
+        )
+
+
+def read_results(
+    source: Any, mode: str | None, study_name: str | None, metric: str | None
+) -> FoundResults:
+    """Read the results of another search, whatever has written them.
+
+    Args:
+        source: as of :meth:`dispatcher.study.Study.warm_start`.
+        mode: ``maximize`` or ``minimize``, of the study that is to take them.
+        study_name: of Optuna's.
+        metric: of Ray Tune's.
+
+    Raises:
+        UserError: it cannot be read, or optimizes in the other direction.
+    """
+    from dispatcher.study.foreign_results import read_foreign
+
+    found, theirs = read_foreign(source, study_name, metric)
+    if theirs is not None and mode is not None and theirs != mode:
+        raise UserError(
+            f"{found.source} is to {theirs}, and this study to {mode}",
+            hint=f"make the study with optimize={theirs!r}",
+        )
+    return FoundResults(found.source, [FoundResult(*each) for each in found.results])
+
+
+def fitting(
+    everything: FoundResults, space: Space | None
+) -> tuple[list[dict[str, Any]], WarmStart]:
+    """Choose the results that a tuner can take.
+
+    Args:
+        everything: all there are.
+        space: of the study; None while it grows.
+
+    Returns:
+        Rows of ``parameter`` and ``value``, and what became of all.
+    """
+    rows: list[dict[str, Any]] = []
+    left_out: list[str] = []
+    for name, parameters, value in everything.results:
+        why = _no_result(value) or ("" if space is None else misfit(space, parameters))
+        if why:
+            left_out.append(f"{name}: {why}")
+        else:
+            rows.append({"parameter": parameters, "value": value})
+    return rows, WarmStart(everything.source, len(rows), tuple(_grouped(left_out)))
+
+
+def _grouped(sentences: list[str]) -> list[str]:
+    """Name each trial, but say a reason once where many have the same."""
+    reasons = Counter(each.partition(": ")[2] for each in sentences)
+    grouped: list[str] = []
+    for sentence in sentences:
+        name, _, why = sentence.partition(": ")
+        many = reasons.pop(why, 0)
+        if many == 1:
+            grouped.append(sentence)
+        elif many:
+            grouped.append(f"{many} (the first is {name}): {why}")
+    return grouped
+
+
+def _no_result(value: Any) -> str:
+    number = value.get("default") if isinstance(value, Mapping) else value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return "it has no result"
+    return "" if math.isfinite(number) else f"its result is {number}"
+
+
+def misfit(space: Space, parameters: Mapping[str, Any]) -> str:
+    """Say why parameters do not lie in a space; empty if they do."""
+    names = [name for name, _ in space.dimensions]
+    missing = [name for name in names if name not in parameters]
+    if missing:
+        return f"it has no {missing[0]!r}"
+    for name in parameters:
+        if name not in names and name != "_name":
+            return f"it has {name!r}, which this space lacks"
+    for name, dimension in space.dimensions:
+        value = parameters[name]
+        if not is_legal(dimension, value):
+            return f"{name} is {value!r}, and may be {dimension!r}"
+        branch = branch_of(dimension, value)
+        below = "" if branch is None else misfit(branch.space, value)
+        if below:
+            return f"below {name}: {below}"
+    return "" if space.admits(parameters) else "it does not meet the constraints"

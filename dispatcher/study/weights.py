@@ -1,0 +1,41 @@
+"""Weights of the trials of a study, in the weight store of its experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from trial_runtime.weights import Published
+
+
+class WeightPaths(NamedTuple):
+    """The paths of one trial: where its weights go, and where its parent's lie."""
+
+    root: Path
+    writer: str  # trial and attempt
+    save_path: str | None = None
+    restore_path: str | None = None
+    restore_digest: str | None = None
+
+    def save(self, state: Any) -> Published:
+        """Publish weights at the trial's own path. Raises ``WeightsError``."""
+        from trial_runtime import weights
+
+        assert self.save_path is not None
+        return weights.save(
+            state,
+            self.root / self.save_path,
+            parent=None if self.restore_path is None else self.root / self.restore_path,
+            root=str(self.root),
+            writer=self.writer,
+            parent_digest=self.restore_digest,
+        )
+
+    def load(self, into: Any, options: dict[str, Any]) -> Any:
+        """Load the parent's weights. Raises ``WeightsError``."""
+        from trial_runtime import weights
+
+        assert self.restore_path is not None
+        given = {"digest": self.restore_digest, "root": str(self.root), **options}
+        return weights.load(self.root / self.restore_path, into, **given)

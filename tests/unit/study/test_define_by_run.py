@@ -1,0 +1,197 @@
+"""Trials that suggest their parameters as they run."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+import bequeath as bq
+from dispatcher.errors import UserError
+from dispatcher.experiments.handle import ExperimentHandle
+from tuners.space import as_json, parse
+
+
+def objective(t: Any) -> float:
+    """Optuna's own trials take it, and ours."""
+    kind = t.suggest_categorical("kind", ["line", "curve"])
+    x = t.suggest_float("x", -5, 5)
+    if kind == "curve":
+        bend = t.suggest_int("bend", 1, 64, log=True)
+        return float((x - 1) ** 2 + bend / 64)
+    return float(abs(x) + t.suggest_float("rest", 0.25, 4, step=0.25))
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Any:
+    with bq.Study(folder=tmp_path / "study", tuner="Random", seed=2) as made:
+        yield made
+
+
+def test_in_serial_use_it_proposes_what_optuna_does(tmp_path: Path) -> None:
+    """With conditions between parameters. Mutation: the sampler is told results late."""
+    sampler = optuna.samplers.TPESampler(seed=7)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    theirs = optuna.create_study(sampler=sampler)
+    theirs.optimize(objective, n_trials=30)
+    with bq.Study(folder=tmp_path / "study", seed=7, optimize="minimize") as ours:
+        ours.optimize(objective, n_trials=30)
+        trials = ours.trials()
+    assert [t.parameters for t in trials] == [t.params for t in theirs.trials]
+    assert [t.value for t in trials] == [t.value for t in theirs.trials]
+
+
+def test_the_space_that_has_grown_is_on_record(study: bq.Study) -> None:
+    study.optimize(objective, n_trials=12)
+    study.close()
+    handle = ExperimentHandle(study.folder)
+    wanted = {
+        "kind": bq.choice("line", "curve"),
+        "x": bq.uniform(-5, 5),
+        "bend": bq.int(1, 64, log=True),
+        "rest": bq.quniform(0.25, 4, 0.25),
+    }
+    assert parse(handle.config().search_space) == parse(
+        {name: as_json({name: wanted[name]})[name] for name in handle.config().search_space}
+    )
+    assert handle.config().search_space.keys() == wanted.keys()
+    assert handle.verify().ok
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_other_bounds_for_a_name_are_refused(study: bq.Study, again: bool) -> None:
+    """In the trial that has the name, in another one, and after a resume."""
+    t = study.ask()
+    assert t.suggest_float("x", 0, 1) == t.suggest_float("x", 0, 1)
+    if again:
+        study.tell(t, 1)
+        study.close()
+        study = bq.Study(folder=study.folder)
+        t = study.ask()
+    with pytest.raises(UserError, match=r"'x' is uniform\(0, 1\) in this study") as refused:
+        t.suggest_float("x", 0, 2)
+    assert "uniform(0, 2)" in refused.value.message
+    assert 0 <= t.suggest_float("x", 0, 1) <= 1
+    study.close()
+
+
+def test_a_name_that_comes_too_late_is_refused(study: bq.Study) -> None:
+    t = study.ask()
+    x = t.suggest_float("x", 0, 1)
+    t.report(0.5)
+    assert t.suggest_float("x", 0, 1) == x
+    with pytest.raises(UserError, match=r"'y' is suggested too late: trial 0 .* \['x'\]"):
+        t.suggest_float("y", 0, 1)
+    study.tell(t, 1)
+    assert study.trials()[0].parameters == {"x": x}
+
+
+def test_a_space_and_suggestions_agree_or_not(tmp_path: Path) -> None:
+    space = {"x": bq.uniform(0, 1)}
+    with bq.Study(space, folder=tmp_path / "study", tuner="Random") as study:
+        t = study.ask()
+        assert t.suggest_float("x", 0, 1) == t.parameters["x"]
+        with pytest.raises(UserError, match="the space of this study has no 'y'; it has x"):
+            t.suggest_float("y", 0, 1)
+
+
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        (lambda t: t.suggest_float("x", 1, 0), "uniform"),
+        (lambda t: t.suggest_float("x", 0, 1, step=0.1, log=True), "step and a logarithm"),
+        (lambda t: t.suggest_float("x", 0.05, 1, step=0.1), "no multiple of its step"),
+        (lambda t: t.suggest_float("x", 0, 1, log=True), "loguniform"),
+        (lambda t: t.suggest_int("n", 0.5, 3), "int"),
+        (lambda t: t.suggest_categorical("c", []), "choice"),
+    ],
+)
+def test_bad_bounds_are_refused_where_they_are_written(
+    study: bq.Study, call: Any, sentence: str
+) -> None:
+    t = study.ask()
+    with pytest.raises((UserError, bq.SpaceError), match=sentence):
+        call(t)
+    assert t.parameters == {}
+
+
+def test_bounds_that_hold_one_number_give_it(study: bq.Study) -> None:
+    t = study.ask()
+    assert t.suggest_float("x", 2, 2) == 2.0
+    assert t.suggest_int("n", 3, 3) == 3
+
+
+@pytest.mark.parametrize("tuner", ["Random", "TPE", "CMA-ES", "QMC"])
+def test_samplers_that_can(tmp_path: Path, tuner: str) -> None:
+    with (
+        bq.Study(folder=tmp_path / "study", tuner=tuner, seed=1) as study,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # Optuna's, of parameters that CMA-ES draws at random
+        study.optimize(objective, n_trials=15)
+        assert len({t.parameters["x"] for t in study.trials()}) == 15
+
+
+def test_what_is_enqueued_may_name_some_parameters_only(tmp_path: Path) -> None:
+    """Mutation: it is forgotten by a program that ends before it was begun with."""
+    folder = tmp_path / "study"
+    with bq.Study(folder=folder, seed=1) as study:
+        study.enqueue({"x": 4.5, "kind": "line"})
+        study.enqueue({"x": 3.5})
+        study.enqueue({"x": 99})
+    with bq.Study(folder=folder) as study:
+        study.optimize(objective, n_trials=2)
+        first, second = study.trials()
+        assert (first.parameters["x"], first.parameters["kind"]) == (4.5, "line")
+        assert second.parameters["x"] == 3.5
+    with bq.Study(folder=folder) as study:
+        with pytest.raises(UserError, match="'x' was enqueued as 99, which is outside"):
+            study.optimize(objective, n_trials=1)
+        study.optimize(objective, n_trials=1)
+        assert len(study.trials()) == 4
+
+
+def test_a_sampler_that_is_made_again_has_seen_all(tmp_path: Path) -> None:
+    """Mutation: a resumed study draws at random again, as in its first ten trials."""
+    folder = tmp_path / "study"
+    with bq.Study(folder=folder, seed=1, optimize="minimize") as study:
+        study.optimize(lambda t: abs(t.suggest_float("x", -100, 100)), n_trials=40)
+    with bq.Study(folder=folder) as study:
+        study.optimize(lambda t: abs(t.suggest_float("x", -100, 100)), n_trials=10)
+        late = [t.value or 0.0 for t in study.trials()[40:]]
+    assert np.median(late) < 25  # a uniform draw: 50
+
+
+def test_a_trial_inherits_from_the_one_it_names(study: bq.Study) -> None:
+    def grow(t: bq.StudyTrial) -> float:
+        t.suggest_float("x", 0, 1)
+        best = study.best()
+        if best is not None:
+            t.inherit(best.id)
+        state = t.load_weights() or {"w": np.zeros(2)}
+        t.save_weights({"w": state["w"] + 1})
+        if best is not None:
+            with pytest.raises(UserError, match="on record already"):
+                t.inherit(best.id)
+        return float(state["w"][0])
+
+    study.optimize(grow, n_trials=4)
+    assert [t.parent for t in study.trials()] == [None, 0, 1, 2]
+    assert [t.value for t in study.trials()] == [0, 1, 2, 3]
+
+
+def test_what_a_trial_does_wrong_is_one_sentence(study: bq.Study) -> None:
+    with pytest.raises(UserError, match="trial 0 returned None"):
+        study.optimize(lambda t: None, n_trials=3)
+    with pytest.raises(ZeroDivisionError):
+        study.optimize(lambda t: 1 / 0, n_trials=3)
+    study.optimize(lambda t: 1 / 0, n_trials=2, catch=ZeroDivisionError)
+    with pytest.warns(UserWarning, match="trial 4 failed: a metric must be finite"):
+        study.optimize(lambda t: float("nan"), n_trials=1)
+    assert [t.outcome for t in study.trials()] == ["failed"] * 5
+    assert study.trials()[1].error == "ZeroDivisionError: division by zero"
+    assert study.best() is None
