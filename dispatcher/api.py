@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dispatcher import queries
-from dispatcher.errors import PassingBackendError, UserError
+from dispatcher.errors import UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment, load_experiment
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.experiments.outcome import outcome_of
 from dispatcher.notebook.code import NotebookCode
 from dispatcher.notebook.hearing import Hearing, Hears
 from tuners.space import as_json
@@ -205,7 +206,7 @@ class Experiment:
             hearing.follow(self.folder)
             wait = self._wait_through_interrupts if quiet else self._wait_in_sight
             wait()
-        return self._outcome()
+        return outcome_of(self.status(), self._known.place)
 
     def _wait_in_sight(self) -> None:
         from dispatcher.live_view.scene import Observer
@@ -402,23 +403,6 @@ class Experiment:
         self.config = self._known.config()
         if updated.warning:
             warnings.warn(updated.warning, stacklevel=2)
-
-    def _outcome(self) -> ExperimentSummary:
-        summary = self.status()
-        status = queries.ExperimentStatus
-        if summary.status is status.FAILED:
-            raise UserError(
-                f"the experiment failed: {summary.phase_reason}",
-                hint="mend it, then run() goes on with it",
-                where=summary.id,
-            )
-        if summary.status is status.INTERRUPTED:
-            raise PassingBackendError(
-                "the head ended without winding up",
-                hint="run() goes on from the last committed state",
-                where=str(self._known.place.head_stderr),
-            )
-        return summary
 
     def __repr__(self) -> str:
         if self._handle is None:
