@@ -1,9 +1,9 @@
 """Run the tests folder by folder and say how long each took: ``python tests/run.py [FOLDER…]``.
 
-The longest folder is run in two parts; the second is called ``integration/…``. Four parts run
-beside each other, since tests that watch real processes mostly wait (with two, two cores were idle
-half of the time; of ``engines`` three quarters are waits for clusters); with ``--lanes 1`` one
-after the other. The last lines are the sum over all
+Long folders are run in two parts; the second of ``unit`` is called ``unit/…``. Four parts run
+beside each other, the longest first, since tests that watch real processes mostly wait (with two,
+two cores were idle half of the time; of ``engines`` three quarters are waits for clusters); with
+``--lanes 1`` one after the other. The last lines are the sum over all
 folders, each failed test with the first line of its error, and how many tests were left out, with
 the one command that installs what they need. Exits 1 if anything failed.
 
@@ -36,14 +36,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 from tests.support import failures
 
 HERE = Path(__file__).parent
-#: The longest first, beside the quick ones: what is broken shows early, and no lane ends alone.
-ORDER = ["engines", "integration", "unit", "system", "faults", "arch", "sim", "upgrade"]
+#: The longest first: what is left at the end is short, and no lane ends alone.
+ORDER = ["system", "engines", "integration", "unit", "faults", "arch", "sim", "upgrade"]
 REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 #: Of a folder that would leave one lane alone at the end, what runs as a part of its own: about
 #: half of its time.
 HALVES = {
+    "unit": ("nfs_setup", "platforms", "plots", "trial_runtime", "tuners"),
     "integration": (
         "inference", "machines", "nni", "platforms", "queries", "remote_weights", "security",
         "sinks", "ssh", "store", "tuner_host", "tuners", "web",

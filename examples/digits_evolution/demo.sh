@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The search, then what there is to see of it. Results go to ./bequeath-demo.
+# DEMO_TRIALS=40 makes it shorter.
 set -euo pipefail
 cd "$(dirname "$0")"
 export BEQUEATH_HOME="${BEQUEATH_HOME:-$(cd ../.. && pwd)/bequeath-demo}"
-bequeath run --web experiment.yml
+bequeath run --web ${DEMO_TRIALS:+--set "maxTrialNumber=$DEMO_TRIALS"} experiment.yml
 experiment=$(bequeath experiment list --json | python -c '
 import json, sys
 print(max(json.load(sys.stdin)["experiments"], key=lambda e: e["created_at"] or 0)["id"])')

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lengths import EXTENDED
 from tests.support.processes import left_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,7 @@ def test_the_readmes_commands_run_as_written(tmp_path: Path) -> None:
         **{k: v for k, v in os.environ.items() if k not in FOREIGN},
         "TESTS": "upgrade",  # `make test` as written, but not all of it inside of itself
         "BEQUEATH_HOME": str(tmp_path / "home"),
+        **({} if EXTENDED else {"DEMO_TRIALS": "40"}),
     }
     commands = _commands()
     assert commands[:2] == ["make demo", "make test"]

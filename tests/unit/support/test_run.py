@@ -94,9 +94,10 @@ def test_the_longest_folder_runs_in_two_parts_each_test_once(
     assert "4 passed, 4 failed, 0 skipped, 2 unstable" in out
 
 
-def test_the_parts_of_integration_are_folders_that_are_there() -> None:
-    folders = {path.name for path in (ROOT / "tests/integration").iterdir()}
-    assert set(runner.HALVES["integration"]) <= folders
+@pytest.mark.parametrize("name", sorted(runner.HALVES))
+def test_the_second_part_of_a_folder_is_there(name: str) -> None:
+    folders = {path.name for path in (ROOT / "tests" / name).iterdir()}
+    assert set(runner.HALVES[name]) <= folders
 
 
 def test_a_rule_gets_no_second_look(folders: Path) -> None:
