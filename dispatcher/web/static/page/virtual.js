@@ -1,32 +1,39 @@
 /** A list of which only what one sees is in the page: 50,000 rows cost as much as 50. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 
-const MORE = 8; // rows above and below what is seen
+const MORE = 4; // rows above and below what is seen
+const CALM_MS = 150; // after a jump, until rows are drawn with all that they have
 // Browsers hold no element higher than about 16 million pixels: the scroll is scaled beyond this.
 const TALLEST = 8_000_000;
 
 /**
- * @param {{count: number, height: number, row: (index: number) => any, label: string, head?: any,
+ * @param {{count: number, height: number, row: (index: number, brisk: boolean) => any, label: string, head?: any,
  *   onKey?: (event: KeyboardEvent, move: (index: number) => void) => void, at?: number, width?: number}} props
  */
 export function Virtual({ count, height, row, label, head, onKey, at, columns, className = "" }) {
   const frame = useRef(null);
-  const [seen, setSeen] = useState({ top: 0, size: 600 });
+  const [seen, setSeen] = useState({ top: 0, size: 600, brisk: false });
   const full = count * height;
   const tall = Math.min(full, TALLEST);
   const scale = full > tall ? (full - seen.size) / Math.max(1, tall - seen.size) : 1;
 
   useEffect(() => {
     const element = frame.current;
+    let calm = 0;
     const read = () => setSeen((before) => {
-      const now = { top: element.scrollTop, size: element.clientHeight };
-      return before.top === now.top && before.size === now.size ? before : now;
+      const now = { top: element.scrollTop, size: element.clientHeight, brisk: before.brisk };
+      if (before.top === now.top && before.size === now.size) return before;
+      now.brisk ||= Math.abs(now.top - before.top) > now.size / 2;
+      clearTimeout(calm);
+      if (now.brisk) calm = setTimeout(() => setSeen((last) => ({ ...last, brisk: false })), CALM_MS);
+      return now;
     });
     const watch = new ResizeObserver(() => requestAnimationFrame(read)); // what it draws may change the size
     watch.observe(element);
     element.addEventListener("scroll", read, { passive: true });
     read();
     return () => {
+      clearTimeout(calm);
       watch.disconnect();
       element.removeEventListener("scroll", read);
     };
@@ -47,7 +54,7 @@ export function Virtual({ count, height, row, label, head, onKey, at, columns, c
   const begin = Math.max(0, Math.floor((seen.top * scale) / height) - MORE);
   const end = Math.min(count, Math.ceil((seen.top * scale + seen.size) / height) + MORE);
   const rows = [];
-  for (let index = begin; index < end; index += 1) rows.push(row(index));
+  for (let index = begin; index < end; index += 1) rows.push(row(index, seen.brisk));
   // Where the first of them is, in the pixels of a scroll that may be scaled.
   const offset = scale === 1 ? begin * height : seen.top + (begin * height - seen.top * scale);
   return html`

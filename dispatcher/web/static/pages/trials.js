@@ -48,8 +48,9 @@ export function Trials({ where, live, version, change }) {
     else return;
     event.preventDefault();
   };
-  const widths = ["34px", `${WIDTHS.trial}px`, ...columns.map((name) => `${WIDTHS[name] ?? 116}px`)];
-  const template = { gridTemplateColumns: widths.join(" ") };
+  const widths = [34, WIDTHS.trial, ...columns.map((name) => WIDTHS[name] ?? 116)];
+  // With a width of its own no row has to be measured by what is in it.
+  const template = { gridTemplateColumns: widths.map((one) => `${one}px`).join(" "), width: `${widths.reduce((sum, one) => sum + one)}px` };
   const resort = (name) => choose({ sort: by === name ? `${descending ? "" : "-"}${name}` : `${table.columns.get(name)?.numeric || name === "gain" ? "-" : ""}${name}` });
   const head = html`<div class="vhead" role="rowgroup"><div class="vrow" role="row" aria-rowindex="1" style=${template}>
     <span role="columnheader" class="box"><span class="hidden">marked</span></span>
@@ -57,8 +58,8 @@ export function Trials({ where, live, version, change }) {
       ${name === "curve" ? html`<b>curve</b>` : html`<button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button>`}</span>`)}
   </div></div>`;
   // Plain calls and no keys: a row that scrolls in takes the elements of one that scrolls out.
-  const row = (index) => rowOf({
-    index, row: order[index], table, columns, template, mode, experiment: where.experiment, at: index === at,
+  const row = (index, brisk) => rowOf({
+    brisk, index, row: order[index], table, columns, template, mode, experiment: where.experiment, at: index === at,
     marked: marked.includes(table.number("trial", order[index])), onMark: mark,
   });
   return html`<main id="main" class="trials">
@@ -155,21 +156,22 @@ function Filter({ given, problem }) {
     placeholder="lr<0.01 and optimizer=adam and outcome!=failed" maxlength="2000" />`;
 }
 
-function rowOf({ index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
+/** @param brisk somebody scrolls by whole screens: without what is only seen by those who stay */
+function rowOf({ brisk, index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
   const trial = table.number("trial", row);
   return html`<div class=${`vrow${at ? " at" : ""}${marked ? " marked" : ""}`} role="row" aria-rowindex=${index + 2} aria-selected=${at} style=${template}>
     <span role="gridcell" class="box"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
     <span role="rowheader" class="right"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
-    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}>${cellOf(name, row, table, mode, experiment)}</span>`)}
+    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}>${cellOf(name, row, table, mode, experiment, brisk)}</span>`)}
   </div>`;
 }
 
 const rightly = (table, name) => name === "gain" || name === "took" || Boolean(table.columns.get(name)?.numeric && table.columns.get(name).kind !== "time");
 
-function cellOf(name, row, table, mode, experiment) {
+function cellOf(name, row, table, mode, experiment, brisk) {
   const running = table.get("state", row) === "running";
   if (name === "state") return html`<${State} word=${stateOf(table.get("state", row), table.get("outcome", row))} />`;
-  if (name === "curve") return html`<${Spark} experiment=${experiment} trial=${table.number("trial", row)} reports=${table.number("reports", row)} />`;
+  if (name === "curve") return brisk ? "" : html`<${Spark} experiment=${experiment} trial=${table.number("trial", row)} reports=${table.number("reports", row)} />`;
   if (name === "gain") return signed(table.numbers("gain", mode)[row]).replace("–", "");
   if (name === "took") return running ? html`<${Running} since=${table.get("started", row)} />` : duration(table.numbers("took")[row]).replace("–", "");
   const value = table.get(name, row);
@@ -180,8 +182,8 @@ function cellOf(name, row, table, mode, experiment) {
   if (name === "tags") return html`<${Marks} tags=${value.split(" ")} />`;
   const column = table.columns.get(name);
   if (column.kind === "time") return time(value);
-  if (column.numeric) return html`<span title=${whole(value)}>${name === "generation" || name === "attempts" || name === "reports" ? count(value) : number(value)}</span>`;
-  return html`<bdi title=${whole(value, 600)}>${shownValue(value, 60)}</bdi>`;
+  if (column.numeric) return html`<span title=${brisk ? undefined : whole(value)}>${name === "generation" || name === "attempts" || name === "reports" ? count(value) : number(value)}</span>`;
+  return html`<bdi title=${brisk ? undefined : whole(value, 600)}>${shownValue(value, 60)}</bdi>`;
 }
 
 const Running = ({ since }) => html`${duration(useNow(1) - since)} …`;
