@@ -1,7 +1,7 @@
 /** A list of which only what one sees is in the page: 50,000 rows cost as much as 50. */
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 
-const MORE = 4; // rows above and below what is seen
+const MORE = 4; // rows above and below what is seen; none while somebody scrolls by screens
 const CALM_MS = 150; // after a jump, until rows are drawn with all that they have
 // Browsers hold no element higher than about 16 million pixels: the scroll is scaled beyond this.
 const TALLEST = 8_000_000;
@@ -51,8 +51,9 @@ export function Virtual({ count, height, row, label, head, onKey, at, columns, c
     if (at !== undefined && at >= 0) show(at);
   }, [at]);
 
-  const begin = Math.max(0, Math.floor((seen.top * scale) / height) - MORE);
-  const end = Math.min(count, Math.ceil((seen.top * scale + seen.size) / height) + MORE);
+  const more = seen.brisk ? 0 : MORE;
+  const begin = Math.max(0, Math.floor((seen.top * scale) / height) - more);
+  const end = Math.min(count, Math.ceil((seen.top * scale + seen.size) / height) + more);
   const rows = [];
   for (let index = begin; index < end; index += 1) rows.push(row(index, seen.brisk));
   // Where the first of them is, in the pixels of a scroll that may be scaled.

@@ -18,6 +18,8 @@ const OWN = ["curve", "value", "gain", "state", "parent", "generation", "took", 
 const FIRST = ["value", "gain", "state", "parent", "generation", "took"];
 const MOST_PARAMETERS = 6;
 const WIDTHS = { curve: 104, trial: 78, value: 96, gain: 88, state: 128, parent: 70, generation: 58, took: 92, attempts: 74, worker: 130, latest: 90, reports: 72, created: 130, started: 130, ended: 130, pinned: 64, tags: 160, starred: 64, notes: 58 };
+const COUNTS = ["generation", "attempts", "reports"];
+const PLAIN = new Set(["curve", "gain", "state", "parent", "took", "pinned", "starred", "tags"]); // no more than they show
 const TITLES = { generation: "gen", took: "took" };
 
 export function Trials({ where, live, version, change }) {
@@ -162,11 +164,17 @@ function rowOf({ brisk, index, row, table, columns, template, mode, experiment, 
   return html`<div class=${`vrow${at ? " at" : ""}${marked ? " marked" : ""}`} role="row" aria-rowindex=${index + 2} aria-selected=${at} style=${template}>
     <span role="gridcell" class="box"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
     <span role="rowheader" class="right"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
-    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""}>${cellOf(name, row, table, mode, experiment, brisk)}</span>`)}
+    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""} title=${brisk ? undefined : titleOf(name, row, table)}>${cellOf(name, row, table, mode, experiment, brisk)}</span>`)}
   </div>`;
 }
 
 const rightly = (table, name) => name === "gain" || name === "took" || Boolean(table.columns.get(name)?.numeric && table.columns.get(name).kind !== "time");
+
+/** The whole of what a cell shows in short. */
+function titleOf(name, row, table) {
+  const value = PLAIN.has(name) ? null : table.get(name, row);
+  return value === null || table.columns.get(name).kind === "time" ? undefined : whole(value, 600);
+}
 
 function cellOf(name, row, table, mode, experiment, brisk) {
   const running = table.get("state", row) === "running";
@@ -182,8 +190,8 @@ function cellOf(name, row, table, mode, experiment, brisk) {
   if (name === "tags") return html`<${Marks} tags=${value.split(" ")} />`;
   const column = table.columns.get(name);
   if (column.kind === "time") return time(value);
-  if (column.numeric) return html`<span title=${brisk ? undefined : whole(value)}>${name === "generation" || name === "attempts" || name === "reports" ? count(value) : number(value)}</span>`;
-  return html`<bdi title=${brisk ? undefined : whole(value, 600)}>${shownValue(value, 60)}</bdi>`;
+  if (column.numeric) return COUNTS.includes(name) ? count(value) : number(value);
+  return html`<bdi>${shownValue(value, 60)}</bdi>`;
 }
 
 const Running = ({ since }) => html`${duration(useNow(1) - since)} …`;
