@@ -109,7 +109,7 @@ class LeasesConfig(Section):
     alive: Annotated[
         Duration,
         Field(
-            description="The longest pause between two heartbeats of an agent. Up to 400 agents "
+            description="The longest pause between two heartbeats of an agent. Up to 250 agents "
             "send one a second; more of them send fewer each."
         ),
     ] = 5.0

@@ -30,9 +30,10 @@ SAME_HOST_STALE_S = 1.0
 OTHER_HOSTS_STALE_S = 75.0
 
 
-#: Heartbeats that a head takes in each second, of all agents together: more would cost it a
-#: quarter of a core with a thousand agents, and tell it nothing that it needs so soon.
-MOST_BEATS = 400
+#: Heartbeats that a head takes in each second, of all agents together, and about as many pings
+#: that it sends: a message a second each way would cost it a quarter of a core with a thousand
+#: agents, and tell nobody what is needed so soon.
+MOST_BEATS = 250
 
 
 def heartbeat_of(config: ExperimentConfig) -> float:

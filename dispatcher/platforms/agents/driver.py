@@ -44,7 +44,7 @@ STEP_S = 1.0
 #: is busy starts processes slowly.
 START_S = 60.0
 
-#: The head speaks at least this often, so that an agent can tell a quiet head from a dead one.
+#: A head speaks this often, lest it be taken for dead; to one of a crowd, as often as that does.
 PING_S = 1.0
 
 #: What an agent that is not needed any more may take to leave by itself (seconds).
@@ -98,6 +98,7 @@ class AgentDriver:
         self._config = identified(config, routing_id)
         self._suspect_s = suspect_s
         self._lost_s = lost_s
+        self._ping_s = max(PING_S, config.heartbeat_s)
         self._leads = leads
         self._trouble_with_share = trouble_with_share
         self._silence = Silence(STEP_S, clock)
@@ -145,8 +146,8 @@ class AgentDriver:
     def flush(self) -> None:
         """Send what was buffered as one frame; kept for the next time if it cannot go now.
 
-        Acknowledgements alone wait for the next order, and go without one when nothing else was
-        sent for :data:`PING_S`: with many agents a head sends little else.
+        Acknowledgements alone wait for the next order, and go without one in place of a ping: with
+        many agents a head sends little else.
         """
         if self._outbox.owes(self._acknowledged) >= ACKNOWLEDGE_EVERY or self._outbox.waiting:
             self._send_all()
@@ -226,7 +227,7 @@ class AgentDriver:
                 events.append(WorkerSuspect(self._worker, silent_s))
             events += self._report.of_its_place(joined=self._joined)
         outbox = self._outbox
-        if self._joined and now - outbox.spoke_at >= PING_S:
+        if self._joined and now - outbox.spoke_at >= self._ping_s:
             if not (outbox.waiting or outbox.owes(self._acknowledged)):
                 outbox.send([wire.Ping()])
             self._send_all()

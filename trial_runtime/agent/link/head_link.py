@@ -22,8 +22,10 @@ from trial_runtime.folder_line.socket import connect_to_head, stands
 from trial_runtime.refusals import Refusals
 from trial_runtime.silence import Silence
 
-#: Silence after which messages are spooled: longer than a busy head ever is between two pings.
+#: Silence after which messages are spooled, in seconds and in heartbeats, the longer of the two:
+#: longer than a busy head ever is between two pings.
 QUIET_S = 3.0
+QUIET_BEATS = 3
 
 #: The most that counts as silence between two ticks of the agent, in heartbeats: less than the
 #: shortest grace, so that none ends by a pause of our own.
@@ -83,6 +85,7 @@ class HeadLink:
         self.epoch = config.epoch
         self.refused = Refusals()
         self._clock = clock
+        self._quiet_s = max(QUIET_S, QUIET_BEATS * config.heartbeat_s)
         self._silence = Silence(_STEP_BEATS * config.heartbeat_s, clock)
         self._greeted = False
         # Reasons not to join, by the place that was checked; None: not known yet.
@@ -122,7 +125,7 @@ class HeadLink:
     @property
     def quiet(self) -> bool:
         """Whether the head has been silent for a while."""
-        return self._silence.seconds > QUIET_S
+        return self._silence.seconds > self._quiet_s
 
     @property
     def silence_s(self) -> float:

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 import zmq
+from msgspec.structs import replace
 
 from dispatcher.core import actions as a
 from dispatcher.core import events as e
@@ -57,10 +58,10 @@ class Frames:
 class Scene:
     """Both ends of the product's protocol, joined, and the line between."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, heartbeat_s: float = 1.0) -> None:
         self.now = 100.0
         self.line = Frames()
-        config = agent_config(folder)
+        config = replace(agent_config(folder), heartbeat_s=heartbeat_s)
         self.logs: list[tuple[str, wire.LogEnds]] = []  # that were handed in
         self.head = LocalBackend(
             self.line,
@@ -112,6 +113,30 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
+
+
+@pytest.mark.parametrize("heartbeat_s, pings", [(1.0, 60), (4.0, 15)])
+def test_one_of_a_crowd_is_pinged_as_seldom_as_it_speaks(
+    tmp_path: Path, heartbeat_s: float, pings: int
+) -> None:
+    """And takes its head for no dead one. Mutations: a ping a second goes to each of a thousand;
+    three seconds are silence for all."""
+    scene = Scene(tmp_path, heartbeat_s)
+    said = 0
+    for half in range(1, 121):
+        scene.now += 0.5
+        if half * 0.5 % heartbeat_s == 0:
+            scene.agent.heartbeat(0, {})
+            scene.agent.look()
+        scene.head.check()
+        assert not scene.agent.quiet
+        said += len(scene.line.down)
+        scene.carry()
+    assert said == pings
+    for _ in range(4):
+        scene.now += heartbeat_s
+        scene.agent.look()
+    assert scene.agent.quiet
 
 
 def test_a_last_word_that_was_lost_comes_with_the_next_heartbeat(scene: Scene) -> None:
