@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 
 from dispatcher.attempt_files import fetching
@@ -88,7 +88,7 @@ class WorkerFetching:
         self._gathered = Gathered.read(folder.path, self.name, self._kinds)
         self._recorded_at = 0.0
         self._changed = self._risen = False
-        self._handed_in: deque[AttemptAt] = deque()
+        self._handed_in: queue.SimpleQueue[AttemptAt] = queue.SimpleQueue()
         self._todo: dict[str, AttemptAt] = {}  # by name
         self._again_at = 0.0  # moment of the monotonic clock
         self._put_off: dict[str, tuple[int, float]] = {}  # by attempt: failures, and until when
@@ -102,12 +102,12 @@ class WorkerFetching:
     @property
     def missing(self) -> int:
         """How many attempts are to be dealt with, more or less. Any thread."""
-        return self._given_up if self.silent else len(self._todo) + len(self._handed_in)
+        return self._given_up if self.silent else len(self._todo) + self._handed_in.qsize()
 
     def hand_in(self, attempt: AttemptAt) -> None:
         """Note an attempt that has ended here, for the first time or once more. Any thread."""
         if not self.silent:
-            self._handed_in.append(attempt)
+            self._handed_in.put(attempt)
 
     def ready(self) -> bool:
         """Whether there is anything that can be fetched now."""
@@ -232,13 +232,13 @@ class WorkerFetching:
     def _fall_silent(self, given_up: int) -> None:
         self._given_up = given_up
         self.silent = True
+        self._take_in()
         self._todo.clear()
-        self._handed_in.clear()
         self.log_out()
 
     def _take_in(self) -> None:
-        while self._handed_in:
-            attempt = self._handed_in.popleft()
+        while not self._handed_in.empty():
+            attempt = self._handed_in.get_nowait()
             if not self._gathered.has(attempt.trial, attempt.number):
                 self._todo[attempt.name] = attempt
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import zmq
-from zmq.auth.thread import ThreadAuthenticator
 
+from dispatcher.channel.admission import Admission
 from dispatcher.channel.keys import CurveKeys
 from dispatcher.errors import PermanentBackendError
 from trial_runtime.endpoint import MAX_MESSAGE_BYTES
@@ -121,13 +121,12 @@ class Router:
         self._links: dict[bytes, RouterLink] = {}
         self._guest_prefix = b""
         self._poller = zmq.Poller()
-        self._authenticator: ThreadAuthenticator | None = None
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
         self._poller.register(self._wake_in, zmq.POLLIN)
         self._refusals = Refusals()
-        self._allowed: _AllowList | None = None
+        self._admission: Admission | None = None
         self._inside = ""
 
     @property
@@ -138,7 +137,7 @@ class Router:
     def refusals(self) -> dict[str, int]:
         """Count what was dropped, by reason: ``stranger`` (an unknown id), ``frames`` (not one
         frame), ``foreign key`` (connections with a key that is not allowed)."""
-        denied = self._allowed.denied if self._allowed is not None else 0
+        denied = self._admission.denied if self._admission is not None else 0
         return self._refusals.counts | ({"foreign key": denied} if denied else {})
 
     def bind_ipc(
@@ -216,14 +215,9 @@ class Router:
 
     def _guard(self, router: zmq.Socket[bytes], keys: CurveKeys, allowed: Sequence[str]) -> None:
         """Admit nobody without one of these keys; before it listens."""
-        if self._allowed is None:
-            self._allowed = _AllowList()
-            self._authenticator = ThreadAuthenticator(self.context)
-            self._authenticator.start()
-            self._authenticator.configure_curve_callback(
-                domain="*", credentials_provider=self._allowed
-            )
-        self._allowed.admit(allowed)
+        if self._admission is None:
+            self._admission = Admission(self.context)
+        self._admission.admit(allowed)
         router.setsockopt(zmq.CURVE_SERVER, 1)
         router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
 
@@ -342,8 +336,8 @@ class Router:
         """Close all sockets; messages on their way get half a second."""
         for router in self._sockets:
             router.close()
-        if self._authenticator is not None:
-            self._authenticator.stop()
+        if self._admission is not None:
+            self._admission.close()
         self._wake_in.close()
         self._wake_out.close()
 
@@ -351,21 +345,3 @@ class Router:
 def _bound_for_agents(router: zmq.Socket[bytes]) -> None:
     router.setsockopt(zmq.MAXMSGSIZE, MAX_AGENT_FRAME_BYTES)
     router.setsockopt(zmq.RCVHWM, AGENT_FRAMES_KEPT)
-
-
-class _AllowList:
-    """ZAP credentials: these client keys and no others."""
-
-    def __init__(self) -> None:
-        self._keys: frozenset[bytes] = frozenset()
-        self.denied = 0  # changed by the authenticator's thread alone
-
-    def admit(self, keys: Sequence[str]) -> None:
-        """Add these keys."""
-        self._keys |= {key.encode() for key in keys}
-
-    def callback(self, domain: str, key: bytes) -> bool:
-        if key in self._keys:
-            return True
-        self.denied += 1
-        return False

@@ -29,7 +29,7 @@ class NoProgressConfig(Section):
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
         """Read ``50`` as ``{trials: 50}``."""
-        return value if isinstance(value, dict) else {"trials": value}
+        return value if value is None or isinstance(value, dict) else {"trials": value}
 
 
 class StopWhenConfig(Section):

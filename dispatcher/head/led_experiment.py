@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import structlog
-
 from dispatcher.attempt_files.gathering import Gathering
 from dispatcher.attempt_files.kept_logs import LogKeeper
 from dispatcher.channel import Router
@@ -35,6 +33,7 @@ from dispatcher.head.clock import SteadyClock
 from dispatcher.head.endpoints import HeadEndpoints, open_endpoints
 from dispatcher.head.engine_inbox import EngineInbox
 from dispatcher.head.lead import open_journal
+from dispatcher.head.logs import HeadLog
 from dispatcher.head.notice_board import EngineWatcher, NoticeBoard
 from dispatcher.head.ordering import Ordering, costed_places
 from dispatcher.head.sink_process import SinkProcess
@@ -126,7 +125,7 @@ class LedExperiment:
         config: ExperimentConfig,
         leadership: Leadership,
         mask: Mask,
-        log: structlog.typing.FilteringBoundLogger,
+        log: HeadLog,
         on_notice: Callable[[Notice], None],
         inbox: EngineInbox,
     ) -> None:

@@ -6,14 +6,14 @@ so do not appear, unmasked and over the picture, on the terminal.
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.handlers
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
-
-import structlog
+from typing import Any, Final
 
 #: Bytes of one log file, and how many old ones are kept.
 LOG_BYTES = 10 << 20
@@ -25,12 +25,42 @@ LINE_CHARACTERS = 16_384
 #: Above the loggers of all rooms.
 ROOMS = "bequeath"
 
+#: The attribute of a record under which the rest of its line lies.
+_ABOUT: Final = "bequeath_about"
+
+
+class HeadLog:
+    """Writes lines of JSON: an event, its level and moment, and what belongs to it. Any thread.
+
+    Args:
+        logger: takes the lines, with its level and its handlers.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+
+    def info(self, event: str, **about: Any) -> None:
+        """Write what is worth knowing."""
+        self._logger.info(event, extra={_ABOUT: about})
+
+    def warning(self, event: str, **about: Any) -> None:
+        """Write what may need somebody."""
+        self._logger.warning(event, extra={_ABOUT: about})
+
+    def error(self, event: str, exc_info: Any = None, **about: Any) -> None:
+        """Write what went wrong.
+
+        Args:
+            event: what happened.
+            exc_info: the exception, as ``logging`` takes it.
+            about: JSON values by name.
+        """
+        self._logger.error(event, exc_info=exc_info, extra={_ABOUT: about})
+
 
 @contextmanager
-def head_log(
-    path: Path, level: str, mask: Callable[[str], str] = str
-) -> Iterator[structlog.typing.FilteringBoundLogger]:
-    """A logger that writes JSON lines to ``path``, closed at the end of the block.
+def head_log(path: Path, level: str, mask: Callable[[str], str] = str) -> Iterator[HeadLog]:
+    """A log that writes JSON lines to ``path``, closed at the end of the block.
 
     Args:
         path: the newest of its files.
@@ -40,26 +70,14 @@ def head_log(
     handler = logging.handlers.RotatingFileHandler(
         path, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, delay=True
     )
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.Logger(f"bequeath.head.{path}")  # not in the global tree: one per head
+    handler.setFormatter(_JsonLines(mask))
+    # Not in the global tree: one per head.
+    logger = logging.Logger(f"bequeath.head.{path}", logging.getLevelNamesMapping()[level.upper()])
     logger.addHandler(handler)
-    numeric = {"debug": 10, "info": 20, "warning": 30, "error": 40}[level]
-    wrapped: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        logger,
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            partial(_masked, mask),
-            _bounded,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(numeric),
-    )
-    warnings = _Warnings(wrapped)
+    warnings = _Warnings(logger)
     logging.getLogger(ROOMS).addHandler(warnings)
     try:
-        yield wrapped
+        yield HeadLog(logger)
     finally:
         logging.getLogger(ROOMS).removeHandler(warnings)
         handler.close()
@@ -69,30 +87,37 @@ class _Warnings(logging.Handler):
     """Passes on records of ``logging``; from any thread. Two heads in one process both get them:
     the packages below do not know their head."""
 
-    def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
+    def __init__(self, logger: logging.Logger) -> None:
         super().__init__(logging.WARNING)
-        self._log = log
+        self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:
-        log = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
         room = record.name.rpartition(".")[2]
-        log(room, text=record.getMessage(), exc_info=record.exc_info or None)
+        about = {_ABOUT: {"text": record.getMessage()}}
+        self._logger.log(level, room, exc_info=record.exc_info, extra=about)
 
 
-def _masked(
-    mask: Callable[[str], str],
-    _logger: object,
-    _method: str,
-    line: structlog.typing.EventDict,
-) -> structlog.typing.EventDict:
-    return {name: mask(text) if isinstance(text, str) else text for name, text in line.items()}
+class _JsonLines(logging.Formatter):
+    """One line of JSON for each record; its texts are masked and bounded."""
 
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        super().__init__()
+        self._mask = mask
 
-def _bounded(
-    _logger: object, _method: str, line: structlog.typing.EventDict
-) -> structlog.typing.EventDict:
-    for name, text in line.items():
-        if isinstance(text, str) and len(text) > LINE_CHARACTERS:
-            more = len(text) - LINE_CHARACTERS
-            line[name] = f"{text[:LINE_CHARACTERS]}… {more} characters more"
-    return line
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"event": record.getMessage(), **getattr(record, _ABOUT, {})}
+        line["level"] = record.levelname.lower()
+        at = datetime.fromtimestamp(record.created, UTC)
+        line["timestamp"] = at.isoformat().replace("+00:00", "Z")
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps({name: self._shown(value) for name, value in line.items()}, default=repr)
+
+    def _shown(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        text = self._mask(value)
+        if len(text) <= LINE_CHARACTERS:
+            return text
+        return f"{text[:LINE_CHARACTERS]}… {len(text) - LINE_CHARACTERS} characters more"

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import structlog
-
 from dispatcher.core import actions as a
 from dispatcher.core.stalls import STACKS_FILE
+from dispatcher.head.logs import HeadLog
 from dispatcher.head.story import RefusalStory
 from dispatcher.maintenance.retention import RetentionThread
 from dispatcher.notices import Notice, NoticeKind
@@ -34,7 +33,7 @@ class NoticeBoard:
         self,
         notify: Callable[[Notice], None],
         mask: Mask,
-        log: structlog.typing.FilteringBoundLogger,
+        log: HeadLog,
     ) -> None:
         self._notify = notify
         self._mask = mask

@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.head.logs import HeadLog
 from dispatcher.sinks import FEEDS
 from trial_runtime.opening import open_regular
 
@@ -41,7 +40,7 @@ class SinkProcess:
     def __init__(
         self,
         folder: ExperimentFolder,
-        log: structlog.typing.FilteringBoundLogger,
+        log: HeadLog,
         *,
         wanted: bool,
     ) -> None:

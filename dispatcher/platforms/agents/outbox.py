@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -51,7 +50,7 @@ class AgentOutbox:
         self._clock = clock
         self._acknowledged = 0  # number of its newest message that it knows to be on disk
         self._orders = 0  # number of the newest order sent to this incarnation
-        self._gathered: deque[_Encoded] = deque()
+        self._gathered: list[_Encoded] = []
         self._incarnation = ""  # the agent's, empty while there is none
         self._welcomed_at = float("-inf")
         self.spoke_at = clock()
@@ -99,8 +98,7 @@ class AgentOutbox:
             if not self._send([*owed, *orders]):
                 return
             self._acknowledged = acknowledged
-            for _ in orders:
-                self._gathered.popleft()
+            del self._gathered[: len(orders)]
 
     def welcome(self) -> None:
         """Ask the agent for all again; once, while that is on its way: each of many frames behind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import logging
 import os
 import shutil
 import threading
@@ -11,12 +12,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-import structlog
-import structlog.testing
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head import sink_process
+from dispatcher.head.logs import HeadLog
 from dispatcher.head.sink_process import SinkProcess
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.feeding import Feeding
@@ -27,6 +27,8 @@ from dispatcher.sinks.tensorboard.kind import TensorBoardConfig
 from tests.faults.storage.conftest import SmallDisk
 from tests.support.fed import FedLife, bytes_below, fill, journal_of, led, new_folder
 from tests.support.processes import wait_until
+
+LOG = HeadLog(logging.getLogger("tests.head"))
 
 
 def feed(folder: Path, section: TensorBoardConfig) -> None:
@@ -103,7 +105,7 @@ def test_a_process_that_dies_is_started_again_and_not_at_once(
     folder = new_folder(tmp_path)
     (folder / "logs").mkdir()
     monkeypatch.setattr(sink_process, "AGAIN_S", 1e9)
-    one = SinkProcess(ExperimentFolder(folder), structlog.get_logger(), wanted=True)
+    one = SinkProcess(ExperimentFolder(folder), LOG, wanted=True)
     one.watch()
     first = one.pid
     assert first is not None
@@ -122,19 +124,22 @@ def test_a_process_that_dies_is_started_again_and_not_at_once(
     assert "record of an experiment" in (folder / "logs" / "sinks.log").read_text()
 
 
-def test_a_log_that_is_no_file_holds_up_no_head(tmp_path: Path) -> None:
+def test_a_log_that_is_no_file_holds_up_no_head(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Mutation: a pipe there is opened, and waited for without end."""
     folder = new_folder(tmp_path)
     (folder / "logs").mkdir()
     os.mkfifo(folder / "logs" / "sinks.log")
-    with structlog.testing.capture_logs() as heard:
-        one = SinkProcess(ExperimentFolder(folder), structlog.get_logger(), wanted=True)
+    with caplog.at_level("WARNING", "tests.head"):
+        one = SinkProcess(ExperimentFolder(folder), LOG, wanted=True)
         watching = threading.Thread(target=one.watch, daemon=True)
         watching.start()
         watching.join(60.0)
     assert not watching.is_alive(), "it waits for a reader of the pipe"
     assert one.pid is None
-    assert "sinks.log" in heard[0]["error"]
+    (line,) = caplog.records
+    assert "sinks.log" in vars(line)["bequeath_about"]["error"]
 
 
 class Echo(http.server.BaseHTTPRequestHandler):
@@ -174,7 +179,7 @@ def test_what_a_tracker_repeats_of_a_secret_is_masked(
 
 
 def test_a_head_without_sinks_starts_nothing(tmp_path: Path) -> None:
-    one = SinkProcess(ExperimentFolder(tmp_path), structlog.get_logger(), wanted=False)
+    one = SinkProcess(ExperimentFolder(tmp_path), LOG, wanted=False)
     one.watch()
     assert one.pid is None
     one.close()

@@ -19,12 +19,20 @@ def test_it_is_rotated_and_the_newest_lines_stay(
     with head_log(tmp_path / "head.log", "info") as log:
         for number in range(2_000):
             log.info("tuner note", text="x" * 50, number=number)
-            log.debug("not at this level")
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == ["head.log", *(f"head.log.{n}" for n in (1, 2, 3))]
     assert all(file.stat().st_size <= 10_000 for file in files)
     lines = [json.loads(line) for line in files[0].read_text().splitlines()]
     assert lines[-1]["number"] == 1_999
+
+
+def test_lines_below_its_level_are_left_out(tmp_path: Path) -> None:
+    with head_log(tmp_path / "head.log", "warning") as log:
+        log.info("not at this level")
+        log.warning("the disk is nearly full", free=3)
+    line = json.loads((tmp_path / "head.log").read_text())
+    assert (line["event"], line["level"], line["free"]) == ("the disk is nearly full", "warning", 3)
+    assert line["timestamp"].endswith("Z")
 
 
 def test_one_line_cannot_exceed_the_bound_either(

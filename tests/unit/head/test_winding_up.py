@@ -48,7 +48,7 @@ def _led(
             engine.written.set()
 
     folder: Any = SimpleNamespace(id="nowhere")
-    config: Any = SimpleNamespace(trial_stop_grace=grace_s, sinks=())
+    config: Any = SimpleNamespace(trial_stop_grace=grace_s, fed=())
     leadership: Any = SimpleNamespace(holds=leads)
     log: Any = SimpleNamespace(info=lambda *_, **__: None)
     inbox = EngineInbox()
