@@ -303,7 +303,7 @@ class Failures:
 
 
 @dataclass(slots=True)
-class Progress:
+class SearchProgress:
     """The results so far, and the time that attempts have taken; see
     :mod:`dispatcher.core.earned_ends`."""
 
@@ -337,7 +337,7 @@ class State:
     abandoned_text: str = ""  # the error of the newest of them
     tuner_done: bool = False
     failures: Failures = field(default_factory=Failures)
-    progress: Progress = field(default_factory=Progress)
+    progress: SearchProgress = field(default_factory=SearchProgress)
     low_disks: dict[str, LowDisk] = field(default_factory=dict)  # by place
     results_seen: int = 0  # ends delivered so far; a parked request is asked again after one
     search_space: str | None = None  # newest one, if it was changed while we ran

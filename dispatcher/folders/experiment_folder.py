@@ -152,7 +152,7 @@ class ExperimentFolder:
 
     @property
     def callbacks_log(self) -> Path:
-        """What callbacks have printed, and how they have failed."""
+        """The output of callbacks, and their failures."""
         return self.logs / CALLBACKS_LOG_NAME
 
     @property

@@ -22,3 +22,6 @@ TRIALS: Final = "trials"
 
 #: The command of trials of a study, which a program leads: none of them is ever started by it.
 LED_BY_PROGRAM: Final = "false  # led by a program: bq.Study"
+
+#: Cursors of sinks that have no place for theirs.
+SINKS_NAME = "sinks"

@@ -35,7 +35,16 @@ def ls(call: Call, wanted: given.ListTrials) -> answers.TrialList:
 
 
 def cells(call: Call, columns: str, trials: Sequence[queries.TrialSummary]) -> list[list[Any]]:
-    """Read the columns that were asked for, a list for each trial. Raises ``UserError``."""
+    """Read the columns that were asked for, a list for each trial.
+
+    Args:
+        call: of the operation.
+        columns: their names, with commas between them; empty for none.
+        trials: whose.
+
+    Raises:
+        UserError: no trial has such a column.
+    """
     if not columns:
         return []
     with call.handle.reading() as reader:

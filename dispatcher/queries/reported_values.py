@@ -20,7 +20,7 @@ METRIC_COLUMNS: Final = ("trial", "attempt", "seq", "at", "final", "counted", "v
 _PREFIX: Final = "metrics."
 
 #: Rows that are read at once: the others wait in the store.
-_AT_ONCE: Final = 20_000
+AT_ONCE: Final = 20_000
 
 _QUERY: Final = """
 SELECT trial, attempt, seq, at, final, counted, number, value FROM metrics
@@ -61,7 +61,7 @@ def metrics_csv(reader: ExperimentReader) -> str:
 
 def _read(reader: ExperimentReader, which: str = "") -> Iterator[sqlite3.Row]:
     last = (-1, -1, -1)
-    while rows := reader.rows(_QUERY.replace("{which}", which), (*last, _AT_ONCE)):
+    while rows := reader.rows(_QUERY.replace("{which}", which), (*last, AT_ONCE)):
         yield from rows
         last = (rows[-1]["trial"], rows[-1]["attempt"], rows[-1]["seq"])
 

@@ -24,9 +24,6 @@ class SinkBusy(UserError):
     """Raised when another process feeds the same sink."""
 
 
-#: The folder of cursors within the experiment's own, of sinks that have no place for theirs.
-SINKS: Final = "sinks"
-
 #: Raised when an older reader could misread a cursor.
 VERSION: Final = 1
 

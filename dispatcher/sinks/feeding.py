@@ -17,11 +17,12 @@ from typing import Any, Final, Self
 from dispatcher.experiment.callbacks import CallbacksConfig
 from dispatcher.experiment.sink_base import SinkConfig
 from dispatcher.experiment.sink_kinds import kind_of_section, resolved_secrets
+from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.callbacks import CALLBACKS
 from dispatcher.sinks.callbacks.sink import CallbackSink
-from dispatcher.sinks.cursor import SINKS, Cursor, CursorFile, LiveRun
+from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
 from trial_runtime.failpoints import failpoint
@@ -72,7 +73,7 @@ class Feeding:
             digest = hashlib.sha256(self.target.encode("utf-8", "replace")).hexdigest()[:8]
             # Two sinks to one place are one; one name for two places, in turn, are two.
             name = section.word if place is not None else f"{section.title}-{digest}"
-            place = place or folder / SINKS
+            place = place or folder / SINKS_NAME
             if folder in place.parents:
                 demand_ours(folder)  # nothing is written into somebody else's
             self._file = CursorFile(place, name)
@@ -96,7 +97,7 @@ class Feeding:
 
     @property
     def trouble(self) -> str:
-        """What has gone wrong and is not tried again; empty if nothing has."""
+        """The failure that is not tried again; empty if there is none."""
         return self._sink.trouble if isinstance(self._sink, CallbackSink) else ""
 
     @property

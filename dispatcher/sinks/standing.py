@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader
 from dispatcher.queries.records import Record
-from dispatcher.sinks.cursor import SINKS
 from trial_runtime import durable_file
 
 _SUFFIX: Final = ".state.json"
@@ -45,7 +45,7 @@ def write_standing(folder: Path, one: SinkStanding) -> None:
         folder: the experiment's.
         one: what is shown; its error without secrets.
     """
-    place = folder / SINKS
+    place = folder / SINKS_NAME
     place.mkdir(exist_ok=True)
     content = json.dumps(one.to_json()).encode()
     durable_file.replace(place / f"{one.name}{_SUFFIX}", content, durable=False)
@@ -61,7 +61,7 @@ def standings(folder: Path, reader: ExperimentReader) -> tuple[SinkStanding, ...
     Raises:
         StoreError: it cannot be read.
     """
-    files = sorted((folder / SINKS).glob(f"*{_SUFFIX}"))[:_MOST_SINKS]
+    files = sorted((folder / SINKS_NAME).glob(f"*{_SUFFIX}"))[:_MOST_SINKS]
     found = [each for each in map(_read, files) if each is not None]
     if not found:
         return ()

@@ -159,7 +159,7 @@ class StudyLead:
                 f"trial {trial.id} cannot begin: {self._refusal or 'its parent failed'}"
             )
         self._started = deque(order for order in self._started if order.trial != trial.id)
-        trial.parent = record.parent
+        trial.descend(record.parent)
         trial.on_record = True
         self._forget_wish(trial)
         began = e.AttemptStarted(record.id, record.attempt, os.getpid())

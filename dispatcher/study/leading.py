@@ -50,7 +50,7 @@ class LedStudy(StudyLead):
             self._check_parent(parent)
         number = self._open_request()
         trial = self._made(number, self._tuner.generate(number))
-        trial.parent = parent
+        trial.descend(parent)
         self._ours[number] = trial
         if self._tuner.by_run is not None:
             if self._wishes:
@@ -258,7 +258,7 @@ class LedStudy(StudyLead):
                 hint="call inherit before the first report and before weights, or ask(parent=…)",
             )
         self._check_parent(parent)
-        trial.parent = parent
+        trial.descend(parent)
 
     def _check_parent(self, parent: int) -> None:
         record = self._record.state.trials.get(TrialId(parent))

@@ -40,8 +40,8 @@ class StudyTuner:
         self._next = _FIRST_IMPORTED
         if host.class_name == BY_RUN:
             self.by_run = ByRunTuner(**host.class_args)
-            self.dimensions: dict[str, Dimension] = dict(parse(config.search_space).dimensions)
-            self.by_run.dimensions = self.dimensions
+            self.by_run.update_search_space(config.search_space)
+            self.dimensions: dict[str, Dimension] = self.by_run.dimensions  # grows with it
             return
         self._calls = build(host)
         install_gate(self._calls.tuner, _NoWait(state), config.seed)

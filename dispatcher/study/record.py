@@ -31,7 +31,7 @@ from dispatcher.wiring.settings import settings_of
 PROGRAM = WorkerId("local")
 
 #: Seconds within which commits are made one: trials that take less are written together.
-_TOGETHER_S = 0.005
+TOGETHER_S = 0.005
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
 _ON_DISK_EVERY_S = 1.0
@@ -144,7 +144,7 @@ class StudyRecord:
 
     def commit_soon(self) -> bool:
         """Write what was taken, unless something was written just now; whether it is written."""
-        if time.monotonic() - self.committed_at < _TOGETHER_S:
+        if time.monotonic() - self.committed_at < TOGETHER_S:
             return False
         self.commit()
         return True

@@ -69,6 +69,10 @@ class StudyTrial:
         self.step: int | None = None  #: of the last report that named one
         self.values = dict(parameters)  #: its parameters so far; the study changes them
 
+    def descend(self, parent: int | None) -> None:
+        """Name the trial whose weights this one starts from; the lead calls it."""
+        self.parent = parent
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters so far, a copy."""

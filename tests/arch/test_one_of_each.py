@@ -37,6 +37,7 @@ RENAME = {
     # It looks whether a rename there is a single step, on machines that have nothing of ours.
     "dispatcher/remote_python/on_host/probe.py",
     # Logs that grow.
+    "dispatcher/sinks/callbacks/calls.py",
     "trial_runtime/agent/base/logs.py",
     "trial_runtime/agent/link/outbox.py",
     # On other machines, where nothing of the rest is.

@@ -167,7 +167,7 @@ _REACHING: tuple[Mutation, ...] = (
         9,
         "with machines behind tunnels and machines that connect by themselves in one experiment, "
         "the former never join",
-        "dispatcher/channel/router.py",
+        "dispatcher/channel/admission.py",
         "        self._keys |= {key.encode() for key in keys}\n",
         "        self._keys = frozenset(key.encode() for key in keys)\n",
         ("tests/unit/head/test_endpoints.py",),

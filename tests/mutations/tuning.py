@@ -145,8 +145,9 @@ TUNING = (
         8,
         "time and memory of a search grow with its trials",
         "tuners/optuna/tuner.py",
-        "if self.history and self._history.finished >= self.history:",
-        "if False:",
+        "if self.history and self._history.finished >= self.history:\n            self._fold()\n"
+        "        parameters",
+        "if False:\n            self._fold()\n        parameters",
         ("tests/unit/tuners/optuna/test_history.py",),
     ),
     Mutation(

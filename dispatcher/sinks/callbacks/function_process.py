@@ -57,7 +57,14 @@ def _read(asks: int, limit_s: float, calls: SimpleQueue[bytes]) -> None:
 
 
 def main(code: str, asks: int, answers: int, limit_s: float) -> None:
-    """Serve calls until nobody asks any more."""
+    """Serve calls until nobody asks any more.
+
+    Args:
+        code: folder of the functions' modules.
+        asks: descriptor of the pipe that calls come by, a line of JSON each.
+        answers: descriptor of the pipe for what came of each.
+        limit_s: seconds that go on after the last call could come.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for its parent
     for pipe in (asks, answers):
         os.set_inheritable(pipe, False)

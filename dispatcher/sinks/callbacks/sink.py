@@ -16,10 +16,10 @@ from typing import Any, Final
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.callbacks import CallbackConfig, CallbacksConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader, experiment_summary
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
-from dispatcher.sinks.cursor import SINKS
 from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
 from trial_runtime import durable_file
 
@@ -47,7 +47,7 @@ class CallbackSink:
         self._failed: int = memo.get("failed", 0)
         self._last: str = memo.get("last", "")
         place = ExperimentFolder(self._experiment.folder)
-        self._folder = place.path / SINKS
+        self._folder = place.path / SINKS_NAME
         self._folder.mkdir(exist_ok=True)
         self._returned = self._read_returned()
         self._flushed = False

@@ -28,7 +28,7 @@ def test_each_value_that_was_reported_is_a_row(
     over: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: a row is lost, or comes twice, where one page of rows ends."""
-    monkeypatch.setattr("dispatcher.queries.reported_values._AT_ONCE", 3)
+    monkeypatch.setattr("dispatcher.queries.reported_values.AT_ONCE", 3)
     rows = over("experiment", "export", "--metrics").json()
     assert list(rows[0])[:7] == ["trial", "attempt", "seq", "at", "final", "counted", "value"]
     few = [row for row in rows if row["trial"] < 12]

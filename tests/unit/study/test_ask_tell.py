@@ -322,7 +322,7 @@ def test_a_result_is_in_the_store_when_tell_returns(
     study: bq.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of trials that take longer than commits are put together for."""
-    monkeypatch.setattr(record, "_TOGETHER_S", 0.0)
+    monkeypatch.setattr(record, "TOGETHER_S", 0.0)
     for n in range(3):
         study.tell(study.ask(), n + 0.5)
         assert final_of(study, n) == n + 0.5
@@ -332,7 +332,7 @@ def test_what_is_put_together_is_written_a_moment_later(
     study: bq.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: the last results of a burst wait for the next question."""
-    monkeypatch.setattr(record, "_TOGETHER_S", 1e9)
+    monkeypatch.setattr(record, "TOGETHER_S", 1e9)
     for n in range(20):
         study.tell(study.ask(), n + 0.5)
     deadline = time.monotonic() + 30
