@@ -104,7 +104,7 @@ def _run(script: str, tmp_path: Path) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
