@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,11 +19,17 @@ from dispatcher.experiment import ExperimentConfig, build_experiment, load_exper
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.outcome import outcome_of
+from dispatcher.notebook import showing
+from dispatcher.notebook.arguments import mapping, trial_filter, whole
 from dispatcher.notebook.code import NotebookCode
+from dispatcher.notebook.events import events_of
 from dispatcher.notebook.hearing import Hearing, Hears
+from dispatcher.notebook.spoken import speaks_python
+from dispatcher.notebook.waiting import through_interrupts
 from tuners.space import as_json
 
 if TYPE_CHECKING:
+    from dispatcher.notebook.following import ExperimentEvent
     from dispatcher.queries import ExperimentSummary, Lineage, TrialDetail, TrialSummary
 
 __all__ = ["Experiment", "PlotFile"]
@@ -47,6 +53,7 @@ class PlotFile:
         return self.path.read_bytes()
 
 
+@speaks_python
 class Experiment:
     """One experiment: what it is before it starts, and the hand on it afterwards.
 
@@ -55,8 +62,8 @@ class Experiment:
             needed when everything is given by keywords.
         trial: a function, or ``"module:function"``. It is called with its parameters (or
             without, and asks for them by ``trial_runtime.get_parameters``) in another
-            process; what it returns is its final result. A function of a notebook is written
-            out as source, with the globals it uses.
+            process; what it returns is its final result. One of a notebook is written out
+            as source, with a copy of the data that it uses.
         tuner: a built-in tuner's name, or a tuner class; its arguments go into
             ``tuner_args``.
         tuner_args: keyword arguments of the tuner's constructor, any JSON values.
@@ -114,7 +121,7 @@ class Experiment:
                 config = known_folders.with_default_folder(load_experiment(config))
             self.config = config
             return
-        values: dict[str, Any] = {**(config or {}), **settings}
+        values: dict[str, Any] = {**mapping("config", config), **settings}
         with tempfile.TemporaryDirectory(prefix="bequeath-") as stage:
             if trial is not None:
                 values |= self._code.trial_settings(trial, Path(stage), values)
@@ -217,16 +224,7 @@ class Experiment:
             self._wait_through_interrupts()
 
     def _wait_through_interrupts(self) -> None:
-        kinds = iter((False, True))
-        while True:
-            try:
-                self.wait()
-                return
-            except KeyboardInterrupt:
-                now = next(kinds, None)
-                if now is None:
-                    raise
-                self.stop(now=now, wait=False)
+        through_interrupts(self.wait, lambda now: self.stop(now=now, wait=False))
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Block until no head leads it any more; false if the time was over before."""
@@ -254,22 +252,31 @@ class Experiment:
         """How it stands: status, counts, the best, rate, time left."""
         return self._known.status()
 
+    def events(self, *, metrics: bool = True, past: bool = True) -> AsyncIterator[ExperimentEvent]:
+        """Events as they happen, for ``async for``, until no head leads it any more.
+
+        Args:
+            metrics: with reports of trials that go on.
+            past: what has happened before comes first.
+        """
+        return events_of(self._known, metrics=metrics, past=past)
+
     def why(self) -> str:
         """The reason why nothing, or not more, is running, in one sentence."""
         return str(self.perform("why").text)
 
-    def trials(self, wanted: queries.TrialFilter | None = None) -> list[TrialSummary]:
+    def trials(self, wanted: queries.TrialFilter | str | None = None) -> list[TrialSummary]:
         """The trials, in the order of their numbers.
 
         Args:
-            wanted: which; a :class:`dispatcher.queries.TrialFilter`, such as
-                ``TrialFilter(live=True)``. All if not given.
+            wanted: which; a condition, such as ``"value > 0.9"``, or a
+                :class:`dispatcher.queries.TrialFilter`. All if not given.
         """
-        return self._known.trials(wanted)
+        return showing.ListedTrials(self._known.trials(trial_filter(wanted)))
 
     def trial(self, number: int) -> TrialDetail:
         """All about one trial. Raises ``TrialNotFound``."""
-        return self._known.trial(number)
+        return self._known.trial(whole("number", number))
 
     def best(self) -> TrialSummary | None:
         """The best trial by ``optimize_mode``; None while there is no result."""
@@ -279,13 +286,13 @@ class Experiment:
     def leaders(self, many: int = 5) -> list[TrialSummary]:
         """The best trials, the best first."""
         with self._known.reading() as reader:
-            return queries.best(reader, many)
+            return showing.ListedTrials(queries.best(reader, whole("many", many, 1)))
 
     def front(self) -> list[TrialSummary]:
         """The trials that no other one beats in all of several objectives (the Pareto front), by
         the first objective; empty with one."""
         with self._known.reading() as reader:
-            return queries.front(reader)
+            return showing.ListedTrials(queries.front(reader))
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict a trial, as ``pandas.DataFrame`` takes them.
@@ -371,7 +378,7 @@ class Experiment:
             UserError: they are no JSON, or their paths are taken or lead nowhere.
             PassingBackendError: the experiment does not run.
         """
-        return int(self.perform("trial submit", parameters=dict(parameters)).trial)
+        return int(self.perform("trial submit", parameters=mapping("parameters", parameters)).trial)
 
     def stop_trial(self, number: int) -> None:
         """End one trial; it counts as failed and is not retried.
@@ -402,11 +409,10 @@ class Experiment:
         updated = self.perform("experiment update", key=key, value=as_json(value))
         self.config = self._known.config()
         if updated.warning:
-            warnings.warn(updated.warning, stacklevel=2)
+            warnings.warn(updated.warning, stacklevel=3)
 
     def __repr__(self) -> str:
-        if self._handle is None:
-            return f"<Experiment {self.config.experiment_name!r}, not started>"
-        summary = self.status()
-        best = f", best {summary.best.value:.6g}" if summary.best is not None else ""
-        return f"<Experiment {summary.id} {summary.status}, {summary.ended} trials over{best}>"
+        return showing.short(self, started=self._handle is not None)
+
+    def _repr_html_(self) -> str:
+        return showing.as_table(self, started=self._handle is not None)

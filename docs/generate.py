@@ -71,8 +71,8 @@ _GROUPS = {
     ),
     "For scripts and notebooks": (
         ("dispatcher", "dispatcher.errors", "dispatcher.study"),
-        "The methods of an experiment are [operations](operations.md); "
-        "[ask and tell](ask-tell.md) shows studies.",
+        "The methods of an experiment are [operations](operations.md). "
+        "[Notebooks](notebooks.md) and [ask and tell](ask-tell.md) show how they are used.",
     ),
 }
 

@@ -14,6 +14,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import first_dialect
 from dispatcher.experiment.references import files_referred_to
 from dispatcher.experiment.snapshot import to_json, to_shared
+from dispatcher.experiments.brought_files import write_files
 from dispatcher.experiments.known_folders import with_default_folder
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.ports import JournalEntry
@@ -26,7 +27,9 @@ from trial_runtime.failpoints import failpoint
 
 
 def create(
-    config: ExperimentConfig, ident: str | None = None, files: Mapping[str, str] | None = None
+    config: ExperimentConfig,
+    ident: str | None = None,
+    files: Mapping[str, str | bytes] | None = None,
 ) -> Path:
     """Make the experiment's folder and the first row of its journal; return the folder.
 
@@ -34,8 +37,8 @@ def create(
         config: the experiment.
         ident: its id, of :func:`dispatcher.folders.experiment_folder.new_id`, if the caller has
             made one; None: a new one.
-        files: texts by their paths below the folder: code that lies nowhere else. ``config`` names
-            them there, for which the caller has to have made the id.
+        files: texts of code and contents of data that lie nowhere else, by their paths below the
+            folder. ``config`` names them there, for which the caller has to have made the id.
 
     Raises:
         BackendError: the folder cannot be made or filled, or lies where a journal is not safe; the
@@ -82,11 +85,9 @@ def _lay_down(config: ExperimentConfig, folder: ExperimentFolder) -> None:
         ) from error
 
 
-def _write(files: Mapping[str, str], folder: Path) -> None:
+def _write(files: Mapping[str, str | bytes], folder: Path) -> None:
     try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+        write_files(files, folder)
     except OSError as error:
         raise PermanentBackendError(
             f"cannot write the code: {error.strerror or error}", where=str(folder)

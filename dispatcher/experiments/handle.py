@@ -66,14 +66,14 @@ class ExperimentHandle(ExperimentView):
         cls,
         config: ExperimentConfig,
         ident: str | None = None,
-        files: Mapping[str, str] | None = None,
+        files: Mapping[str, str | bytes] | None = None,
     ) -> Self:
         """Lay a new experiment down and remember its place; nothing runs yet.
 
         Args:
             config: the experiment.
             ident: its id, if the caller has made one.
-            files: code that lies nowhere else, by its paths below the folder.
+            files: code and data that lie nowhere else, by their paths below the folder.
 
         Raises:
             BequeathError: as of :func:`dispatcher.experiments.creating.create`.

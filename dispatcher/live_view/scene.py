@@ -80,6 +80,14 @@ class Observer:
             return False
         return True
 
+    def summary(self) -> queries.ExperimentSummary | None:
+        """Return what the store knows, without a head; None if it cannot be read."""
+        try:
+            with queries.ExperimentReader.open(self._folder) as reader:
+                return queries.experiment_summary(reader)
+        except BequeathError:
+            return None
+
     def close(self) -> None:
         """Drop the connection; the next poll makes a new one."""
         if self._client is not None:

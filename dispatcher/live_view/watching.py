@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dispatcher.live_view.bar import CellLine, bar, is_cell, last_line
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import console, emit, is_terminal
 from dispatcher.terminal.safe_text import keep_lines
@@ -25,7 +26,7 @@ EVERY_S = 10.0
 
 
 class Watching:
-    """Shows scenes on stderr: a live picture on a terminal, plain lines otherwise.
+    """Shows scenes on stderr: a live picture on a terminal, a bar in a notebook, else plain lines.
 
     Args:
         observer: reads the experiment; closed at the end.
@@ -56,6 +57,8 @@ class Watching:
         try:
             if is_terminal(sys.stderr):
                 self._show_live()
+            elif is_cell(sys.stderr):
+                self._show_bar()
             else:
                 self._show_lines()
         finally:
@@ -91,6 +94,25 @@ class Watching:
                 if self._until(scene):
                     return
                 self._over.wait(self._every_s or LIVE_EVERY_S)
+
+    def _show_bar(self) -> None:
+        line = CellLine()
+        while True:
+            over = self._over.is_set()
+            while self._messages:
+                line.leave()
+                for one in self._messages.popleft().splitlines():
+                    emit(one, err=True)
+            scene = self._observer.look()
+            if scene.snapshot is not None:
+                share = bar(scene.snapshot.ended, scene.snapshot.max_trials)
+                line.show(f"{share}{summary(scene)}")
+            elif over and (ended := self._observer.summary()) is not None:
+                line.show(last_line(ended))
+            if over or self._until(scene):
+                line.leave()
+                return
+            self._over.wait(self._every_s or LIVE_EVERY_S)
 
     def _show_lines(self) -> None:
         progress = PlainProgress()

@@ -9,13 +9,16 @@ from typing import Any
 from dispatcher.experiment import ExperimentConfig
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.experiment_folder import new_id
+from dispatcher.notebook.arguments import mapping
 from dispatcher.notebook.function_source import (
-    Definition,
+    WrittenModule,
     check_stands_alone,
     import_folder,
     is_importable,
     module_source,
 )
+from dispatcher.notebook.sources import Definition
+from trial_runtime.cells import DATA
 from trial_runtime.namesakes import in_folder
 
 #: Where the files lie in the experiment's folder.
@@ -34,6 +37,7 @@ class NotebookCode:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}  # by file name
+        self._data: dict[str, bytes] = {}  # by digest
 
     def trial_settings(
         self, trial: Callable[..., Any] | str, stage: Path, values: Mapping[str, Any]
@@ -61,8 +65,10 @@ class NotebookCode:
             }
         here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
         # Relative paths and neighbours mean in the trial what they mean in the notebook.
-        preamble = f"import os\n{_path_with(here)}os.chdir({here!r})\n"
-        self._texts[f"{_TRIAL_MODULE}.py"] = module_source(function, preamble)
+        preamble = (
+            f"import os\n{_path_with(here)}if os.path.isdir({here!r}):\n    os.chdir({here!r})\n"
+        )
+        self._write(f"{_TRIAL_MODULE}.py", module_source(function, preamble))
         return {
             "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
             "trial_code_directory": str(stage),
@@ -78,24 +84,29 @@ class NotebookCode:
             args: the class's arguments.
             stage: the folder that :meth:`write_into` is going to fill.
         """
+        arguments = mapping("tuner_args", args)
         if isinstance(tuner, str):
-            return {"name": tuner, "class_args": dict(args)}
+            return {"name": tuner, "class_args": arguments}
         owner = check_stands_alone(tuner, "tuner")
         name = _builtin_name(owner)
         if name is not None:
-            return {"name": name, "class_args": dict(args)}
+            return {"name": name, "class_args": arguments}
         if is_importable(owner):
             return {
                 "class_name": f"{owner.__module__}:{owner.__qualname__}",
                 "code_directory": str(import_folder(owner.__module__)),
-                "class_args": dict(args),
+                "class_args": arguments,
             }
-        self._texts[_TUNER_FILE] = module_source(owner, _path_with(str(Path.cwd())))
+        self._write(_TUNER_FILE, module_source(owner, _path_with(str(Path.cwd()))))
         file = str(stage / _TUNER_FILE)
-        return {"class_name": owner.__name__, "file": file, "class_args": dict(args)}
+        return {"class_name": owner.__name__, "file": file, "class_args": arguments}
+
+    def _write(self, name: str, written: WrittenModule) -> None:
+        self._texts[name] = written.text
+        self._data.update(written.data)
 
     def write_into(self, stage: Path) -> None:
-        """Write the files that were made into a folder."""
+        """Write the code that was made into a folder, so that it can be checked."""
         for name, text in self._texts.items():
             (stage / name).write_text(text, encoding="utf-8")
 
@@ -107,8 +118,13 @@ class NotebookCode:
         """
         ident = new_id(config.experiment_name)
         code = config.experiment_working_directory / ident / _FOLDER
-        files = {f"{_FOLDER}/{name}": text for name, text in self._texts.items()}
-        return ExperimentHandle.create(self._moved(config, code), ident, files)
+        files: dict[str, str | bytes] = {
+            **{f"{_FOLDER}/{name}": text for name, text in self._texts.items()},
+            **{f"{_FOLDER}/{DATA}/{name}": content for name, content in self._data.items()},
+        }
+        made = ExperimentHandle.create(self._moved(config, code), ident, files)
+        self._data.clear()  # it is on disk
+        return made
 
     def _moved(self, config: ExperimentConfig, code: Path) -> ExperimentConfig:
         """Return the configuration with the files in another folder."""

@@ -2,30 +2,35 @@
 
 No pickle: what is written is source text that a person can read and run. The definition is
 found by file and line, the globals that it uses are followed, and each becomes an import, a
-definition of its own, or a literal. What is none of these is refused by name.
+definition of its own, a literal, or a file of data. Variables of functions around it become those
+of a function that is written around it. What is none of these is refused by name.
 """
 
 from __future__ import annotations
 
-import ast
 import builtins
-import linecache
-import math
-import symtable
+import inspect
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePath
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from dispatcher.errors import UserError
+from dispatcher.notebook.misfit import CannotTravel
+from dispatcher.notebook.sources import (
+    EMPTY,
+    CellSource,
+    Definition,
+    contents_of,
+    indented,
+    source_of,
+    unwrapped,
+)
+from dispatcher.notebook.values import DATA_NAME, CellValues, origin_of
+from trial_runtime.cells import LINES, CellData
 from trial_runtime.namesakes import users_own
-
-#: Larger literals are data, and belong into a file.
-_MOST_LITERAL = 100_000
-
-Definition = FunctionType | type
 
 
 def is_importable(thing: Definition) -> bool:
@@ -55,35 +60,67 @@ def check_stands_alone(thing: object, what: str) -> Definition:
         what: ``trial`` or ``tuner``, for the error.
 
     Raises:
-        UserError: a lambda, a closure, a method, an object.
+        UserError: a lambda, a method, an object, a function that is called in another way.
     """
-    if isinstance(thing, type):
-        functions = [each for each in vars(thing).values() if isinstance(each, FunctionType)]
-    elif isinstance(thing, FunctionType):
-        functions = [thing]
-    else:
-        kind = "function" if what == "trial" else "class"
+    wanted: type = type if what == "tuner" else FunctionType
+    if not isinstance(thing, wanted):
+        kind = "class" if what == "tuner" else "function"
+        if isinstance(thing, type | FunctionType):
+            raise UserError(
+                f"the {what} {thing.__name__!r} is no {kind}",
+                hint=f"give a {kind}: {what}={'MyTuner' if what == 'tuner' else 'my_trial'}",
+            )
         raise UserError(
             f"the {what} is an object of {type(thing).__name__}, and another process cannot have "
             "it",
             hint=f"give the {kind} itself; what it needs goes into its arguments",
         )
-    if getattr(thing, "__name__", "") == "<lambda>":
+    assert isinstance(thing, type | FunctionType)
+    if thing.__name__ == "<lambda>":
         raise UserError(f"the {what} is a lambda", hint="define it with 'def' and a name")
-    taken = {name for each in functions for name in each.__code__.co_freevars} - {"__class__"}
-    if taken or "<locals>" in thing.__qualname__:
-        uses = f" and uses {', '.join(sorted(taken))} of it" if taken else ""
-        raise UserError(
-            f"the {what} {thing.__name__!r} is defined inside another function{uses}, which "
-            "another process cannot have",
-            hint="define it at the top level of the notebook or module, and give what it needs "
-            "as parameters or arguments",
-        )
+    if isinstance(thing, FunctionType):
+        _check_call(thing)
     return thing
 
 
-def module_source(thing: Definition, preamble: str = "") -> str:
-    """Return the text of a module that defines ``thing`` and everything it uses.
+def _check_call(function: FunctionType) -> None:
+    """Refuse a function that no call with one argument, or without, gives a result of."""
+    name = function.__name__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(
+            f"the trial {name!r} is an async function, and nobody awaits it",
+            hint="define it with 'def'; asyncio.run(...) in it runs what is async",
+        )
+    if inspect.isgeneratorfunction(function):
+        raise UserError(
+            f"the trial {name!r} is a generator",
+            hint="return the result, and report values on the way by bq.report_intermediate",
+        )
+    parameters = inspect.signature(function).parameters.values()
+    needed = [
+        each.name
+        for each in parameters
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    if len(needed) > 1 or any(
+        each.kind is each.KEYWORD_ONLY and each.name in needed for each in parameters
+    ):
+        raise UserError(
+            f"the trial {name!r} takes {', '.join(needed)}, and gets one argument: its parameters",
+            hint=f"def {name}(parameters): ... parameters[{needed[0]!r}] ...",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenModule:
+    """The text of a module, and the files of data that it reads, by their names."""
+
+    text: str
+    data: Mapping[str, bytes]
+
+
+def module_source(thing: Definition, preamble: str = "") -> WrittenModule:
+    """Return a module that defines ``thing`` and everything it uses.
 
     Args:
         thing: passed by :func:`check_stands_alone`.
@@ -91,140 +128,237 @@ def module_source(thing: Definition, preamble: str = "") -> str:
 
     Raises:
         UserError: its source is not to be had, or it uses a global that is neither a
-            module, nor a function or class, nor plain data.
+            module, nor a function or class, nor data.
     """
     written = _Module()
-    written.define(thing.__name__, thing)
-    head = "# Written by bequeath from a notebook or script; edit it there.\n"
-    return "\n".join([head + preamble, *written.imports, *written.pieces]) + "\n"
+    written.define(thing.__name__, thing, user=thing.__name__)
+    return WrittenModule(written.text(preamble), written.values.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines of the module, and the cell that they come from, if they do."""
+
+    lines: list[str]
+    place: str = ""
+    first: int = 0
+    depth: int = 0
+
+
+class _Block:
+    """Pieces that stand in one block: the module's top, or a function around others."""
+
+    def __init__(self) -> None:
+        self.pieces: list[_Piece] = []
+        self.names: dict[str, object] = {}  #: what they stand for; in a function also cells
+
+    def add(self, *lines: str) -> None:
+        self.pieces.append(_Piece(list(lines)))
+
+    def take(self, name: str, value: object, user: str) -> bool:
+        """Take a name for a value; false if it stands for that already."""
+        if name not in self.names:
+            self.names[name] = value
+            return True
+        if self.names[name] is value:
+            return False
+        raise UserError(
+            f"{user!r} and what it uses know two different things called {name!r}",
+            hint="give one of them another name, or put them into a module",
+        )
+
+    def put(self, source: CellSource, own: str) -> None:
+        """Add a definition under its own name; that of a lambda is given to it."""
+        lines = list(source.lines)
+        if source.is_lambda:
+            lines[0] = f"{own} = {lines[0]}"
+        else:
+            self.add("", "")
+        self.pieces.append(_Piece(lines, source.place, source.first))
 
 
 class _Module:
     """A module that grows: what a definition needs is written before it."""
 
     def __init__(self) -> None:
-        self.imports: list[str] = []
-        self.pieces: list[str] = []
-        self._known: dict[str, int] = {}  # name → id of what it stands for
+        self.values = CellValues()
+        self._imports: list[str] = []
+        self._top = _Block()
+        self._arounds = 0
+        self._open: list[str] = []  # names of definitions that are being written
+        self._late_annotations = False
 
-    def define(self, name: str, thing: Definition) -> None:
-        """Write a definition after all that it uses."""
-        if self._known.setdefault(name, id(thing)) != id(thing):
-            return
-        source, namespace = _definition(thing)
-        for used in sorted(_globals_used(source)):
-            if used in namespace:
-                self._provide(used, namespace[used], user=thing.__name__)
-        self.pieces.append(f"\n\n{source}")
-        if name != thing.__name__:
-            self.pieces.append(f"{name} = {thing.__name__}")
+    def text(self, preamble: str) -> str:
+        """Return the whole module."""
+        lines = ["# Written by bequeath from a notebook or script; edit it there."]
+        if self._late_annotations:
+            lines.append("from __future__ import annotations")
+        pieces = self._top.pieces
+        if any(f"{DATA_NAME}." in line for piece in pieces for line in piece.lines):
+            origin = f"from {CellData.__module__} import {CellData.__name__}"
+            lines += [f"{origin} as _BequeathData", ""]
+            lines.append(f"{DATA_NAME} = _BequeathData(__file__)")
+        lines += "\n".join([preamble, *self._imports]).split("\n")
+        table = []
+        for piece in pieces:
+            first = len(lines) + 1
+            lines += indented(piece.lines, "    " * piece.depth)
+            if piece.place:
+                table.append((first, len(lines), piece.place, piece.first - first))
+        return "\n".join([*lines, "", f"{LINES} = {table!r}", ""])
 
-    def _provide(self, name: str, value: Any, *, user: str) -> None:
-        if name in self._known or getattr(builtins, name, None) is value:
+    # -- the top of the module ----------------------------------------------------------------
+
+    def define(self, name: str, thing: Definition, *, user: str) -> None:
+        """Write a definition after all that it uses.
+
+        Args:
+            name: the global that it is.
+            thing: the function or class.
+            user: the name of the definition that uses it.
+        """
+        if not self._top.take(name, thing, user):
             return
-        if isinstance(value, FunctionType | type) and not _from_elsewhere(value):
-            self.define(name, value)
+        source = self._source(thing)
+        own = source.name or name
+        if source.around or self._top.names.get(own, thing) is not thing:
+            self._close_around(name, thing, self._top)
             return
-        self._known[name] = id(value)
+        if own == name or self._top.take(own, thing, user):
+            self._provide_globals(source, own)
+            self._top.put(source, own)
+        if own != name:
+            self._top.add(f"{name} = {own}")
+
+    def _source(self, thing: Definition, *, bare: bool = False) -> CellSource:
+        source = source_of(thing, bare=bare)
+        self._late_annotations |= source.late_annotations
+        return source
+
+    def _provide_globals(self, source: CellSource, user: str) -> None:
+        self._open.append(user)
+        for name in source.uses:
+            if name in source.around or name == user:
+                continue
+            if name in source.namespace:
+                self._provide(name, source.namespace[name], source, user)
+            elif source.is_inner and not source.late_annotations and not hasattr(builtins, name):
+                raise UserError(
+                    f"{user!r} uses {name!r} of the function around it where it is defined: in a "
+                    "decorator, a default, an annotation or as a base class",
+                    hint=f"use {name!r} only in the body, or define {user!r} at the top level",
+                    where=source.where(name),
+                )
+        self._open.pop()
+
+    def _provide(self, name: str, value: Any, source: CellSource, user: str) -> None:
+        if getattr(builtins, name, None) is value:
+            return
+        inner = unwrapped(value)
+        if isinstance(inner, FunctionType | type) and not _from_elsewhere(value, inner):
+            self.define(name, value, user=user)
+            return
+        new = self._top.take(name, value, user)
         if isinstance(value, ModuleType):
             alias = "" if name == value.__name__ else f" as {name}"
-            self.imports.append(f"import {value.__name__}{alias}")
-        elif (origin := _origin(value)) is not None:
+            lines = [f"import {value.__name__}{alias}"]
+            lines += [
+                f"import {each} as {DATA_NAME}_imported" for each in source.parts_of(name, value)
+            ]
+            self._imports += [line for line in lines if line not in self._imports]
+        elif not new:
+            return
+        elif (origin := origin_of(value)) is not None:
             alias = "" if name == origin[1] else f" as {name}"
-            self.imports.append(f"from {origin[0]} import {origin[1]}{alias}")
-        elif _is_plain(value) and len(text := repr(value)) <= _MOST_LITERAL:
-            if isinstance(value, PurePath):
-                self.imports.append("import pathlib")
-                text = f"pathlib.{text.replace('PosixPath', 'Path')}"
-            self.pieces.append(f"{name} = {text}")
+            self._imports.append(f"from {origin[0]} import {origin[1]}{alias}")
         else:
+            text = self._expression(name, value, source, f"{user!r} uses the global")
+            self._top.add(f"{name} = {text}")
+
+    def _expression(self, name: str, value: Any, source: CellSource, uses: str) -> str:
+        """Return an expression for data; functions and classes in it are defined at the top."""
+
+        def define(inner: Definition) -> str:
+            if inner.__name__ in self._open:
+                raise CannotTravel(
+                    f"it holds {inner.__name__!r}, which uses it", "take that out of x"
+                )
+            self.define(inner.__name__, inner, user=name)
+            return inner.__name__
+
+        try:
+            return self.values.expression(value, define)
+        except CannotTravel as misfit:
             raise UserError(
-                f"{user!r} uses the global {name!r} ({type(value).__name__}), which another "
-                "process cannot have",
-                hint="make it inside the function, read it from a file there, or put both into "
-                "a module",
+                f"{uses} {name!r} ({type(value).__name__}), which another process cannot have: "
+                f"{misfit.message}",
+                hint=misfit.hint_for(name),
+                where=source.where(name),
+            ) from None
+
+    # -- functions around others --------------------------------------------------------------
+
+    def _close_around(self, name: str, thing: Definition, outside: _Block) -> None:
+        """Write a definition with the variables around it in a function of its own, and call it."""
+        self._arounds += 1
+        maker = f"{DATA_NAME}_around_{self._arounds}"
+        inside = _Block()
+        own = self._place(name, thing, inside)
+        inside.add(f"return {own}")
+        outside.add("", "", f"def {maker}():")
+        outside.pieces += [replace(each, depth=each.depth + 1) for each in inside.pieces]
+        outside.add("", "", f"{name} = {maker}()")
+
+    def _place(self, name: str, thing: Definition, block: _Block) -> str:
+        """Write a definition into a block, after what it uses; return its own name there."""
+        source = self._source(thing, bare=not hasattr(thing, "__wrapped__"))
+        own = source.name or name
+        block.names.setdefault(own, thing)
+        for variable, cell in source.around.items():
+            self._provide_variable(variable, cell, block, source, own)
+        self._provide_globals(source, own)
+        block.put(source, own)
+        return own
+
+    def _provide_variable(
+        self, name: str, cell: CellType, block: _Block, source: CellSource, user: str
+    ) -> None:
+        value = contents_of(cell)
+        if value is EMPTY:
+            raise UserError(
+                f"{user!r} uses the variable {name!r} of the function around it, which has no "
+                "value",
+                hint="give it one before the function around it returns",
+                where=source.where(name),
             )
+        if name in block.names and (block.names[name] is cell or block.names[name] is value):
+            return
+        block.names[name] = cell
+        inner = unwrapped(value)
+        if not isinstance(inner, FunctionType | type) or _from_elsewhere(value, inner):
+            uses = f"{user!r} uses the variable around it"
+            block.add(f"{name} = {self._expression(name, value, source, uses)}")
+        elif self._fits(name, value, block):
+            self._place(name, value, block)
+        else:
+            self._close_around(name, value, block)
 
-
-def _from_elsewhere(value: Definition) -> bool:
-    return is_importable(value) or getattr(builtins, value.__name__, None) is value
-
-
-def _origin(value: Any) -> tuple[str, str] | None:
-    """Module and name that it can be imported by."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
-        return None
-    if getattr(users_own(sys.modules.get(module)), name, None) is value:
-        return module, name
-    return None
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether its ``repr`` gives an equal value back."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if value is None or type(value) in (bool, int, str, bytes) or isinstance(value, PurePath):
+    def _fits(self, name: str, value: Definition, block: _Block) -> bool:
+        """Whether a function can share a block: no name stands for something else there."""
+        source = source_of(value, bare=not hasattr(value, "__wrapped__"))
+        if source.name not in ("", name):
+            return False
+        for each, cell in source.around.items():
+            there = block.names.get(each, cell)
+            if each != name and there is not cell and there is not contents_of(cell):
+                return False
         return True
-    if type(value) in (list, tuple, set, frozenset):
-        return all(map(_is_plain, value))
-    if type(value) is dict:
-        return all(_is_plain(key) and _is_plain(item) for key, item in value.items())
-    return False
 
 
-def _definition(thing: Definition) -> tuple[str, Mapping[str, Any]]:
-    """The source text of a function or class, and the globals it sees."""
-    for function in _functions_of(thing):
-        filename = function.__code__.co_filename
-        lines = linecache.getlines(filename, function.__globals__)
-        source = _find(lines, thing.__name__, function.__code__)
-        if source is not None:
-            return source, function.__globals__
-    raise UserError(
-        f"the source of {thing.__name__!r} is not to be had",
-        hint="run its cell (or script) again if it was edited since; definitions typed at a "
-        "prompt or made by exec are not kept",
-    )
-
-
-def _functions_of(thing: Definition) -> Iterator[FunctionType]:
-    if isinstance(thing, FunctionType):
-        yield thing
-        return
-    for each in vars(thing).values():
-        inner: Callable[..., Any] | Any = getattr(each, "__func__", each)
-        inner = getattr(inner, "fget", inner)
-        if isinstance(inner, FunctionType) and inner.__module__ == thing.__module__:
-            yield inner
-
-
-def _find(lines: list[str], name: str, code: CodeType) -> str | None:
-    """The definition called ``name`` that holds the line on which the code begins."""
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
-        return None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        last = node.end_lineno or node.lineno
-        if node.name == name and first <= code.co_firstlineno <= last:
-            return textwrap.dedent("".join(lines[first - 1 : last])).rstrip()
-    return None
-
-
-def _globals_used(source: str) -> set[str]:
-    """Names that a definition looks up in its module, wherever in it."""
-    names: set[str] = set()
-    tables = [symtable.symtable(source, "definition", "exec")]
-    while tables:
-        table = tables.pop()
-        tables.extend(table.get_children())
-        for symbol in table.get_symbols():
-            top = table.get_type() == "module"
-            outside = not symbol.is_assigned() if top else symbol.is_global()
-            if symbol.is_referenced() and outside:
-                names.add(symbol.get_name())
-    return names
+def _from_elsewhere(value: Any, inner: Definition) -> bool:
+    """Whether another process imports it, or has it anyway."""
+    if getattr(builtins, inner.__name__, None) is value:
+        return True
+    if isinstance(value, FunctionType | type):
+        return is_importable(value)
+    return origin_of(value) is not None

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from dispatcher.errors import BequeathError
-from dispatcher.queries import ExperimentReader, OptimizeMode, TrialSummary, changes
+from dispatcher.notebook.arguments import function
+from dispatcher.notebook.following import EventFollower
+from dispatcher.queries import TrialSummary
 
 Hears = Callable[[TrialSummary], object] | None
 """A function that is called with a trial that is over; None for none."""
@@ -17,14 +19,12 @@ Hears = Callable[[TrialSummary], object] | None
 #: Seconds between looks at the store.
 _EVERY_S: Final = 0.5
 
-_MOST: Final = 400
-
 
 class Hearing:
     """Calls functions for trials that end from now on, in a thread of its own, one after another.
 
     What a function raises is a Python warning; the search goes on. Those that are behind when the
-    search is over are called before :meth:`close` returns.
+    search is over are called before the ``with`` block ends.
 
     Args:
         folder: the experiment's; None if it has none yet.
@@ -33,12 +33,12 @@ class Hearing:
     """
 
     def __init__(self, folder: Path | None, on_trial_end: Hears, on_new_best: Hears) -> None:
-        self._calls = {"on_trial_end": on_trial_end, "on_new_best": on_new_best}
+        self._calls: dict[str, Hears] = {
+            "trial_end": function("on_trial_end", on_trial_end),
+            "new_best": function("on_new_best", on_new_best),
+        }
         self._wanted = on_trial_end is not None or on_new_best is not None
-        self._folder = folder
-        self._cursor = ""
-        self._seen: set[int] = set()
-        self._best: float | None = None
+        self._follower = None if folder is None else EventFollower(folder, metrics=False)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         if self._wanted and folder is not None:
@@ -46,7 +46,8 @@ class Hearing:
 
     def follow(self, folder: Path) -> Self:
         """Begin to listen to an experiment that has begun."""
-        self._folder = folder
+        if self._follower is None:
+            self._follower = EventFollower(folder, metrics=False)
         if self._wanted:
             self._thread = threading.Thread(target=self._run, name="hearing", daemon=True)
             self._thread.start()
@@ -71,37 +72,20 @@ class Hearing:
 
     def _look(self, *, quiet: bool) -> None:
         """Read what is new, and call for it unless it was there before."""
-        assert self._folder is not None
-        with ExperimentReader.open(self._folder) as reader:
-            more = True
-            while more:
-                page = changes(reader, self._cursor, most=_MOST, metrics=False)
-                for each in page.trials:
-                    self._take(each.trial, reader.mode is OptimizeMode.MAXIMIZE, quiet)
-                more = page.more
-                self._cursor = page.cursor if page.exact or page.more else ""
+        assert self._follower is not None
+        more = True
+        while more:
+            events, more = self._follower.page()
+            for event in events:
+                if not quiet and event.trial is not None and event.kind in self._calls:
+                    self._call(event.kind, event.trial)
 
-    def _take(self, trial: TrialSummary, maximize: bool, quiet: bool) -> None:
-        if not trial.over or not trial.attempt or trial.id in self._seen:
-            return
-        self._seen.add(trial.id)
-        value, best = trial.value, self._best
-        better = value is not None and (
-            best is None or (value > best if maximize else value < best)
-        )
-        if better:
-            self._best = value
-        if not quiet:
-            self._call("on_trial_end", trial)
-            if better:
-                self._call("on_new_best", trial)
-
-    def _call(self, name: str, trial: TrialSummary) -> None:
-        function = self._calls[name]
-        if function is None:
+    def _call(self, kind: str, trial: TrialSummary) -> None:
+        call = self._calls[kind]
+        if call is None:
             return
         try:
-            function(trial)
+            call(trial)
         except Exception as error:  # noqa: BLE001 - the caller's code, which harms itself only
-            text = f"{name} of trial {trial.id} raised {type(error).__name__}: {error}"
+            text = f"on_{kind} of trial {trial.id} raised {type(error).__name__}: {error}"
             warnings.warn(text, stacklevel=1)

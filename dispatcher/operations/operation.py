@@ -183,7 +183,9 @@ def perform(
         BequeathError: it cannot be done; :mod:`dispatcher.operations.faults` has their kinds.
     """
     if operation.subject is Subject.TRIAL and trial is None:
-        raise UserError(f"{operation.name!r} is about a trial, and none is named")
+        raise UserError(
+            f"{operation.name!r} is about a trial, and none is named", hint="name one: trial=7"
+        )
     module, _, function = operation.call.partition(":")
     act = getattr(importlib.import_module(f"dispatcher.operations.{module}"), function)
     given = operation.arguments() if arguments is None else arguments

@@ -14,6 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
+from dispatcher.queries.as_html import table
+
+#: Rows of a table of one trial in a notebook.
+MOST_SHOWN: Final = 40
+
 
 class OptimizeMode(StrEnum):
     """The direction in which values are better."""
@@ -136,6 +141,18 @@ class TrialSummary(Record):
         result = "" if self.value is None else f", value {self.value:.6g}"
         parent = "" if self.parent is None else f", parent {self.parent}"
         return f"<Trial {self.id} {self.outcome or self.state}{result}{parent}>"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        rows = [
+            ("result", self.value),
+            ("state", self.outcome or self.state),
+            ("parent", self.parent),
+            ("error", self.error),
+            *self.named_parameters.items(),
+        ]
+        shown = [row for row in rows if row[1] is not None]
+        return table(shown[:MOST_SHOWN], caption=f"trial {self.id}")
 
     @property
     def over(self) -> bool:
@@ -270,3 +287,7 @@ class TrialDetail(Record):
         """Short, for notebooks; all of it by :meth:`to_json`."""
         counts = f"attempts: {len(self.attempts)}, metrics: {len(self.metrics)}"
         return f"{repr(self.trial)[:-1]}, {counts}, children: {len(self.children)}>"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        return self.trial._repr_html_()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dispatcher.errors import BequeathError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
+from dispatcher.queries.as_html import table
 from dispatcher.queries.notes import annotations_of, data_set, tuner_name
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.reader import ExperimentReader
@@ -85,6 +86,22 @@ class ExperimentSummary(Record):
     tags: tuple[str, ...] = ()
     starred: bool = False
     notes: tuple[WrittenNote, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        best = self.best and f"{self.best.value:.6g} (trial {self.best.id})"
+        of = "" if self.max_trials is None else f" of {self.max_trials}"
+        running = self.states.get("running", 0)
+        rows = [
+            ("status", self.status.value),
+            ("reason", self.phase_reason),
+            ("trials over", f"{self.ended}{of}"),
+            ("running", running or None),
+            ("best", best),
+            ("a minute", self.rate and round(60 * self.rate, 2)),
+            ("time left", self.time_left_s and f"{self.time_left_s:.0f} s"),
+        ]
+        return table([row for row in rows if row[1]], caption=self.id)
 
     def __repr__(self) -> str:
         """Short, for notebooks; all of it by :meth:`to_json`."""

@@ -11,6 +11,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Trial, TrialState
 from dispatcher.errors import UserError
+from dispatcher.notebook.arguments import mapping
 from dispatcher.study.carrying import StudyLead, Wish
 from dispatcher.study.trial import StudyTrial
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
@@ -325,7 +326,7 @@ class LedStudy(StudyLead):
     def enqueue(self, parameters: Mapping[str, Any]) -> None:
         """See :meth:`.Study.enqueue`."""
         try:
-            proposal = propose(0, dict(parameters), self._tuner.rules)
+            proposal = propose(0, mapping("parameters", parameters), self._tuner.rules)
         except Nonsense as error:
             raise UserError(f"these parameters cannot be enqueued: {error}") from None
         if self._tuner.by_run is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dispatcher.errors import UserError
+from dispatcher.notebook.spoken import speaks_python
 from dispatcher.study.leading import LedStudy
 from dispatcher.study.opening import StudyWish, open_or_create
 from dispatcher.study.trial import StudyTrial
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dispatcher.study.warm_start import WarmStart
 
 
+@speaks_python
 class Study:
     """A search that this program leads: it asks for trials, and tells their results.
 
@@ -239,7 +241,9 @@ class Study:
 
     def trials(self) -> list[TrialSummary]:
         """All trials, in the order of their numbers; not those that nobody has got yet."""
-        return [each for each in self._written().trials() if each.state != "open"]
+        from dispatcher.notebook.showing import ListedTrials
+
+        return ListedTrials(each for each in self._written().trials() if each.state != "open")
 
     def _written(self) -> ExperimentHandle:
         """All that is known, for readers; they are loaded when somebody reads."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from dispatcher.errors import UserError
+from dispatcher.notebook.spoken import speaks_python
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension, Range
 
@@ -35,6 +36,7 @@ class TrialLead(Protocol):
         ...
 
 
+@speaks_python
 class StudyTrial:
     """One trial of a study: its parameters, its weights, its reports.
 

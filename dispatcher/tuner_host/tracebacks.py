@@ -7,6 +7,8 @@ import sys
 import traceback
 from types import FrameType
 
+from trial_runtime.cells import in_cells, name_cells
+
 _DISPATCHER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(os.path.join(_DISPATCHER, room, "") for room in ("tuner_host", "tuner_tools"))
 
@@ -21,7 +23,8 @@ def describe(error: BaseException) -> str:
     """
     whole = traceback.TracebackException.from_exception(error, limit=-200)
     _trim(whole, set())
-    return shorten("".join(whole.format()).rstrip())
+    name_cells(whole, error)
+    return shorten(in_cells("".join(whole.format()).rstrip()))
 
 
 def stack_of(frame: FrameType, limit: int = 40) -> list[traceback.FrameSummary]:

@@ -99,8 +99,12 @@ def _of_call(call: ast.Call) -> list[str]:
         only = keywords.get("weights_only")
         if not (isinstance(only, ast.Constant) and only.value is True):
             found.append("torch.load without weights_only=True")
-    if any(k.arg == "allow_pickle" for k in call.keywords):
-        found.append("allow_pickle")
+    if "allow_pickle" in keywords:
+        allows = keywords["allow_pickle"]
+        if not (isinstance(allows, ast.Constant) and allows.value is False):
+            found.append("allow_pickle")
+        elif found == ["numpy.load"]:
+            found.clear()
     return found
 
 
@@ -146,6 +150,8 @@ def test_the_exceptions_are_still_needed() -> None:
         "torch.load(file)",
         "torch.load(file, weights_only=False)",
         "np.load(file, allow_pickle=True)",
+        "np.save(file, array, allow_pickle=maybe)",
+        "numpy.load(file)",
         "yaml.load(text)",
         "YAML(typ='unsafe')",
     ],
@@ -156,6 +162,7 @@ def test_the_rule_bites(text: str) -> None:
 
 def test_the_rule_leaves_the_rest_alone() -> None:
     assert not found_in("import re\nre.compile('x')\nmodel.eval()\nYAML(typ='safe')\n")
+    assert not found_in("numpy.load(file, allow_pickle=False)\nnumpy.load('x', allow_pickle=False)")
     assert not found_in("torch.load(file, weights_only=True)\nsubprocess.run(['ls'])\n")
     assert shells_in("['bash', '-c', text]")
     assert shells_in("[*before, '/bin/sh', '-ec', text]")

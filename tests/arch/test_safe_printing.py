@@ -50,6 +50,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("cli/lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
     ("cli/main.py", "typer.echo"): "our version; what --version loads is little",
     ("cli/reference.py", "sys.stdout.write"): "our own page, as a program of its own",
+    ("live_view/bar.py", "sys.stderr.write"): "our own words, over the line before, in a notebook",
     ("cli/trial/log.py", "sys.stdout.buffer.write"): "--raw: bytes as the trial printed them",
 }
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Makes the environments with real trackers that judge the sinks, with NNI, whose client and page
-# judge its REST, and with the Jupyter that stands before the page: one virtual environment each in a
-# cache, of packages with fixed versions, which nothing else imports. Run as root, on demand: MLflow
-# alone takes minutes and most of a gigabyte.
+# judge its REST, with the Jupyter that stands before the page, and with what runs notebooks: one
+# virtual environment each in a cache, of packages with fixed versions, which nothing else imports.
+# Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
 #   sudo tests/system/enable_trackers.sh               all of them
-#   sudo tests/system/enable_trackers.sh tensorboard   one of tensorboard, wandb, mlflow, nni, jupyter
+#   sudo tests/system/enable_trackers.sh tensorboard   one of tensorboard, wandb, mlflow, nni, jupyter,
+#                                                      notebook
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -46,7 +47,7 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow nni jupyter}; do
+for tracker in ${*:-tensorboard wandb mlflow nni jupyter notebook}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
@@ -58,6 +59,10 @@ for tracker in ${*:-tensorboard wandb mlflow nni jupyter}; do
     jupyter)
       make_one jupyter 4.6.0 jupyter_server_proxy "jupyter-server-proxy==4.6.0" \
         "jupyter_server==2.21.1"
+      ;;
+    # Runs notebooks; named by nbclient's version.
+    notebook)
+      make_one notebook 0.11.0 "ipykernel, nbclient" "nbclient==0.11.0" "ipykernel==7.4.0"
       ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac

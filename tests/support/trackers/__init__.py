@@ -24,6 +24,7 @@ VERSIONS = {
     "mlflow": "3.17.2",
     "nni": "3.0",
     "jupyter": "4.6.0",
+    "notebook": "0.11.0",
 }
 HERE = Path(__file__).parent
 

@@ -21,9 +21,10 @@ from dispatcher.core import new_state
 from dispatcher.core.settings import Settings
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.standing import left_by
+from dispatcher.live_view.bar import bar
 from dispatcher.live_view.picture import picture
 from dispatcher.live_view.scene import Observer, Scene, ways_of_workers
-from dispatcher.live_view.watching import PlainProgress, summary
+from dispatcher.live_view.watching import PlainProgress, Watching, summary
 from tests.unit.queries.evolution import evolve, make_folder
 
 
@@ -220,3 +221,56 @@ def test_those_who_look_at_one_moment_see_one_experiment(
     assert summary.best == scene.best
     assert scene.per_minute == pytest.approx(60 * summary.rate)
     assert scene.left_s == summary.time_left_s == pytest.approx(10 / summary.rate)
+
+
+class _Cell(io.StringIO):
+    """A stream below a cell, as ipykernel has it."""
+
+
+def test_a_cell_has_a_bar_that_is_written_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Mutation: a notebook gets a line more every ten seconds; a shorter text leaves an end."""
+    _Cell.__module__ = "ipykernel.iostream"
+    out = _Cell()
+    monkeypatch.setattr("sys.stderr", out)
+    scenes = iter(
+        [
+            Scene("digits", _snapshot(ended=10, counts={"waiting": 5}), None, 12.0, 185.0),
+            Scene("digits", _snapshot(ended=40), None, None, None),
+        ]
+    )
+
+    class Looks(Observer):
+        def look(self) -> Scene:
+            return next(scenes)
+
+    watching = Watching(Looks(tmp_path, "digits"), lambda scene: scene.snapshot.ended == 40,
+                        every_s=0.0)  # fmt: skip
+    watching.tell("a message")
+    watching.show()
+    message, first, last = out.getvalue().replace("\n\r", "\n").replace("\r", "\n").splitlines()
+    assert message == "a message"
+    assert first.startswith(" 25% |██████                  | 10/40 trials  0 running")
+    assert last.startswith("100% |████████████████████████| 40/40 trials")
+    assert len(last) == len(first)
+
+
+def test_a_bar_needs_a_number_of_trials() -> None:
+    assert bar(3, None) == ""
+    assert bar(1, 40) == f"  2% |{'▋':<24}| "
+    assert bar(99, 40).startswith("100% |█")
+
+
+def test_the_last_line_is_what_the_store_knows(
+    monkeypatch: pytest.MonkeyPatch, evolved_now: Path
+) -> None:
+    """Mutation: the head is gone before it has shown the last trials, and the bar stands still."""
+    _Cell.__module__ = "ipykernel.iostream"
+    out = _Cell()
+    monkeypatch.setattr("sys.stderr", out)
+    watching = Watching(Observer(evolved_now, "digits"))
+    watching.close()
+    watching.show()
+    assert out.getvalue().startswith("\r30 trials  best 0.")
+    assert out.getvalue().endswith("  created\n")

@@ -116,9 +116,11 @@ def test_optimize_runs_again_what_a_killed_program_left(tmp_path: Path) -> None:
         "    t.report(x)\n"
         "    print(t.id, t.attempt, x, flush=True)\n"
         "    if t.id == 3 and t.attempt == 1:\n"
+        "        study.flush()\n"  # what takes milliseconds is written together
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return x\n"
-        f"bq.Study(folder={str(tmp_path / 'study')!r}, seed=5).optimize(trial, n_trials=4)\n"
+        f"study = bq.Study(folder={str(tmp_path / 'study')!r}, seed=5)\n"
+        "study.optimize(trial, n_trials=4)\n"
     )
     outputs = []
     for code in (-signal.SIGKILL, 0):

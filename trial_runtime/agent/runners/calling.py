@@ -119,6 +119,8 @@ def _trimmed() -> str:
     """The traceback of the exception being handled, without our frames around the author's."""
     import traceback
 
+    from trial_runtime.cells import in_cells, name_cells
+
     kind, error, trace = sys.exc_info()
     assert kind is not None
     assert error is not None
@@ -129,8 +131,9 @@ def _trimmed() -> str:
         # We refused something on purpose: what matters is where the author asked for it.
         while shown.stack and _is_ours(shown.stack[-1].filename):
             shown.stack.pop()
+    name_cells(shown, error)
     lines = shown.format() if shown.stack else shown.format_exception_only()
-    return "".join(lines).rstrip()
+    return in_cells("".join(lines)).rstrip()
 
 
 def _is_ours(filename: str) -> bool:
