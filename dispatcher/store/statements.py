@@ -81,6 +81,7 @@ NOTE_PROPOSED: Final = _note(first=["proposed_at"])
 NOTE_REQUEST_FAILED: Final = _note("error")
 NOTE_TUNER_ERROR: Final = _note("tuner_error")
 NOTE_REFUSED: Final = _note("end_reason", "error")
+NOTE_REFUSED_RESULT: Final = _note("error")
 NOTE_STARTED: Final = _note(first=["started_at"])
 NOTE_ENDED: Final = _note("end_reason", "exit_code", "signal", "error", add=["cpu_s", "wall_s"])
 

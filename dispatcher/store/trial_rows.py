@@ -167,13 +167,13 @@ def write_rows(
     others = [trial_row(trial, touch) for trial in touched.values() if trial.id not in noted]
     raw.executemany(statements.UPSERT_TRIAL, named)
     raw.executemany(statements.UPSERT_IF_OTHER, others)
-    for trial in touched.values():
-        if trial.refusal:  # no event reports it: the core decided it
-            raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     beside = set[int]()
     for trial_id, statement, row in notes:
         if raw.execute(statement, row).rowcount and trial_id not in touched:
             beside.add(trial_id)
+    for trial in touched.values():
+        if trial.refusal:  # no event reports it: the core decided it
+            raw.execute(*_refused(trial))
     stamp(raw, beside, touch)
 
 
@@ -191,3 +191,10 @@ def _notes(
             # A superseded attempt's report of its end belongs to that attempt alone.
             if entry.counted or statement in _OF_ATTEMPTS:
                 yield event.trial, statement, row
+
+
+def _refused(trial: Trial) -> tuple[str, Row]:
+    """The statement that notes why a trial never started, or why its result does not count."""
+    if trial.final is None:
+        return statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id)
+    return statements.NOTE_REFUSED_RESULT, (trial.refusal, trial.id)
