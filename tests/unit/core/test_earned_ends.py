@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.core import actions as a
-from dispatcher.core import results as in_results
 from dispatcher.core import events as e
+from dispatcher.core import results as in_results
 from dispatcher.core.model import EndReason, Phase
 from dispatcher.store.values import number_of
 from tests.support.scene import Scene, of_kind
