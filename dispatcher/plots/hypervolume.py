@@ -66,16 +66,16 @@ def hypervolume(
 
 def _reference(
     reader: ExperimentReader,
-    found: Points,
+    points: Points,
     heights: NDArray[np.float64],
     given: Sequence[str],
 ) -> NDArray[np.float64]:
     """Where the volume begins, in the objectives' own units."""
-    names = [one.name for one in found.objectives]
+    names = [one.name for one in points.objectives]
     numbers = _numbers(given, names)
     bounds = {one.name: one for one in bounded(reader)}
-    worst = heights.min(axis=0) * found.signs if len(heights) else np.zeros(len(names))
-    for at, one in enumerate(found.objectives):
+    worst = heights.min(axis=0) * points.signs if len(heights) else np.zeros(len(names))
+    for at, one in enumerate(points.objectives):
         bound = bounds.get(one.name)
         if bound is not None and bound.is_most is (one.mode is OptimizeMode.MINIMIZE):
             assert bound.bound is not None
