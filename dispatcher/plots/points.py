@@ -68,7 +68,9 @@ def points_of(reader: ExperimentReader, wanted: Sequence[str]) -> Points:
         raise UserError(text, hint=f"results hold: {', '.join(metrics[:12])}")
     names = [one.name for one in chosen]
     bounds = bounded(reader)
-    trials, points, kept = [], [], []
+    trials: list[int] = []
+    points: list[list[float]] = []
+    kept: list[bool] = []
     if names:
         for number, _, held in results(reader, [*names, *(one.name for one in bounds)]):
             if all(name in held for name in names):
