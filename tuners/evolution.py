@@ -325,16 +325,28 @@ class RegularizedEvolutionTuner(InheritingTuner):
         """The best of some places in the population; the first one if even."""
         if self.objectives is None:
             return max(places, key=lambda place: self._population[place].score)
-        points = [one.point or () for one in self._population]
-        rank = {place: number for number, place in enumerate(best_first(points))}
+        rank = {place: number for number, place in enumerate(_by_rank(self._population))}
         return min(places, key=lambda place: rank[place])
+
+    def _make_room(self) -> None:
+        """Of a population that is one too many, the oldest one or the last one by rank leaves."""
+        if self.survival == "age":
+            self._population.popleft()
+            return
+        if self.objectives is None:
+            worst = min(self._population, key=lambda one: one.score)
+        else:
+            worst = self._population[_by_rank(self._population)[-1]]
+        self._population.remove(worst)
 
     def _admit(self, individual: Individual) -> None:
         if individual.parameter_id in self._pending:
             # No longer a founder to come, yet pending until its end was delivered too.
             self._pending[individual.parameter_id] = False
         self._population.append(individual)
-        if individual.point is not None:
+        if len(self._population) > self.population_size:
+            self._make_room()
+        if individual.point is not None and individual.far == 0:
             self.archive.add(
                 individual.point,
                 {"parameter_id": individual.parameter_id, "parameters": individual.parameters},

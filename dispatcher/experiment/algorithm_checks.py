@@ -24,6 +24,9 @@ from tuners.objectives import known_objectives
 from tuners.plain_json import JsonPath
 from tuners.plugins import Kind, plugins
 
+#: Tuners that propose whatever results say.
+_COMPARE_NOTHING = ("Random", "GridSearch", "Schedule", "Batch")
+
 _TAKE_SEVERAL = (
     "take one that has the argument 'objectives', such as NSGA-II, NSGA-III, TPE, GP, "
     "RegularizedEvolution or MorphingEvolution"
@@ -87,7 +90,7 @@ def check_objectives(config: ExperimentConfig) -> Iterator[KeyProblem]:
     legal = legal_arguments(owner)
     if "objectives" not in legal:
         alone = [one.name for one in known] == ["default"] and known[0].bound is None
-        if "optimize_mode" in legal and not alone:
+        if tuner.name not in _COMPARE_NOTHING and not alone:
             text = f"has more than a direction for 'default', and {tuner.name} searches by that"
             yield KeyProblem(("objectives",), f"{text} alone", _TAKE_SEVERAL)
         return

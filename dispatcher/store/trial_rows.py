@@ -173,7 +173,7 @@ def write_rows(
             beside.add(trial_id)
     for trial in touched.values():
         if trial.refusal:  # no event reports it: the core decided it
-            raw.execute(*_refused(trial))
+            raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     stamp(raw, beside, touch)
 
 
@@ -191,10 +191,3 @@ def _notes(
             # A superseded attempt's report of its end belongs to that attempt alone.
             if entry.counted or statement in _OF_ATTEMPTS:
                 yield event.trial, statement, row
-
-
-def _refused(trial: Trial) -> tuple[str, Row]:
-    """The statement that notes why a trial never started, or why its result does not count."""
-    if trial.final is None:
-        return statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id)
-    return statements.NOTE_REFUSED_RESULT, (trial.refusal, trial.id)

@@ -107,7 +107,7 @@ def test_a_built_in_tuner_gets_them_and_its_own_arguments_win(tmp_path: Path) ->
         ),
         (
             "objectives: {default: maximize, 'a\"b': minimize}",
-            "e.yml:7:45: 'objectives.",
+            "e.yml:7:40: 'objectives.",
         ),
         (
             "objectives: {size: <= 3}",

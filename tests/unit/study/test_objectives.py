@@ -85,4 +85,4 @@ def test_the_direction_follows_the_objectives(tmp_path: Path) -> None:
 )
 def test_objectives_that_do_not_fit(tmp_path: Path, given: dict[str, Any], error: str) -> None:
     with pytest.raises((UserError, ValueError), match=re.escape(error)):
-        bq.Study(SPACE, folder=tmp_path / "s", **given)
+        bq.Study({**SPACE, "y": bq.uniform(0, 1)}, folder=tmp_path / "s", **given)
