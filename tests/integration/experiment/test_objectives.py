@@ -73,7 +73,9 @@ def test_a_search_by_two_objectives_within_a_bound(
     numbers = {one["id"] for one in best["trials"]}
     assert {points[n] for n in numbers} == front
     assert len(numbers) == len(front)
-    rows = list(csv.DictReader(io.StringIO(answer("experiment", "export", where))))
+    rows = list(
+        csv.DictReader(io.StringIO(answer("experiment", "export", where, "--format", "csv")))
+    )
     assert {int(row["trial"]) for row in rows if row["on_front"] == "true"} == numbers
     growth = json.loads(answer("plot", "hypervolume", where, "--json", "--reference", "default:0"))
     assert growth["reference"] == [0.0, LIMIT]

@@ -9,7 +9,8 @@ def train(parameters):
     width = int(parameters["width"])
     state = bq.load_weights() or {"steps": np.zeros(1)}
     steps = state["steps"] + 1
-    bq.save_weights({"steps": steps})
+    if "save_path" in parameters:
+        bq.save_weights({"steps": steps})
     result = {"default": width / 10 + 0.001 * float(steps[0]), "size": width**2}
     if width % 4 == 3:
         del result["size"]
