@@ -329,7 +329,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
         return min(places, key=lambda place: rank[place])
 
     def _make_room(self) -> None:
-        """Of a population that is one too many, the oldest one or the last one by rank leaves."""
+        """Lets the oldest one, or the last one by rank, leave a population that is one too many."""
         if self.survival == "age":
             self._population.popleft()
             return

@@ -174,7 +174,7 @@ def hypervolume(
         typer.Option(
             "--reference",
             metavar="NAME:NUMBER",
-            help="Where the volume begins; can be given several times. The bound of the objective, "
+            help="Beginning of the volume; can be given several times. The bound of the objective, "
             "or the worst result, if not given.",
         ),
     ] = None,

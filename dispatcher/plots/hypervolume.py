@@ -70,7 +70,7 @@ def _reference(
     heights: NDArray[np.float64],
     given: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Where the volume begins, in the objectives' own units."""
+    """Return the point at which the volume begins, in the objectives' own units."""
     names = [one.name for one in points.objectives]
     numbers = _numbers(given, names)
     bounds = {one.name: one for one in bounded(reader)}

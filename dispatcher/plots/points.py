@@ -44,7 +44,7 @@ class Points:
 
     @property
     def signs(self) -> NDArray[np.float64]:
-        """What each column is multiplied by, so that larger is better."""
+        """The signs of the columns: multiplied by them, larger is better."""
         up = [one.mode is OptimizeMode.MAXIMIZE for one in self.objectives]
         return np.where(np.array(up, dtype=np.bool_), 1.0, -1.0)
 

@@ -28,7 +28,7 @@ def volume_of(heights: NDArray[np.float64]) -> float:
 
 def sweeps(points: int, objectives: int) -> int:
     """How many sweeps the volume of so many points takes."""
-    return max(1, points ** max(0, objectives - 2))
+    return max(1, int(points ** max(0, objectives - 2)))
 
 
 def _sliced(heights: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""What a search is about: the numbers of a result, which way each is better, and their bounds."""
+"""The objectives of a search: numbers of a result, which way each is better, and their bounds."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def bounds_as_sql(reader: ExperimentReader) -> Sql:
 
 
 def _known(reader: ExperimentReader) -> tuple[Objective, ...]:
-    """Those of the file, else those that the tuner's arguments name."""
+    """Read those of the file, else those that the tuner's arguments name."""
     found = known_objectives(reader.config.get("objectives"))
     if found:
         return found

@@ -1,4 +1,4 @@
-"""What samplers of Optuna cannot do: spaces that they cannot search, objectives and bounds."""
+"""Limits of Optuna's samplers: spaces, objectives and bounds that they cannot search by."""
 
 from __future__ import annotations
 
