@@ -33,6 +33,7 @@ SECTIONS = (
     "tuner_peers",
     "tuner_digits",
     "tuner_nas",
+    "tuner_fronts",
     "digits",
     "soak",
 )

@@ -53,6 +53,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "CMA-ES": ("CMA-ES", {}),
     "QMC": ("QMC", {}),
     "NSGA-II": ("NSGA-II", {}),
+    "NSGA-III": ("NSGA-III", {}),
     "GP": ("GP", {"history": 40, "n_startup_trials": 10}),
 }
 #: For those that cannot search any space.

@@ -36,7 +36,7 @@ __all__ = ["Experiment", "PlotFile"]
 
 PlotKind = Literal[
     "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto", "timeline",
-    "slots",
+    "slots", "hypervolume",
 ]  # fmt: skip
 
 
@@ -289,7 +289,7 @@ class Experiment:
             return showing.ListedTrials(queries.best(reader, whole("many", many, 1)))
 
     def front(self) -> list[TrialSummary]:
-        """The trials that no other one beats in all of several objectives (the Pareto front), by
+        """The trials that no other one beats in all of several objectives, within their bounds, by
         the first objective; empty with one."""
         with self._known.reading() as reader:
             return showing.ListedTrials(queries.front(reader))

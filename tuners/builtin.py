@@ -33,6 +33,7 @@ _TUNERS = {
     "GP": ("tuners.optuna", "GPTuner"),
     "QMC": ("tuners.optuna", "QMCTuner"),
     "NSGA-II": ("tuners.optuna", "NSGAIITuner"),
+    "NSGA-III": ("tuners.optuna", "NSGAIIITuner"),
 }
 
 _ASSESSORS = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tuners import values
+from tuners.arguments import legal_arguments
 from tuners.base import Tuner
 from tuners.builtin import builtin_tuner, make_builtin
 from tuners.errors import TunerArgumentError
@@ -57,11 +58,12 @@ class ByRunTuner(Tuner):
 
     Args:
         tuner: ``Random``, or one of Optuna's samplers: ``TPE``, ``CMA-ES``, ``GP``, ``QMC``,
-            ``NSGA-II``, or ``Optuna`` with a ``sampler``.
+            ``NSGA-II``, ``NSGA-III``, or ``Optuna`` with a ``sampler``.
         tuner_args: its own arguments.
         optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
         seed: of that tuner, if its arguments have none.
-        objectives: numbers of the result and their modes, for samplers that take several.
+        objectives: numbers of the result, their modes and bounds, for samplers that take several;
+            Random needs none.
     """
 
     def __init__(
@@ -76,9 +78,9 @@ class ByRunTuner(Tuner):
             "optimize_mode": values.optimize_mode(optimize_mode),
             "seed": values.seed(seed),
         }
-        if objectives is not None:
-            given["objectives"] = objectives
         owner = builtin_tuner(tuner)
+        if objectives is not None and "objectives" in legal_arguments(owner):
+            given["objectives"] = objectives
         if not issubclass(owner, Suggesting):
             raise TunerArgumentError(
                 f"{tuner} cannot suggest parameters one by one: it needs a search space.",

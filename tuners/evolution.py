@@ -17,13 +17,16 @@ from tuners import space as spaces
 from tuners import values
 from tuners.errors import NoMoreTrialError, TunerArgumentError
 from tuners.inheriting import PATHS, InheritingTuner, without
-from tuners.pareto import Archive, Objectives, Point, best_first
+from tuners.pareto import Archive, Objectives, Point, best_first, excess
 
 if TYPE_CHECKING:
     import numpy as np
 
 #: Mixtures of two parents that may miss the constraints before the pair counts as having no child.
 _MOST_CROSSINGS = 32
+
+#: What leaves a full population when another one joins it.
+_SURVIVALS = ("age", "rank")
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +39,7 @@ class Individual:
     save_path: str | None
     succeeded: bool | None = None  # None: its end was not delivered yet
     point: Point | None = None  # of several objectives; the score is its first coordinate
+    far: float = 0.0  # how far it is beyond the bounds of the objectives; 0: it keeps them
 
 
 class RegularizedEvolutionTuner(InheritingTuner):
@@ -55,6 +59,11 @@ class RegularizedEvolutionTuner(InheritingTuner):
     by how lonely it is. ``archive`` then keeps the non-dominated ones of all that finished, however
     old: ``{"parameter_id", "parameters"}`` each, population_size at most.
 
+    Bounds of objectives count before all else: those that keep them come first, then the nearest
+    (the same, section VI); the archive has only such that keep them all.
+    With ``survival: rank`` a full population loses its last one by the same comparison, in place of
+    its oldest one: the elitism of NSGA-II, one child at a time.
+
     ``crossover``, which the paper has not, makes some children of two parents: the best of two
     samples, of which the fitter one bequeaths its weights. Override ``cross`` to say how.
 
@@ -68,9 +77,11 @@ class RegularizedEvolutionTuner(InheritingTuner):
             finished by then; until S have, requests wait for the earliest unfinished ones. false:
             the serial algorithm to the letter: each child waits for every trial proposed before
             it, so that one seed gives one search, whatever the timing.
-        objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
-            "latency_ms": "minimize"}``; None: ``default`` alone.
+        objectives: numbers of the final result, their modes and bounds, such as ``{"default":
+            "maximize", "latency_ms": "minimize <= 50"}``; None: ``default`` alone.
         crossover: how likely a child has two parents.
+        survival: ``age``: the oldest one leaves a full population; ``rank``: the last one by the
+            crowded comparison, of one objective the worst.
     """
 
     _not_ended = "too few trials have finished to breed from"
@@ -85,6 +96,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
         asynchronous: bool = True,
         objectives: Mapping[str, str] | None = None,
         crossover: float = 0.0,
+        survival: str = "age",
     ) -> None:
         self.objectives = None if objectives is None else Objectives.of(objectives)
         self.optimize_mode = values.optimize_mode(optimize_mode)
@@ -99,8 +111,9 @@ class RegularizedEvolutionTuner(InheritingTuner):
         self.inherit = values.flag("inherit", inherit)
         self.asynchronous = values.flag("asynchronous", asynchronous)
         self.crossover = values.share("crossover", crossover, zero=True)
+        self.survival = values.one_of("survival", survival, _SURVIVALS)
         self.archive: Archive[dict[str, Any]] = Archive(population_size)
-        self._population: deque[Individual] = deque(maxlen=population_size)
+        self._population: deque[Individual] = deque()
         # Asked for or running: parameter_id -> whether it is a founder without a result yet.
         self._pending: dict[int, bool] = {}
         self._grown = False  # whether the population has ever been full
@@ -180,15 +193,15 @@ class RegularizedEvolutionTuner(InheritingTuner):
     def receive_trial_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        """See :meth:`.Tuner.receive_trial_result`; the individual joins the population, and the
-        oldest leaves it when it is full."""
-        score, point = self._read(value)
+        """See :meth:`.Tuner.receive_trial_result`; the individual joins the population;
+        one leaves it when it is full, the oldest one unless ``survival`` is ``rank``."""
+        score, point, far = self._read(value)
         if score is None:
             return
         saved = parameters.get("save_path") if isinstance(parameters, Mapping) else None
         own = without(parameters, PATHS)
         with self.lock:
-            self._admit(Individual(parameter_id, own, score, saved, point=point))
+            self._admit(Individual(parameter_id, own, score, saved, point=point, far=far))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Counts the trial out; one without a usable result leaves its place to another."""
@@ -201,11 +214,13 @@ class RegularizedEvolutionTuner(InheritingTuner):
     def import_data(self, data: Sequence[dict[str, Any]]) -> None:
         """Takes results of another experiment; their children start without weights."""
         for entry in data:
-            score, point = self._read(entry["value"])
+            score, point, far = self._read(entry["value"])
             if score is not None:
                 with self.lock:
                     self._admit(
-                        Individual(None, dict(entry["parameter"]), score, None, point=point)
+                        Individual(
+                            None, dict(entry["parameter"]), score, None, point=point, far=far
+                        )
                     )
 
     def state(self) -> dict[str, Any]:
@@ -279,11 +294,15 @@ class RegularizedEvolutionTuner(InheritingTuner):
             parameters["save_path"] = self.save_path(parameter_id)
         return parameters, parent
 
-    def _read(self, value: Any) -> tuple[float | None, Point | None]:
+    def _read(self, value: Any) -> tuple[float | None, Point | None, float]:
         if self.objectives is None:
-            return values.score(value, self.optimize_mode), None
+            return values.score(value, self.optimize_mode), None, 0.0
         point = self.objectives.point(value)
-        return (None if point is None else point[0]), point
+        return (
+            None if point is None else point[0],
+            point,
+            excess(self.objectives.beyond(value)),
+        )
 
     def _breed(self, rng: np.random.Generator) -> tuple[Individual, dict[str, Any]]:
         """A parent whose weights are inherited, and the parameters of its child."""
@@ -306,16 +325,28 @@ class RegularizedEvolutionTuner(InheritingTuner):
         """The best of some places in the population; the first one if even."""
         if self.objectives is None:
             return max(places, key=lambda place: self._population[place].score)
-        points = [one.point or () for one in self._population]
-        rank = {place: number for number, place in enumerate(best_first(points))}
+        rank = {place: number for number, place in enumerate(_by_rank(self._population))}
         return min(places, key=lambda place: rank[place])
+
+    def _make_room(self) -> None:
+        """Lets the oldest one, or the last one by rank, leave a population that is one too many."""
+        if self.survival == "age":
+            self._population.popleft()
+            return
+        if self.objectives is None:
+            worst = min(self._population, key=lambda one: one.score)
+        else:
+            worst = self._population[_by_rank(self._population)[-1]]
+        self._population.remove(worst)
 
     def _admit(self, individual: Individual) -> None:
         if individual.parameter_id in self._pending:
             # No longer a founder to come, yet pending until its end was delivered too.
             self._pending[individual.parameter_id] = False
         self._population.append(individual)
-        if individual.point is not None:
+        if len(self._population) > self.population_size:
+            self._make_room()
+        if individual.point is not None and individual.far == 0:
             self.archive.add(
                 individual.point,
                 {"parameter_id": individual.parameter_id, "parameters": individual.parameters},
@@ -351,3 +382,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
 
 def _age(individual: Individual) -> int:
     return -1 if individual.parameter_id is None else individual.parameter_id
+
+
+def _by_rank(population: Sequence[Individual]) -> list[int]:
+    return best_first([one.point or () for one in population], [one.far for one in population])

@@ -193,7 +193,8 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
 
     Selection is that of :class:`tuners.RegularizedEvolutionTuner`, whose arguments it takes;
     parameters are those of :class:`NetworkMorphismTuner`. Founders are the network to begin with,
-    each with initial weights of its own; networks only grow.
+    each with initial weights of its own; networks only grow. With ``trained_on`` some children are
+    their parent itself, trained on, so that a small network may become a good one as well.
 
     A child of two parents (``crossover``) starts from the fitter one, computes what that one
     computes, and has grown at some places to what the other one is there. Pairs for which no
@@ -212,7 +213,9 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         seed: as there.
         asynchronous: as there.
         objectives: as there, such as accuracy and number of parameters.
+        survival: as there.
         crossover: how likely a child has two parents.
+        trained_on: how likely a child is its parent itself.
     """
 
     _own_keys: ClassVar[tuple[str, ...]] = (*PATHS, *_OURS)
@@ -232,8 +235,11 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         asynchronous: bool = True,
         objectives: Mapping[str, str] | None = None,
         crossover: float = 0.0,
+        survival: str = "age",
+        trained_on: float = 0.0,
     ) -> None:
         self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
+        self.trained_on = values.share("trained_on", trained_on, zero=True)
         super().__init__(
             optimize_mode,
             population_size,
@@ -242,6 +248,7 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
             asynchronous=asynchronous,
             objectives=objectives,
             crossover=crossover,
+            survival=survival,
         )
 
     def founder(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -249,7 +256,9 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         return {**super().founder(rng), "blocks": self.growth.founder(), "steps": []}
 
     def mutate(self, parameters: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Morphisms of the parent; what the search space names is drawn anew."""
+        """Morphisms of the parent, or none; what the search space names is drawn anew."""
+        if self.trained_on and rng.random() < self.trained_on:
+            return self._morphed(parameters, [], rng)
         return self._morphed(parameters, self.growth.child(parameters["blocks"], rng), rng)
 
     def cross(

@@ -8,12 +8,14 @@ coordinates are all the larger the better; ``Objectives`` makes such points of t
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tuners import values
 from tuners.errors import TunerArgumentError
+from tuners.objectives import EXAMPLES, Objective, number_of, read_objectives
 
 Point: TypeAlias = tuple[float, ...]
 T = TypeVar("T")
@@ -25,23 +27,25 @@ class Objectives:
 
     Args:
         modes: name of a number in the result → ``maximize`` or ``minimize``.
+        bounded: those that have a bound, in their order; some of them may have no sense.
     """
 
     modes: tuple[tuple[str, values.OptimizeMode], ...]
+    bounded: tuple[Objective, ...] = ()
 
     @classmethod
     def of(cls, modes: Mapping[str, str]) -> Objectives:
-        """Reads a class argument such as ``{"default": "maximize", "latency_ms": "minimize"}``.
+        """Reads a class argument such as ``{"default": "maximize", "size": "minimize <= 4096"}``.
 
         Raises:
-            TunerArgumentError: no objective, or a mode that is none.
+            TunerArgumentError: no objective, or a text that is none.
         """
-        if not isinstance(modes, Mapping) or not modes:
-            raise TunerArgumentError(
-                "objectives maps numbers of the final result to 'maximize' or 'minimize'.",
-                'Write for instance {"default": "maximize", "latency_ms": "minimize"}.',
-            )
-        return cls(tuple((str(name), values.optimize_mode(modes[name])) for name in modes))
+        try:
+            known = read_objectives(modes)
+        except ValueError as error:
+            raise TunerArgumentError(f"{error}.", f"{EXAMPLES[0].upper()}{EXAMPLES[1:]}.") from None
+        senses = tuple((one.name, one.mode) for one in known if one.mode is not None)
+        return cls(senses, tuple(one for one in known if one.bound is not None))
 
     def point(self, value: Any) -> Point | None:
         """The coordinates of a result; None when one of them is NaN or infinite.
@@ -49,19 +53,40 @@ class Objectives:
         Raises:
             ValueError: one of them is missing or no number.
         """
-        coordinates = []
-        for name, mode in self.modes:
-            if isinstance(value, Mapping):
-                number = value.get(name)
-            else:
-                number = value if name == "default" else None
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                raise ValueError(
-                    f"a final result needs a number {name!r}, which is an objective; "
-                    f"this trial reported {value!r}"
-                )
-            coordinates.append(float(number) if mode == "maximize" else -float(number))
-        return tuple(coordinates) if all(map(math.isfinite, coordinates)) else None
+        numbers = [(self._number(value, name), mode) for name, mode in self.modes]
+        coordinates = tuple(number if mode == "maximize" else -number for number, mode in numbers)
+        return coordinates if all(map(math.isfinite, coordinates)) else None
+
+    def beyond(self, value: Any) -> tuple[float, ...]:
+        """How far a result is beyond each bound, in their order; 0 or less: it keeps it.
+
+        Raises:
+            ValueError: a number that is bounded is missing or no number.
+        """
+        return tuple(one.beyond(self._number(value, one.name)) for one in self.bounded)
+
+    def _number(self, value: Any, name: str) -> float:
+        number = number_of(value, name)
+        if number is None:
+            raise ValueError(
+                f"a final result needs a number {name!r}, which is an objective; "
+                f"this trial reported {value!r}"
+            )
+        return number
+
+
+#: Stands for all that is farther from keeping its bounds.
+FARTHEST = sys.float_info.max
+
+
+def excess(beyond: Sequence[float]) -> float:
+    """How far a result is beyond its bounds together; 0: it keeps them all, NaN counts as far.
+
+    >>> excess((3.0, -1.0, 2.0))
+    5.0
+    """
+    far = float(sum(one for one in beyond if not one <= 0))
+    return far if far < FARTHEST else FARTHEST
 
 
 def dominates(one: Point, other: Point) -> bool:
@@ -112,13 +137,21 @@ def crowding(points: Sequence[Point]) -> list[float]:
     return distance
 
 
-def best_first(points: Sequence[Point]) -> list[int]:
-    """All indices by the crowded comparison, section III-B: front first, then lonely ones."""
+def best_first(points: Sequence[Point], far: Sequence[float] = ()) -> list[int]:
+    """All indices by the crowded comparison, section III-B: front first, then lonely ones.
+
+    Args:
+        points: the larger the better.
+        far: how far each is beyond its bounds, see :func:`excess`; those that are beyond come
+            last, the nearest first (section VI). Empty: all keep them.
+    """
+    kept = [one for one in range(len(points)) if not far or far[one] == 0]
     order: list[int] = []
-    for front in fronts(points):
-        distance = dict(zip(front, crowding([points[one] for one in front]), strict=True))
-        order += sorted(front, key=lambda one: (-distance[one], one))
-    return order
+    for front in fronts([points[one] for one in kept]):
+        distance = dict(zip(front, crowding([points[kept[one]] for one in front]), strict=True))
+        order += (kept[one] for one in sorted(front, key=lambda one: (-distance[one], one)))
+    beyond = [one for one in range(len(points)) if far and far[one] != 0]
+    return order + sorted(beyond, key=lambda one: (far[one], one))
 
 
 class Archive(Generic[T]):

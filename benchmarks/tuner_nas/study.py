@@ -86,7 +86,12 @@ def run(*, quick: bool = False) -> list[Row]:
 def searched(contestants: Sequence[Contestant], settings: Mapping[str, Setting]) -> list[Result]:
     """A search for each contestant, each length of the baseline and each seed, on all cores."""
     everybody = [
-        *(random_search(space, n) for space in ("chains", "paths") for n in settings[space].sweep),
+        *(
+            random_search(space, n)
+            for space in ("chains", "paths")
+            if space in settings
+            for n in settings[space].sweep
+        ),
         *contestants,
     ]
     jobs = [
@@ -98,7 +103,8 @@ def searched(contestants: Sequence[Contestant], settings: Mapping[str, Setting])
     with ProcessPoolExecutor(os.cpu_count(), context, initializer=_prepare) as pool:
         done = iter(list(pool.map(search_of, *zip(*jobs, strict=True))))
     pairs = [(one, [next(done) for _ in settings[one.space].seeds]) for one in everybody]
-    return [result(space, pairs) for space in VALUES]
+    spaces = {one.space for one in contestants}
+    return [result(space, pairs) for space in VALUES if space in spaces]
 
 
 def result(space: str, pairs: Sequence[tuple[Contestant, Sequence[Done]]]) -> Result:
@@ -161,12 +167,15 @@ def _value(result: Result) -> str:
     return VALUES[result.space]
 
 
-def document(results: Sequence[Result], settings: Mapping[str, Setting]) -> None:
-    """Writes tables and pictures into the documentation."""
+def document(
+    results: Sequence[Result], settings: Mapping[str, Setting], study: str = STUDY
+) -> None:
+    """Writes tables and pictures into the documentation, between the marks of the study."""
     lines: list[str] = []
     for result in results:
         budget, seeds = settings[result.space].budget, settings[result.space].seeds
-        image = page.IMAGES / f"tuner-nas-{result.space}.png"
+        name = "nas" if study == STUDY else study
+        image = page.IMAGES / f"tuner-{name}-{result.space}.png"
         lines += [
             f"### {TITLES[result.space]}",
             "",
@@ -188,7 +197,7 @@ def document(results: Sequence[Result], settings: Mapping[str, Setting]) -> None
             baseline_name=result.baseline_name,
             value_label=_value(result),
         )
-    page.write(STUDY, lines[:-1])
+    page.write(study, lines[:-1])
 
 
 TITLES = {

@@ -31,7 +31,8 @@ def best(
 ) -> None:
     """Show the best trials with their parameters, by the results that the tuner received.
 
-    Of several objectives: the trials that no other one beats in all of them (the Pareto front).
+    Of several objectives: the trials within their bounds that no other one beats in all (the
+    Pareto front).
     With `--where`, the best of those for which the condition holds.
     """
     from dispatcher.operations.arguments import ListBest

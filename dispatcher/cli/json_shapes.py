@@ -65,6 +65,10 @@ _PLOTS = {
         f"{_PLOT}, metrics, objectives, results, on_front, front, trials, points",
         "; the first `front` points are the front",
     ),
+    "hypervolume": (
+        f"{_PLOT}, metrics, objectives, reference, results, trials, counts, elapsed_s, volumes",
+        "; the lists hold an element for each result at which it grew",
+    ),
     "timeline": (
         f"{_PLOT}, begin, until, lanes, trials, attempts, lane, starts, ends, outcomes, gpus, "
         "earlier",

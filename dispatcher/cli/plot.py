@@ -23,6 +23,7 @@ PLOT: Table = {
     "slice": CommandEntry("cli.plot:slices", "Results over each of some parameters."),
     "contour": CommandEntry("cli.plot:contour", "The mean result over two parameters."),
     "pareto": CommandEntry("cli.plot:pareto", "Several objectives, and the Pareto front."),
+    "hypervolume": CommandEntry("cli.plot:hypervolume", "How far the front has come, over time."),
     "timeline": CommandEntry("cli.plot:timeline", "Which slot had which attempt, and when."),
     "slots": CommandEntry("cli.plot:slots", "Busy slots over time, and why no more were."),
 }
@@ -58,6 +59,16 @@ Parameters = Annotated[
 Many = Annotated[
     int | None,
     typer.Option("-n", "--number", metavar="NUMBER", min=1, max=40, help="Parameters at most."),
+]
+
+Objectives = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--objective",
+        metavar="NAME[:MODE]",
+        help="A number in the result, as loss:minimize; can be given several times. The "
+        "experiment's own if not given.",
+    ),
 ]
 
 
@@ -146,21 +157,37 @@ def contour(
 
 def pareto(
     experiment: Experiment = None,
-    objectives: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--objective",
-            metavar="NAME[:MODE]",
-            help="A number in the result, as loss:minimize; can be given several times. The "
-            "tuner's own if not given.",
-        ),
-    ] = None,
+    objectives: Objectives = None,
     out: Out = None,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """Draw several objectives against one another, and the trials that no other one beats."""
     _plot("pareto", experiment, out, folder, as_json, _chosen(objectives=objectives))
+
+
+def hypervolume(
+    experiment: Experiment = None,
+    objectives: Objectives = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            metavar="NAME:NUMBER",
+            help="Beginning of the volume; can be given several times. The bound of the objective, "
+            "or the worst result, if not given.",
+        ),
+    ] = None,
+    out: Out = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Draw how the hypervolume of the front grew: how far it has come, in one number.
+
+    It is the space between the reference and the front, in the units of the objectives multiplied.
+    """
+    choice = _chosen(objectives=objectives, reference=reference)
+    _plot("hypervolume", experiment, out, folder, as_json, choice)
 
 
 def timeline(

@@ -5,10 +5,8 @@ the same. Such an end begins a drain, as the end of ``maxExperimentDuration`` do
 is begun, what runs may finish, and the experiment is completed.
 """
 
-import json
-from typing import Any
-
 from dispatcher.core.model import Phase, State, Trial
+from dispatcher.core.results import number_in
 
 
 def note_result(state: State, trial: Trial) -> None:
@@ -30,32 +28,6 @@ def note_result(state: State, trial: Trial) -> None:
         progress.mark, progress.since_mark = number, 0
     else:
         progress.since_mark += 1
-
-
-def number_in(text: str) -> float | None:
-    """The number in a result: itself, or what a mapping calls ``default``. None if there is none
-    that is finite.
-
-    >>> number_in("0.5"), number_in('{"default": 2, "loss": 1}'), number_in('"fast"')
-    (0.5, 2.0, None)
-    """
-    try:
-        number = float(text)  # nearly all are plain numbers, and this is the fast way
-    except ValueError:
-        number = _default_of(text)
-    return number if number - number == 0 else None  # neither infinite nor NaN
-
-
-def _default_of(text: str) -> float:
-    try:
-        value: Any = json.loads(text, parse_constant=float)
-        if isinstance(value, dict):
-            value = value.get("default")
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-    except (ValueError, RecursionError, OverflowError):
-        pass
-    return float("nan")
 
 
 def spend(state: State, until: float) -> None:

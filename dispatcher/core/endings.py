@@ -1,6 +1,6 @@
 """How trials end: the one table that decides what the tuner and the children get.
 
-Rows of the table (design, section 1) are the branches of :func:`conclude`, in its order.
+Rows of the table (design, section 1) are the branches of :func:`_by_table`, in its order.
 """
 
 from collections.abc import Iterator
@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, FailReason, Outcome, State, Trial, TrialState, Verdict
+from dispatcher.core.results import lacking
 from dispatcher.core.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """``value``: JSON text for ``receive_trial_result``, or None for no call of it."""
+    """``value``: JSON text for ``receive_trial_result``, or None for no call of it. ``refusal``:
+    why a result that was reported does not count."""
 
     outcome: Outcome
     value: str | None
     success: bool
     verdict: Verdict
+    refusal: str = ""
 
 
 _FAILURES: dict[EndReason, tuple[Outcome, FailReason]] = {
@@ -43,12 +46,28 @@ _COME_IN = Verdict()  # one for all: records of ended trials are kept for ever
 def conclude(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
     """Decide how a trial ends, once its last attempt is over and will not be retried.
 
+    A trial whose result lacks an objective of the experiment has failed, and has no result.
+
     Args:
         trial: with all that its attempts have brought; not changed.
         reason: how the last attempt ended.
-        settings: whether a silent trial fails, and whether one that was stopped early keeps its
-            result.
+        settings: whether a silent trial fails, whether one that was stopped early keeps its result,
+            and what a result must hold.
     """
+    ending = _by_table(trial, reason, settings)
+    if ending.value is None or ending.value is settings.substitute_result:
+        return ending
+    name = lacking(ending.value, settings.objectives)
+    if not name:
+        return ending
+    outcome = Outcome.FAILED if ending.outcome is Outcome.SUCCEEDED else ending.outcome
+    verdict = _COME_IN if trial.self_published else _no(FailReason.FAILED)
+    text = f"its result has no number {name!r}, which is an objective"
+    return Ending(outcome, None, False, verdict, text)
+
+
+def _by_table(trial: Trial, reason: EndReason, settings: Settings) -> Ending:
+    """The ending by the design's table, whatever the result holds."""
     promised = trial.save_path is not None
     committed = trial.weights is not None
     own = _COME_IN if trial.self_published else None  # complete weights survive a bad end

@@ -43,7 +43,8 @@ def take_note(
             failures.causes.clear()
         failures.in_all += 1
         failures.in_a_row += 1
-        _count(failures.causes, trial, *cause_of(reason, event))
+        known = (ending.refusal, ending.refusal) if ending.refusal else cause_of(reason, event)
+        _count(failures.causes, trial, *known)
         _trip(state)
 
 

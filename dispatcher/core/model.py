@@ -181,7 +181,7 @@ class Trial:
     needs: Needs | None = None  # its own; None: those of the settings
     devices: tuple[str, ...] = ()  # that the newest attempt holds, by id
     domain: str = ""  # the storage domain in which its weights were committed
-    refusal: str = ""  # why it was never started
+    refusal: str = ""  # why it was never started, or why its result does not count
     place: int = 0  # in the queue: the trial that came first has the lowest
     passed_over: int = 0  # later trials that began while there was no place for it
     reads: tuple[tuple[str, int], ...] = ()  # versions of shared stores, while it has not ended

@@ -79,6 +79,7 @@ class Settings:
     patience: int = 0  # trials with a result since the last progress, as above; 0: no such bound
     least_progress: float = 0.0  # how much better a result must be to count as progress
     most_trial_s: float | None = None  # time of all attempts together, as above
+    objectives: tuple[str, ...] = ()  # numbers without which a result does not count
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

@@ -13,14 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from dispatcher.experiment.builtin_names import builtin_problem
-from dispatcher.experiment.config import AlgorithmConfig
+from dispatcher.experiment.config import AlgorithmConfig, ExperimentConfig
 from dispatcher.experiment.platform_base import KeyProblem
 from dispatcher.experiment.python_source import class_misfits, find_module, missing_name
 from tuners import space as spaces
-from tuners.builtin import make_assessor, make_builtin
+from tuners.arguments import legal_arguments, spelled
+from tuners.builtin import builtin_tuner, make_assessor, make_builtin
 from tuners.errors import TunerArgumentError
+from tuners.objectives import known_objectives
 from tuners.plain_json import JsonPath
 from tuners.plugins import Kind, plugins
+
+#: Tuners that propose whatever results say.
+_COMPARE_NOTHING = ("Random", "GridSearch", "Schedule", "Batch")
+
+_TAKE_SEVERAL = (
+    "take one that has the argument 'objectives', such as NSGA-II, NSGA-III, TPE, GP, "
+    "RegularizedEvolution or MorphingEvolution"
+)
 
 
 def check_algorithm(
@@ -64,6 +74,32 @@ def check_algorithm(
     source = find_module(module, folder)
     if not problems and source is not None and source.source is not None:
         yield from _check_class(key, algorithm, source.source)
+
+
+def check_objectives(config: ExperimentConfig) -> Iterator[KeyProblem]:
+    """Yield why a built-in tuner cannot search by the objectives of the file.
+
+    One whose arguments name them has been asked already.
+    """
+    tuner, known = config.tuner, known_objectives(config.objectives)
+    if not known or tuner.name is None or "objectives" in tuner.class_args:
+        return
+    if tuner.name in plugins("tuner"):
+        return
+    owner = builtin_tuner(tuner.name)
+    legal = legal_arguments(owner)
+    if "objectives" not in legal:
+        alone = [one.name for one in known] == ["default"] and known[0].bound is None
+        if tuner.name not in _COMPARE_NOTHING and not alone:
+            text = f"has more than a direction for 'default', and {tuner.name} searches by that"
+            yield KeyProblem(("objectives",), f"{text} alone", _TAKE_SEVERAL)
+        return
+    try:
+        given = spelled(owner, tuner.class_args)
+        make_builtin(tuner.name, {**given, "objectives": config.objectives})
+    except TunerArgumentError as error:
+        text = f"does not suit {tuner.name}: {error.message.rstrip('.')}"
+        yield KeyProblem(("objectives",), text, error.hint)
 
 
 def _check_class(key: str, algorithm: AlgorithmConfig, source: Path) -> Iterator[KeyProblem]:

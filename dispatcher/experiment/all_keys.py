@@ -36,6 +36,7 @@ from dispatcher.experiment.fields import (
     choice_reader,
 )
 from dispatcher.experiment.needs import ExperimentNeeds, TrialNeeds, effective_needs
+from dispatcher.experiment.objectives import Objectives
 from dispatcher.experiment.programs import MetricsConfig, ParametersAs
 from dispatcher.experiment.sections import (
     ChannelConfig,
@@ -126,6 +127,7 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
             "else `maximize`."
         ),
     ] = None
+    objectives: Objectives = Field(default_factory=dict)
     seed: Annotated[
         CountOrZero | None,
         Field(description="Seed of everything random; drawn and recorded if not given."),

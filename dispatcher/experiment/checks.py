@@ -18,7 +18,12 @@ from typing import Any, get_args
 from dispatcher.code_archive import Listing, scan_code
 from dispatcher.core.settings import HAND_IN_S
 from dispatcher.errors import BequeathError, UserError
-from dispatcher.experiment.algorithm_checks import check_algorithm, check_folder, check_name
+from dispatcher.experiment.algorithm_checks import (
+    check_algorithm,
+    check_folder,
+    check_name,
+    check_objectives,
+)
 from dispatcher.experiment.callback_checks import check_callbacks
 from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import ExperimentConfig
@@ -53,7 +58,10 @@ _SHELL_WORDS = frozenset(
 
 def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
     """Yield what is missing, unreadable or too large on this machine."""
-    yield from check_algorithm("tuner", config.tuner, config.search_space)
+    of_tuner = list(check_algorithm("tuner", config.tuner, config.search_space))
+    yield from of_tuner
+    if not of_tuner:
+        yield from check_objectives(config)
     if config.assessor is not None:
         yield from check_algorithm("assessor", config.assessor, {})
     folder_problem = check_folder(config.trial_code_directory)

@@ -17,6 +17,11 @@ from dispatcher.experiment.all_keys import AllKeys, OptimizeMode
 from dispatcher.experiment.builtin_names import needs_space
 from dispatcher.experiment.callbacks import CALLBACKS
 from dispatcher.experiment.needs import effective_needs
+from dispatcher.experiment.objectives import (
+    check_objectives,
+    mode_of_default,
+    settled_objectives,
+)
 from dispatcher.experiment.problems import Misfit, Misfits
 from dispatcher.experiment.programs import check_program
 from dispatcher.experiment.service import LOCAL
@@ -142,6 +147,10 @@ def _program_gets_what_it_names(config: AllKeys) -> None:
     check_program(config)
 
 
+def _objectives_fit(config: AllKeys) -> None:
+    check_objectives(config)
+
+
 def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
     problems = spaces.problems(config.search_space, strict=strict, repeats=config.for_nni)
@@ -163,6 +172,7 @@ _RULES = (
     _sinks_can_be_told_apart,
     _needs_are_said_once,
     _search_space_fits,
+    _objectives_fit,
     _program_gets_what_it_names,
 )
 
@@ -177,11 +187,24 @@ class ExperimentConfig(AllKeys):
         return self
 
     @model_validator(mode="after")
+    def _settle_objectives(self) -> Self:
+        object.__setattr__(self, "objectives", dict(settled_objectives(self)))
+        return self
+
+    @model_validator(mode="after")
     def _settle_optimize_mode(self) -> Self:
-        of_tuner = _read_mode(self.tuner.class_args.get("optimize_mode"))
+        of_default = mode_of_default(self.objectives)
+        of_tuner = of_default or _read_mode(self.tuner.class_args.get("optimize_mode"))
         if self.optimize_mode is None:
             # Frozen for everybody else; here the value is still being made.
             object.__setattr__(self, "optimize_mode", of_tuner or "maximize")
+        elif of_default is not None and of_default != self.optimize_mode:
+            raise Misfit(
+                f"'optimizeMode' is {self.optimize_mode}, but 'objectives' has "
+                f"'default: {of_default}'",
+                at=("optimizeMode",),
+                hint="leave 'optimizeMode' out",
+            )
         elif of_tuner is not None and of_tuner != self.optimize_mode:
             raise Misfit(
                 f"'optimizeMode' is {self.optimize_mode}, but the tuner's is {of_tuner}",

@@ -27,7 +27,17 @@ _MOST_FILTER = 1000
 _RESERVED = ("default", "step")
 
 #: Built-in tuners whose parameters are those of the search space, and no others.
-_OF_THE_SPACE = ("Random", "GridSearch", "TPE", "CMA-ES", "GP", "QMC", "NSGA-II", "Optuna")
+_OF_THE_SPACE = (
+    "Random",
+    "GridSearch",
+    "TPE",
+    "CMA-ES",
+    "GP",
+    "QMC",
+    "NSGA-II",
+    "NSGA-III",
+    "Optuna",
+)
 
 _read_way = choice_reader("arguments", "environment", "file")
 

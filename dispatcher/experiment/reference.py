@@ -27,6 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "tuner",
         "assessor",
         "optimize_mode",
+        "objectives",
         "seed",
     ),
     "What a trial is": (

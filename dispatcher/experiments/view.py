@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TrialDetail,
         TrialSummary,
     )
-    from dispatcher.queries.front import Objectives
+    from dispatcher.queries.objectives import Objectives
     from dispatcher.queries.where import Sql
 
 

@@ -73,7 +73,15 @@ _Many = Annotated[Annotated[int, Meta(ge=1, le=40)] | None, Meta(description="Pa
 _X = Annotated[_Name, Meta(description="A parameter; an important one if empty.")]
 _Y = Annotated[_Name, Meta(description="Another one.")]
 _Objectives = Annotated[
-    _Names, Meta(description="Numbers in the result, as loss:minimize; the tuner's own if empty.")
+    _Names,
+    Meta(description="Numbers in the result, as loss:minimize; the experiment's own if empty."),
+]
+_Reference = Annotated[
+    _Names,
+    Meta(
+        description="Where the hypervolume begins, as latency:50; the bounds or the worst results, "
+        "if empty."
+    ),
 ]
 _Worker = Annotated[_Name | None, Meta(description="Only the slots of this worker.")]
 _Last = Annotated[
@@ -110,6 +118,12 @@ class ChooseObjectives(Arguments, frozen=True):
     objectives: _Objectives = ()
 
 
+class ChooseReference(ChooseObjectives, frozen=True):
+    """Choice of several objectives, and of where their hypervolume begins."""
+
+    reference: _Reference = ()
+
+
 class ChooseWorker(Arguments, frozen=True):
     """Choice of a worker."""
 
@@ -128,7 +142,7 @@ class DrawPicture(ChooseParameters, frozen=True):
     kind: Annotated[
         Literal[
             "progress", "parallel", "lineage", "importance", "slice", "contour", "pareto",
-            "timeline", "slots",
+            "timeline", "slots", "hypervolume",
         ],
         Meta(description="The kind of picture."),
     ] = "progress"  # fmt: skip
@@ -138,6 +152,7 @@ class DrawPicture(ChooseParameters, frozen=True):
     x: _X = ""
     y: _Y = ""
     objectives: _Objectives = ()
+    reference: _Reference = ()
     worker: _Worker = None
     last: _Last = 3_600.0
 

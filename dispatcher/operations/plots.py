@@ -38,6 +38,11 @@ def pareto(call: Call, wanted: given.ChooseObjectives) -> shapes.Front:
     return _data(call, "pareto", wanted, shapes.Front)
 
 
+def hypervolume(call: Call, wanted: given.ChooseReference) -> shapes.Hypervolume:
+    """Show how the hypervolume grew."""
+    return _data(call, "hypervolume", wanted, shapes.Hypervolume)
+
+
 def timeline(call: Call, wanted: given.ChooseWorker) -> shapes.Timeline:
     """Show attempts over time."""
     return _data(call, "timeline", wanted, shapes.Timeline)

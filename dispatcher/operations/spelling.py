@@ -37,6 +37,7 @@ _PLOTS: Final[dict[str, dict[str, str]]] = {
     "contour": {"x": "--x", "y": "--y", **_RESULT},
     "parallel": _SOME,
     "pareto": {"objectives": "--objective"},
+    "hypervolume": {"objectives": "--objective", "reference": "--reference"},
     "timeline": {"worker": "--worker"},
     "slots": {"last": "--last"},
 }

@@ -75,7 +75,7 @@ PLOT: Final[Operation[given.DrawPicture, bytes]] = Operation(
     "looking:picture",
     (
         "plot progress", "plot parallel", "plot lineage", "plot importance", "plot slice",
-        "plot contour", "plot pareto", "plot timeline", "plot slots",
+        "plot contour", "plot pareto", "plot timeline", "plot slots", "plot hypervolume",
     ),
     "Experiment.plot",
     route=f"GET {_ONE}/pictures/{{kind}}", repeatable=True,
@@ -113,6 +113,10 @@ PLOT_PARALLEL: Final = _computed(
 PLOT_PARETO: Final = _computed(
     "pareto", "Show the Pareto front of several objectives, and what it beats.",
     given.ChooseObjectives, shapes.Front, "pareto",
+)  # fmt: skip
+PLOT_HYPERVOLUME: Final = _computed(
+    "hypervolume", "Show how the hypervolume of several objectives grew.",
+    given.ChooseReference, shapes.Hypervolume, "hypervolume",
 )  # fmt: skip
 PLOT_TIMELINE: Final = _computed(
     "timeline", "Show which slot of which worker had which attempt, and when.",

@@ -18,6 +18,7 @@ KINDS: Final[dict[str, str]] = {
     "contour": "contour:contour",
     "parallel": "parallel:parallel",
     "pareto": "front:pareto_front",
+    "hypervolume": "hypervolume:hypervolume",
     "timeline": "timeline:timeline",
     "slots": "slots:slots",
 }

@@ -171,6 +171,25 @@ class Front(Plot, frozen=True):
     points: list[list[float]]
 
 
+class Hypervolume(Plot, frozen=True):
+    """How much of the space between ``reference`` and the best is reached by the front, over the
+    results.
+
+    Lists have an element for each result at which it grew: its trial, how many results there were
+    within the bounds, seconds since the beginning, and the volume, a product of the objectives'
+    units. ``results`` counts all that are within the bounds.
+    """
+
+    metrics: list[str]
+    objectives: list[Objective]
+    reference: list[float]
+    results: int
+    trials: list[int]
+    counts: list[int]
+    elapsed_s: list[float]
+    volumes: list[float]
+
+
 class ReasonSpan(msgspec.Struct, frozen=True):
     """A time in which one cause kept slots empty, with its sentence as of the beginning; cause
     ``ALL_SLOTS_BUSY``: none did, and ``NO_HEAD``: nobody led."""

@@ -30,13 +30,14 @@ from dispatcher.queries.experiments import (
     newest_experiment,
 )
 from dispatcher.queries.export import export_csv, export_rows
-from dispatcher.queries.front import front, objective_of, objectives
+from dispatcher.queries.front import front
 from dispatcher.queries.history import History, Moment, TrialLife, TrialThen, history, moment_of
 from dispatcher.queries.journal_rows import JournalEvent, JournalSlice, journal_after
 from dispatcher.queries.leaderboard import Board, BoardFilter, BoardGroup, leaderboard
 from dispatcher.queries.lineage import NO_PARENT, Lineage, LineageNode, inherits, lineage
 from dispatcher.queries.lineage_text import lineage_text
 from dispatcher.queries.notes import GivenAnnotations, annotations_of
+from dispatcher.queries.objectives import objective_of, objectives
 from dispatcher.queries.pace import rate_of, recent_ends, time_left
 from dispatcher.queries.progress import Progress, ProgressPoint, progress
 from dispatcher.queries.reader import ExperimentReader

@@ -7,8 +7,10 @@ import csv
 import io
 import json
 import re
+from collections.abc import Container
 from typing import Any, Final
 
+from dispatcher.queries.front import front_numbers
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import TrialSummary
 from dispatcher.queries.trials import TrialFilter, list_trials
@@ -17,8 +19,11 @@ from dispatcher.queries.trials import TrialFilter, list_trials
 COLUMNS: Final = (
     "trial", "state", "outcome", "value", "parent", "by_hand", "attempts", "worker",
     "save_path", "restore_path", "weights_digest", "weights_bytes", "asked_at", "proposed_at",
-    "started_at", "ended_at", "cpu_s", "wall_s", "error", "tags", "starred",
+    "started_at", "ended_at", "cpu_s", "wall_s", "error", "tags", "starred", "on_front",
 )  # fmt: skip
+
+#: Columns that are called otherwise in a trial's record, or are not in it.
+_NAMED_HERE: Final = frozenset({"trial", "attempts", "on_front"})
 
 _PREFIX: Final = "parameters."
 _METRICS: Final = "metrics."
@@ -34,8 +39,12 @@ def export_rows(
 ) -> list[dict[str, Any]]:
     """Return one flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists
     stay. Of a final result that is a mapping, ``default`` is ``value`` and the rest
-    ``metrics.<name>``."""
-    return [_row(summary) for summary in list_trials(reader, wanted)]
+    ``metrics.<name>``. ``on_front``: whether no other trial beats it in all of several objectives;
+    None with one."""
+    with reader.moment():
+        numbers = front_numbers(reader)
+        front = None if numbers is None else frozenset(numbers)
+        return [_row(summary, front) for summary in list_trials(reader, wanted)]
 
 
 def export_csv(
@@ -69,11 +78,12 @@ def flatten(parameters: dict[str, Any], prefix: str = _PREFIX) -> dict[str, Any]
     return flat
 
 
-def _row(summary: TrialSummary) -> dict[str, Any]:
+def _row(summary: TrialSummary, front: Container[int] | None) -> dict[str, Any]:
     values = {
         "trial": summary.id,
         "attempts": summary.attempt,
-        **{name: getattr(summary, name) for name in COLUMNS if name not in ("trial", "attempts")},
+        "on_front": None if front is None else summary.id in front,
+        **{name: getattr(summary, name) for name in COLUMNS if name not in _NAMED_HERE},
     }
     values["tags"] = list(summary.tags)
     ordered = {name: values[name] for name in COLUMNS}

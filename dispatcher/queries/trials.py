@@ -12,6 +12,7 @@ from dispatcher.errors import UserError
 from dispatcher.queries.cells import named_columns
 from dispatcher.queries.losses import reason_of_loss
 from dispatcher.queries.notes import annotations_of, given_to, trials_with_annotations
+from dispatcher.queries.objectives import bounds_as_sql
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
     Attempt,
@@ -163,7 +164,8 @@ def list_trials(
 def best(
     reader: ExperimentReader, n: int = 1, mode: OptimizeMode | None = None, condition: str = ""
 ) -> list[TrialSummary]:
-    """Find the best trials whose results were delivered to the tuner; of equals the first.
+    """Find the best trials whose results were delivered to the tuner; of equals the first. Trials
+    that break a bound of the objectives are left out.
 
     Args:
         reader: the experiment.
@@ -176,8 +178,9 @@ def best(
     """
     order = (mode or reader.mode).order
     where, values = TrialFilter(with_value=True, condition=condition).where()
-    which = f"WHERE told IS NOT NULL AND {where} ORDER BY number {order}, id"
-    return _read(reader, which, values, n)
+    kept = bounds_as_sql(reader)
+    which = f"WHERE told IS NOT NULL AND {where} AND {kept.text} ORDER BY number {order}, id"
+    return _read(reader, which, [*values, *kept.values], n)
 
 
 def _read(
@@ -188,16 +191,21 @@ def _read(
     if limit is None:
         rows = reader.rows(f"SELECT * FROM {source} {which}", values)  # noqa: S608 - our own texts
         return [TrialSummary.from_row(row) for row in rows]
-    found: list[TrialSummary] = []
     with reader.moment():
         chosen = reader.rows(f"SELECT id FROM {source} {which} LIMIT ?", (*values, limit))  # noqa: S608
-        numbers = [row["id"] for row in chosen]
-        for first in range(0, len(numbers), _AT_ONCE):
-            some = numbers[first : first + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            query = f"SELECT * FROM {source} WHERE id IN ({marks})"  # noqa: S608
-            by_number = {row["id"]: row for row in reader.rows(query, some)}
-            found += [TrialSummary.from_row(by_number[number]) for number in some]
+        return numbered(reader, [row["id"] for row in chosen])
+
+
+def numbered(reader: ExperimentReader, numbers: Sequence[int]) -> list[TrialSummary]:
+    """Return trials by their numbers, in this order. In the moment in which they were chosen."""
+    found: list[TrialSummary] = []
+    source = trials_with_annotations(reader)
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = numbers[first : first + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT * FROM {source} WHERE id IN ({marks})"  # noqa: S608
+        by_number = {row["id"]: row for row in reader.rows(query, some)}
+        found += [TrialSummary.from_row(by_number[number]) for number in some]
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Column, Table, bindparam, func, literal_column, or_, update
+from sqlalchemy import Column, Table, bindparam, case, func, literal_column, null, or_, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql import ClauseElement
@@ -80,9 +80,21 @@ def _note(*names: str, first: Sequence[str] = (), add: Sequence[str] = ()) -> st
 NOTE_PROPOSED: Final = _note(first=["proposed_at"])
 NOTE_REQUEST_FAILED: Final = _note("error")
 NOTE_TUNER_ERROR: Final = _note("tuner_error")
-NOTE_REFUSED: Final = _note("end_reason", "error")
 NOTE_STARTED: Final = _note(first=["started_at"])
 NOTE_ENDED: Final = _note("end_reason", "exit_code", "signal", "error", add=["cpu_s", "wall_s"])
+
+#: Why a trial was never started; or, of one with a result, why that does not count.
+NOTE_REFUSED: Final = compiled(
+    update(trials)
+    .where(trials.c.id == bindparam("trial"))
+    .values(
+        number=case((trials.c.final.is_(None), trials.c.number), else_=null()),
+        end_reason=case(
+            (trials.c.final.is_(None), bindparam("end_reason")), else_=trials.c.end_reason
+        ),
+        error=bindparam("error"),
+    )
+)
 
 # -- attempts ------------------------------------------------------------------------------
 

@@ -167,13 +167,13 @@ def write_rows(
     others = [trial_row(trial, touch) for trial in touched.values() if trial.id not in noted]
     raw.executemany(statements.UPSERT_TRIAL, named)
     raw.executemany(statements.UPSERT_IF_OTHER, others)
-    for trial in touched.values():
-        if trial.refusal:  # no event reports it: the core decided it
-            raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     beside = set[int]()
     for trial_id, statement, row in notes:
         if raw.execute(statement, row).rowcount and trial_id not in touched:
             beside.add(trial_id)
+    for trial in touched.values():
+        if trial.refusal:  # no event reports it: the core decided it
+            raw.execute(statements.NOTE_REFUSED, (EndReason.START_FAILED, trial.refusal, trial.id))
     stamp(raw, beside, touch)
 
 

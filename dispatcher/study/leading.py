@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Trial, TrialState
+from dispatcher.core.results import lacking
 from dispatcher.errors import UserError
 from dispatcher.notebook.arguments import mapping
 from dispatcher.study.carrying import StudyLead, Wish
@@ -17,6 +18,7 @@ from dispatcher.study.trial import StudyTrial
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
 from dispatcher.study.weights import WeightPaths
 from dispatcher.tuner_host.proposals import Nonsense, propose
+from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.facts import Weights
 from trial_runtime.metric import metric_text
 from tuners.space.model import Dimension
@@ -232,6 +234,12 @@ class LedStudy(StudyLead):
         """See :meth:`.Study.tell`."""
         one = self._mine(trial)
         text = metric_text(value)
+        missing = lacking(text, self.config.objectives)
+        if missing:
+            raise InvalidMetric(
+                f"the result has no number {missing!r}, which is an objective",
+                hint=f"tell a mapping with {', '.join(map(repr, self.config.objectives))}",
+            )
         self._put_on_record(one, with_weights=False)
         number, attempt, seq = self._next(one)
         stopped = self._record.state.trials[number].kill_reason is not None

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dispatcher.errors import UserError
 from dispatcher.experiment import ExperimentConfig, build_experiment
+from dispatcher.experiment.objectives import mode_of_default
 from dispatcher.experiment.snapshot import from_json
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.creating import create
@@ -19,6 +20,7 @@ from dispatcher.wiring.nesting import refuse_nested
 from tuners import space as spaces
 from tuners.by_run import ByRunTuner
 from tuners.errors import TunerArgumentError
+from tuners.objectives import EXAMPLES, read_objectives
 
 #: The tuner of studies without a search space.
 BY_RUN: Final = "tuners.by_run:ByRunTuner"
@@ -34,6 +36,7 @@ class StudyWish(NamedTuple):
     tuner: str | None = None
     tuner_args: Mapping[str, Any] | None = None
     optimize: str | None = None
+    objectives: Mapping[str, str] | None = None
     name: str | None = None
     folder: str | Path | None = None
     seed: int | None = None
@@ -85,8 +88,10 @@ def _ident(folder: Path) -> str:
 
 def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
     seed = secrets.randbelow(1 << 31) if wish.seed is None else wish.seed
-    mode = wish.optimize or "maximize"
+    objectives = _objectives(wish)
+    mode = wish.optimize or mode_of_default(objectives) or "maximize"
     tuner, args = wish.tuner or _DEFAULT_TUNER, dict(wish.tuner_args or {})
+    args.pop("objectives", None)
     if not isinstance(tuner, str):
         raise UserError(
             f"a study takes a tuner by its name, not {tuner!r}",
@@ -95,6 +100,7 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
     keys: dict[str, Any] = {
         "experiment_name": wish.name or (folder.name if folder is not None else "study"),
         "optimize_mode": mode,
+        "objectives": objectives,
         "seed": seed,
         "trial_command": LED_BY_PROGRAM,
         "trial_concurrency": 1,
@@ -112,8 +118,8 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
             "optimize_mode": mode,
             "seed": seed,
         }
-        if "objectives" in args:  # readers find them beside a tuner's other arguments
-            by_run["objectives"] = args.pop("objectives")
+        if objectives:
+            by_run["objectives"] = objectives
         _check_by_run(by_run)
         keys["tuner"] = {"class_name": BY_RUN, "class_args": by_run}
     else:
@@ -123,6 +129,22 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
         given = dict(wish.assessor_args or {})
         keys["assessor"] = {"name": wish.assessor, "class_args": given, "keep_result": True}
     return keys
+
+
+def _objectives(wish: StudyWish) -> dict[str, str]:
+    """The objectives in one spelling; they may stand among the tuner's arguments as well."""
+    of_tuner = (wish.tuner_args or {}).get("objectives")
+    given = of_tuner if wish.objectives is None else wish.objectives
+    if given is None:
+        return {}
+    if wish.objectives is not None and of_tuner is not None:
+        raise UserError(
+            "objectives are given twice", hint="leave them out of the tuner's arguments"
+        )
+    try:
+        return {one.name: one.text for one in read_objectives(given)}
+    except ValueError as error:
+        raise UserError(str(error), hint=EXAMPLES) from None
 
 
 def _check_by_run(arguments: dict[str, Any]) -> None:
@@ -158,6 +180,10 @@ def _agree(wish: StudyWish, config: ExperimentConfig, place: ExperimentFolder) -
         if wanted is not None and str(wanted).lower() != str(value).lower():
             text = f"this study was made with {key}={value!r}, and is opened with {wanted!r}"
             raise UserError(text, hint=_OPEN_AGAIN, where=where)
+    wanted = _objectives(wish)
+    if wanted and wanted != config.objectives:
+        text = f"this study was made with objectives={config.objectives}, and is opened with"
+        raise UserError(f"{text} {wanted}", hint=_OPEN_AGAIN, where=where)
     if wish.space is None:
         return
     if by_run or spaces.as_json(wish.space) != config.search_space:

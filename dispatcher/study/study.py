@@ -36,6 +36,8 @@ class Study:
             of Optuna's samplers.
         tuner_args: its arguments.
         optimize: ``maximize`` (if not given) or ``minimize``.
+        objectives: several numbers of the result, each with its direction, a bound, or both:
+            ``{"default": "maximize", "size": "minimize <= 4096"}``.
         name: to show and to search by.
         folder: of this study. One that is there already is opened again and goes on; what is given
             beside it must be as it was. Not given: a new one in the usual place.
@@ -64,6 +66,7 @@ class Study:
         tuner: str | None = None,
         tuner_args: Mapping[str, Any] | None = None,
         optimize: str | None = None,
+        objectives: Mapping[str, str] | None = None,
         name: str | None = None,
         folder: str | Path | None = None,
         seed: int | None = None,
@@ -71,7 +74,16 @@ class Study:
         assessor_args: Mapping[str, Any] | None = None,
     ) -> None:
         wish = StudyWish(
-            space, tuner, tuner_args, optimize, name, folder, seed, assessor, assessor_args
+            space,
+            tuner,
+            tuner_args,
+            optimize,
+            objectives,
+            name,
+            folder,
+            seed,
+            assessor,
+            assessor_args,
         )
         place, config, _ = open_or_create(wish)
         self._lock = threading.RLock()
@@ -104,7 +116,8 @@ class Study:
             value: a finite number, or a mapping with a finite number under ``default``.
 
         Raises:
-            InvalidMetric: the value is something else, NaN or infinite; the trial goes on.
+            InvalidMetric: the value is something else, NaN or infinite, or lacks an objective; the
+                trial goes on.
             UserError: there is no such trial, or it is over.
         """
         with self._lock:
@@ -238,6 +251,13 @@ class Study:
         with self._written().reading() as reader:
             leaders = queries.best(reader, 1)
         return leaders[0] if leaders else None
+
+    def front(self) -> list[TrialSummary]:
+        """The trials that no other one beats in all of several objectives, within their bounds."""
+        from dispatcher import queries
+
+        with self._written().reading() as reader:
+            return queries.front(reader)
 
     def trials(self) -> list[TrialSummary]:
         """All trials, in the order of their numbers; not those that nobody has got yet."""

@@ -60,6 +60,7 @@ class TunerHostConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     switch_interval_s: float = 0.0  # how long a thread keeps the interpreter; 0: as usual
     provoke: bool = False  # requests yield between the author's lines (rehearsals)
     optimize_mode: str = ""  # the experiment's; empty: the built-in tuner's own default
+    objectives: dict[str, str] = {}  # the same; empty: none
     adapter: str = ""  # ``module:object`` for code that is written for another framework
     nni: bool = False  # in its place, from a head of 0.1.0 that runs on; goes with 0.3
     experiment: str = ""

@@ -83,13 +83,19 @@ def _assessor_by_name(spec: AssessorSpec, optimize_mode: str) -> Any:
 
 
 def _args(config: TunerHostConfig) -> dict[str, Any]:
-    """Arguments of a built-in tuner, with the experiment's seed and sense as defaults."""
+    """Arguments of a built-in tuner; what the experiment says beside them is the default."""
     try:
         owner = builtin_tuner(config.builtin)
     except TunerArgumentError:
         return dict(config.class_args)  # an unknown name: make_builtin raises
     return _with_defaults(
-        owner, config.class_args, {"seed": config.seed, "optimize_mode": config.optimize_mode}
+        owner,
+        config.class_args,
+        {
+            "seed": config.seed,
+            "optimize_mode": config.optimize_mode,
+            "objectives": config.objectives or None,
+        },
     )
 
 

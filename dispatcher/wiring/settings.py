@@ -37,6 +37,7 @@ def settings_of(config: ExperimentConfig) -> Settings:
         longest_trial_s=None if longest_s is None else longest_s + leaves_s,
         hand_over_s=leaves_s,
         maximize=config.optimize_mode != "minimize",
+        objectives=tuple(config.objectives),
         target=ends.target,
         patience=0 if no_progress is None else no_progress.trials,
         least_progress=0.0 if no_progress is None else no_progress.least_improvement,

@@ -58,6 +58,7 @@ def tuner_host_config(
         experiment=folder.id,
         gpus=_gpus_of_the_tuner(config),
         optimize_mode=config.optimize_mode or "",
+        objectives=config.objectives,
     )
 
 

@@ -23,8 +23,8 @@ FOR_THE_CORE = {"collections", "collections.abc", "dataclasses", "enum", "typing
 FACTS = "trial_runtime.facts"
 KNOW_THE_FACTS = {"core.actions", "core.events.workers", "core.ids", "core.model"}
 
-#: A result is a JSON text, and its number may end a search: the one module that reads it.
-READS_RESULTS = {"core.earned_ends": {"json"}}
+#: Results are JSON texts, whose numbers may end a search or fail a trial: one module reads them.
+READS_RESULTS = {"core.results": {"json"}}
 
 
 MOST_IN_THE_HALL = 15

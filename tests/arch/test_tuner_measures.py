@@ -48,7 +48,7 @@ WORKED = {
         "optuna/test_as_optuna.py",
         "test_several_objectives_go_to_the_study_with_their_senses",
     ),
-    **dict.fromkeys(("TPE", "CMA-ES", "GP", "QMC", "NSGA-II"), _AS_OPTUNA),
+    **dict.fromkeys(("TPE", "CMA-ES", "GP", "QMC", "NSGA-II", "NSGA-III"), _AS_OPTUNA),
     "Medianstop": ("assessors/test_medianstop.py", "test_a_worked_example"),
     "Curvefitting": ("assessors/test_curvefitting.py", "test_a_curve_of_the_paper_is_continued"),
     "Threshold": (

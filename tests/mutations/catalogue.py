@@ -10,6 +10,7 @@ from __future__ import annotations
 from tests.mutations.advising import ADVISING
 from tests.mutations.agents import AGENTS
 from tests.mutations.asking import ASKING
+from tests.mutations.balancing import BALANCING
 from tests.mutations.blind import BLIND
 from tests.mutations.blind_again import BLIND_AGAIN
 from tests.mutations.deciding import DECIDING
@@ -37,6 +38,7 @@ from tests.mutations.wheels import WHEELS
 
 ALL: tuple[Mutation, ...] = (
     *DECIDING,
+    *BALANCING,
     *ENDING,
     *AGENTS,
     *WEIGHTS,

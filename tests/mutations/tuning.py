@@ -55,8 +55,8 @@ TUNING = (
         9,
         "an experiment that minimizes is led by a tuner that maximizes",
         "dispatcher/tuner_host/load.py",
-        '{"seed": config.seed, "optimize_mode": config.optimize_mode}',
-        '{"seed": config.seed}',
+        '            "optimize_mode": config.optimize_mode,\n',
+        "",
         ("tests/unit/tuners/test_plugins.py",),
     ),
     Mutation(
@@ -145,9 +145,9 @@ TUNING = (
         8,
         "time and memory of a search grow with its trials",
         "tuners/optuna/tuner.py",
-        "if self.history and self._history.finished >= self.history:\n            self._fold()\n"
-        "        parameters",
-        "if False:\n            self._fold()\n        parameters",
+        "        if self.history and self._history.finished >= self.history:\n"
+        "            self._fold()\n        parameters, number = self._fitting()\n",
+        "        parameters, number = self._fitting()\n",
         ("tests/unit/tuners/optuna/test_history.py",),
     ),
     Mutation(

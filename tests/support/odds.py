@@ -221,6 +221,8 @@ def _earned(case: Case, dice: random.Random) -> Case:
         least_progress=dice.choice((0.0, 0.5, 2.0)),
         most_trial_s=dice.choice((None, 5.0, 40.0)),
     )
+    if settings.patience:  # each trial reports a number, so that none lacks it
+        settings = replace(settings, objectives=("default",))
     return replace(case, settings=settings)
 
 

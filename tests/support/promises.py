@@ -7,6 +7,7 @@ states. All others are here, in words of their own.
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -107,6 +108,16 @@ def waits_end_after_their_parents(
 # -- 2: each result counts once ------------------------------------------------------------
 
 
+def _lacks_a_number(reading: Reading, value: str) -> bool:
+    """Whether a result is none, since the experiment asked for a number that it has not."""
+    asked = {name for names in reading.any_setting("objectives") for name in names}  # type: ignore[attr-defined]
+    if not asked:
+        return False
+    result = json.loads(value)
+    held = result if isinstance(result, dict) else {"default": result}
+    return any(type(held.get(name)) not in (int, float) for name in asked)
+
+
 def results_are_delivered_once(reading: Reading, _seen: Witnesses, *, over: bool) -> Iterator[str]:
     """Promise 2, in the journal: result, then end, each once; nothing withheld."""
     invented = bool(reading.any_setting("substitute_result") - {None})
@@ -119,12 +130,14 @@ def results_are_delivered_once(reading: Reading, _seen: Witnesses, *, over: bool
             yield f"row {row}: end of {name} delivered twice (promise 2)"
         if trial.results and trial.ends and trial.results[0] > trial.ends[0]:
             yield f"row {trial.results[0]}: result of {name} delivered after its end (promise 2)"
+        final = last.final if last is not None else None
+        if trial.results and final is not None and _lacks_a_number(reading, final[1]):
+            yield f"row {trial.results[0]}: result of {name} lacks an objective (promise 2)"
         if trial.results and not invented and (last is None or last.final is None):
             yield f"row {trial.results[0]}: {name} has no result to deliver (promise 2)"
-        final = last.final if last is not None else None
         if trial.ends and not trial.results and last is not None and final is not None:
-            told = not reading.maybe_lost(name, last, final[0])
-            if told:
+            lost = reading.maybe_lost(name, last, final[0])
+            if not lost and not _lacks_a_number(reading, final[1]):
                 yield f"row {trial.ends[0]}: end of {name} without its result (promise 2)"
         if over and trial.attempts and not trial.ends:
             yield f"trial {name} was never delivered (promise 2)"

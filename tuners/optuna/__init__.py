@@ -9,12 +9,20 @@ assessor is built, not before.
 from __future__ import annotations
 
 from tuners.optuna.pruner import OptunaPrunerAssessor
-from tuners.optuna.short_names import CmaEsTuner, GPTuner, NSGAIITuner, QMCTuner, TPETuner
+from tuners.optuna.short_names import (
+    CmaEsTuner,
+    GPTuner,
+    NSGAIIITuner,
+    NSGAIITuner,
+    QMCTuner,
+    TPETuner,
+)
 from tuners.optuna.tuner import OptunaTuner
 
 __all__ = [
     "CmaEsTuner",
     "GPTuner",
+    "NSGAIIITuner",
     "NSGAIITuner",
     "OptunaPrunerAssessor",
     "OptunaTuner",

@@ -24,7 +24,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from tuners.pareto import best_first
+from tuners.pareto import best_first, excess
 
 _STUDY = 0
 _NAME = "bequeath"
@@ -36,6 +36,9 @@ _LONG = 256
 #: Notes of a study that genetic samplers write, one a generation, and how many of these stay.
 _OF_A_GENERATION = re.compile(r"(.*:)(\d+)")
 _GENERATIONS = 3
+
+#: Optuna notes here how far a trial is beyond each bound.
+_BOUNDS = "constraints"
 
 
 class History(BaseStorage):
@@ -68,7 +71,8 @@ class History(BaseStorage):
         sampler's newest notes name, such as the parents of a generation.
 
         Args:
-            best: how many; of several objectives by non-domination and crowding.
+            best: how many; of several objectives by non-domination and crowding, those that keep
+                their bounds first.
             latest: how many.
             under_way: numbers of those whose results are still to come.
         """
@@ -135,9 +139,10 @@ class History(BaseStorage):
             tuple(sign * value for sign, value in zip(signs, one.values, strict=True))
             for one in complete
         ]
+        far = [excess(one.system_attrs.get(_BOUNDS) or ()) for one in complete]
         if len(signs) > 1:
-            return [complete[place] for place in best_first(points)[:count]]
-        order = sorted(range(len(complete)), key=lambda place: points[place], reverse=True)
+            return [complete[place] for place in best_first(points, far)[:count]]
+        order = sorted(range(len(complete)), key=lambda place: (far[place], -points[place][0]))
         return [complete[place] for place in order[:count]]
 
     def _newest_notes(self) -> Iterator[tuple[str, Any]]:

@@ -7,10 +7,10 @@ import inspect
 import math
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tuners import values
@@ -127,7 +127,13 @@ def history_of(sampler: str, arguments: Mapping[str, Any], wanted: int | None) -
     return 0 if sampler in _SEE_ALL else wanted
 
 
-def make_sampler(name: str, arguments: Mapping[str, Any], seed: int, again: int = 0) -> Any:
+def make_sampler(
+    name: str,
+    arguments: Mapping[str, Any],
+    seed: int,
+    again: int = 0,
+    constraints: Callable[[Any], list[float]] | None = None,
+) -> Any:
     """Builds a sampler, with the seed if it takes one.
 
     Args:
@@ -135,6 +141,7 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int, again: int 
         arguments: its own, as plain JSON.
         seed: of all that it draws, and of samplers among its arguments.
         again: how many samplers the search had before; it may not repeat their numbers.
+        constraints: how far a trial is beyond each bound; None: there is none.
 
     Raises:
         TunerArgumentError: no such sampler, or arguments that it does not take.
@@ -166,7 +173,7 @@ def make_sampler(name: str, arguments: Mapping[str, Any], seed: int, again: int 
     for name, value in defaults.items():
         if name in legal:
             given.setdefault(name, value)
-    return _build(owner, given, seed)
+    return _build(owner, given, seed, {"constraints_func": constraints} if constraints else {})
 
 
 def _another(seed: int, again: int) -> int:
@@ -207,10 +214,15 @@ def _class(module: str, name: Any, suffix: str) -> type:
     return owner
 
 
-def _build(owner: type, arguments: Mapping[str, Any], seed: int = 0) -> Any:
+def _build(
+    owner: type,
+    arguments: Mapping[str, Any],
+    seed: int = 0,
+    code: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
     check_class_args(owner, arguments)
     _check_kinds(owner, arguments)
-    given = {key: _object(key, value, seed) for key, value in arguments.items()}
+    given = {key: _object(key, value, seed) for key, value in arguments.items()} | dict(code)
     try:
         with warnings.catch_warnings():
             # "Experimental" is what Optuna calls an interface that may change between its

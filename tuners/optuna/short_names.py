@@ -39,10 +39,12 @@ class _NamedSampler(OptunaTuner):
 
 
 class TPETuner(_NamedSampler):
-    """Tree-structured Parzen estimators.
+    """Tree-structured Parzen estimators; of several objectives what is known as MOTPE.
 
     Bergstra, Bardenet, Bengio, Kégl: Algorithms for Hyper-Parameter Optimization, NIPS 2011,
-    section 4; Watanabe: Tree-Structured Parzen Estimator, arXiv:2304.11127, for what Optuna does.
+    section 4; Watanabe: Tree-Structured Parzen Estimator, arXiv:2304.11127, for what Optuna does;
+    Ozaki, Tanigaki, Watanabe, Nomura, Onishi: Multiobjective Tree-Structured Parzen Estimator, JAIR
+    73, 2022, for several objectives.
     """
 
     SAMPLER = "TPESampler"
@@ -85,3 +87,13 @@ class NSGAIITuner(_NamedSampler):
     """
 
     SAMPLER = "NSGAIISampler"
+
+
+class NSGAIIITuner(_NamedSampler):
+    """NSGA-III, a genetic algorithm for many objectives: reference points keep its front spread.
+
+    Deb, Jain: An Evolutionary Many-Objective Optimization Algorithm Using Reference-Point-Based
+    Nondominated Sorting Approach, IEEE Transactions on Evolutionary Computation 18(4), 2014.
+    """
+
+    SAMPLER = "NSGAIIISampler"

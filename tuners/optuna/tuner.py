@@ -13,8 +13,9 @@ from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 from tuners.optuna import mapping
 from tuners.optuna.library import history_of, make_sampler, optuna, sampler_class
+from tuners.optuna.limits import BEYOND, beyond_of, check_objectives, unfit
 from tuners.pareto import Objectives
-from tuners.space.model import Choice, Dimension, RandInt
+from tuners.space.model import Dimension
 
 #: How often a restored sampler is asked again for what it proposed in another order.
 _TRIES = 4
@@ -49,8 +50,9 @@ class OptunaTuner(Tuner):
         sampler_args: its arguments. Those that are objects of Optuna's (``independent_sampler``,
             ``crossover``, …) are written as a name, or as ``{"name": …}`` with arguments.
         optimize_mode: ``maximize`` or ``minimize``; of no meaning with ``objectives``.
-        objectives: numbers of the final result and their modes, such as ``{"default": "maximize",
-            "latency_ms": "minimize"}``, for samplers that take several; None: ``default`` alone.
+        objectives: numbers of the final result, their modes and bounds, such as ``{"default":
+            "maximize", "latency_ms": "minimize <= 50"}``, for samplers that take several, or bounds
+            (``constraints_func``); None: ``default`` alone.
         seed: of the sampler, if it takes one; null draws one.
         history: how many trials that are over the sampler sees at most, four times its
             ``n_startup_trials``, ``population_size`` and ``popsize`` at least; null: 1,000, for
@@ -71,6 +73,7 @@ class OptunaTuner(Tuner):
         self.seed = values.seed(seed)
         self.sampler = sampler_class(sampler).__name__
         self.sampler_args = values.mapping("sampler_args", sampler_args)
+        check_objectives(self.sampler, self.objectives)
         self.history = history_of(self.sampler, self.sampler_args, history)
         self._written: Any = {}  # the search space, as JSON
         self._space = spaces.Space(())
@@ -85,7 +88,7 @@ class OptunaTuner(Tuner):
             axes = mapping.axes_of(spaces.parse(search_space))
         except spaces.SpaceError as error:
             return str(error)
-        return _unfit(self.sampler, self.sampler_args, axes)
+        return unfit(self.sampler, axes)
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space for what is asked from now on; raises SpaceError if it is unreadable."""
@@ -114,7 +117,7 @@ class OptunaTuner(Tuner):
         with self.lock:
             if parameter_id not in self._numbers and isinstance(parameters, Mapping):
                 self._take_in(parameter_id, parameters)
-            self._tell(parameter_id, self._numbers_of(value))
+            self._tell(parameter_id, *self._read(value))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Tells the sampler of a trial that had no result."""
@@ -198,11 +201,11 @@ class OptunaTuner(Tuner):
         outside = 0
         with self.lock:
             for row in data:
-                numbers, parameters = self._numbers_of(row["value"]), row["parameter"]
+                (numbers, beyond), parameters = self._read(row["value"]), row["parameter"]
                 if numbers is not None and isinstance(parameters, Mapping):
                     self._take_in(_IMPORTED, parameters)
                 if _IMPORTED in self._numbers:
-                    self._tell(_IMPORTED, numbers)
+                    self._tell(_IMPORTED, numbers, beyond)
                 else:
                     outside += 1
         return (
@@ -278,7 +281,11 @@ class OptunaTuner(Tuner):
                 storage=self._history,
                 directions=[mode for _, mode in self.objectives.modes],
                 sampler=make_sampler(
-                    self.sampler, self.sampler_args, self.seed or 0, again=self._round
+                    self.sampler,
+                    self.sampler_args,
+                    self.seed or 0,
+                    again=self._round,
+                    constraints=beyond_of if self.objectives.bounded else None,
                 ),
             )
         if kept is not None:
@@ -342,11 +349,15 @@ class OptunaTuner(Tuner):
                 return number
         return None
 
-    def _tell(self, parameter_id: int, numbers: list[float] | None) -> None:
+    def _tell(
+        self, parameter_id: int, numbers: list[float] | None, beyond: Sequence[float] = ()
+    ) -> None:
         number = self._numbers.pop(parameter_id, None)
         if number is None:
             return
-        self._log.append(["tell", parameter_id, numbers])
+        self._log.append(["tell", parameter_id, numbers, *([list(beyond)] if beyond else [])])
+        if beyond:
+            self._history.set_trial_user_attr(number, BEYOND, list(beyond))
         states = optuna().trial.TrialState
         try:
             if numbers is None:
@@ -387,34 +398,11 @@ class OptunaTuner(Tuner):
         self.study.add_trial(trial)
         return self._history.newest
 
-    def _numbers_of(self, value: Any) -> list[float] | None:
-        """The objectives, each in its own sense; None when one is NaN or infinite."""
-        point = self.objectives.point(value)
-        if point is None or not all(map(math.isfinite, point)):
-            return None
+    def _read(self, value: Any) -> tuple[list[float] | None, tuple[float, ...]]:
+        """The objectives, each in its own sense, None when one is NaN or infinite; and how far the
+        result is beyond each bound."""
+        point, beyond = self.objectives.point(value), self.objectives.beyond(value)
+        if point is None or not all(map(math.isfinite, beyond)):
+            return None, ()
         signs = [1 if mode == "maximize" else -1 for _, mode in self.objectives.modes]
-        return [sign * number for sign, number in zip(signs, point, strict=True)]
-
-
-def _unfit(sampler: str, arguments: Mapping[str, Any], axes: tuple[mapping.OptunaAxis, ...]) -> str:
-    if not axes:
-        return "the search space is empty, and a sampler has nothing to ask for."
-    numbers = [axis for axis in axes if not isinstance(axis.dimension, Choice)]
-    if sampler == "CmaEsSampler" and len(numbers) < 2:
-        return (
-            "CMA-ES needs two numbers or more that every trial has, and this search space has "
-            f"{len(numbers)}: choices, and what lies below them, are drawn at random."
-        )
-    if sampler == "GridSampler":
-        return (
-            "GridSampler wants the whole grid as an argument and cannot take a search space; "
-            "the tuner GridSearch can."
-        )
-    endless = [axis for axis in mapping.every(axes) if _is_endless(axis)]
-    if sampler == "BruteForceSampler" and endless:
-        return f"BruteForceSampler needs parameters to enumerate, and {endless[0].name!r} is none."
-    return ""
-
-
-def _is_endless(axis: mapping.OptunaAxis) -> bool:
-    return not isinstance(axis.dimension, Choice | RandInt) and not axis.is_stepped
+        return [sign * number for sign, number in zip(signs, point, strict=True)], beyond

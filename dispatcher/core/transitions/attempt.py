@@ -211,6 +211,7 @@ def attempt_over(
     trial.success = ending.success
     trial.result = ending.value
     trial.verdict_due = ending.verdict
+    trial.refusal = ending.refusal
     take_note(state, trial, ending, reason, event)
     note_result(state, trial)
     deliver(state, trial, out)

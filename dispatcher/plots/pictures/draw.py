@@ -24,6 +24,7 @@ _PAINTERS: Final = {
     "contour": "contour_picture:contour_figure",
     "parallel": "parallel_picture:parallel_figure",
     "pareto": "front_picture:front_figure",
+    "hypervolume": "hypervolume_picture:hypervolume_figure",
     "timeline": "timeline_picture:timeline_figure",
     "slots": "slots_picture:slots_figure",
 }

@@ -16,7 +16,8 @@ from dispatcher.plots.pictures.looks import (
 from dispatcher.queries.progress import Progress
 from dispatcher.queries.records import OptimizeMode
 
-_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+#: Seconds of each unit, the longest first.
+UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 def progress_figure(shown: Progress, name: str) -> Figure:
@@ -28,7 +29,7 @@ def progress_figure(shown: Progress, name: str) -> Figure:
     if not points:
         return empty(figure, "no results yet")
     end = points[-1].elapsed_s
-    scale, unit = next(((s, u) for s, u in _UNITS if end >= 2 * s), _UNITS[-1])
+    scale, unit = next(((s, u) for s, u in UNITS if end >= 2 * s), UNITS[-1])
     times = [point.elapsed_s / scale for point in points]
     axes = figure.add_axes((0.085, 0.125, 0.865, 0.69))
     plain_axes(axes)

@@ -44,6 +44,7 @@ ARGUMENTS = {
     "CMA-ES": {"history": 60},
     "QMC": {"history": 60},
     "NSGA-II": {"population_size": 12, "history": 60},
+    "NSGA-III": {"population_size": 12, "history": 60},
     "GP": {"n_startup_trials": 170},  # a fit takes a second
 }
 

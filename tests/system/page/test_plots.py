@@ -20,7 +20,8 @@ from tests.unit.queries.evolution import evolve, make_folder
 
 pytestmark = pytest.mark.needs("chromium")
 
-KINDS = ("importance", "slice", "contour", "parallel", "pareto", "timeline", "slots")
+FRONTS = ("pareto", "hypervolume")
+KINDS = ("importance", "slice", "contour", "parallel", *FRONTS, "timeline", "slots")
 
 #: What is to be seen once a plot is drawn, of an experiment with results and of one without.
 SEEN = {
@@ -29,6 +30,7 @@ SEEN = {
     "contour": ("the best places", "No results over two parameters."),
     "parallel": ("the best trials", "No results with parameters that differ."),
     "pareto": ("beaten by no other", "No trial has a number for each of these."),
+    "hypervolume": ("The front reaches", "No trial is better than the reference in each of these."),
     "timeline": ("the newest attempts", "No attempt has started yet."),
     "slots": ("what was in the way", ""),
 }
@@ -82,9 +84,9 @@ def opened(browser: Browser, base: str, experiment: str, kind: str, more: str = 
 def test_a_plot_is_drawn_from_what_the_route_answers(
     browser: Browser, server: WebServer, base: str, kind: str
 ) -> None:
-    more = TWO if kind == "pareto" else ""
+    more = TWO if kind in FRONTS else ""
     for name in ("evolved-abc123", "hostile-abc123"):
-        if kind == "pareto" and name == "evolved-abc123":
+        if kind in FRONTS and name == "evolved-abc123":
             continue  # it has one objective
         opened(browser, base, name, kind, more)
         browser.waits_for(SEEN[kind][0])
@@ -127,11 +129,11 @@ def painted(browser: Browser) -> int:
 @pytest.mark.parametrize("kind", first(3, KINDS))
 def test_what_is_not_there_yet_is_said(browser: Browser, base: str, kind: str, name: str) -> None:
     some = name == "single-abc123"
-    if kind == "pareto" and not some:
+    if kind in FRONTS and not some:
         opened(browser, base, name, kind)
         browser.waits_for("Choose two objectives or more.")
     else:
-        opened(browser, base, name, kind, TWO if kind == "pareto" else "")
+        opened(browser, base, name, kind, TWO if kind in FRONTS else "")
         there = kind == "slots" or (some and kind in ("pareto", "timeline"))
         browser.waits_for(SEEN[kind][0 if there else 1])
     assert browser.faults() == []
@@ -142,7 +144,7 @@ def test_plots_are_accessible(browser: Browser, base: str, theme: str) -> None:
     browser.theme(theme)
     found = {}
     for kind in KINDS:
-        opened(browser, base, "hostile-abc123", kind, TWO if kind == "pareto" else "")
+        opened(browser, base, "hostile-abc123", kind, TWO if kind in FRONTS else "")
         browser.waits_for(SEEN[kind][0])
         for one in browser.all("details.rows > summary"):
             one.click()
@@ -153,7 +155,7 @@ def test_plots_are_accessible(browser: Browser, base: str, theme: str) -> None:
 @pytest.mark.parametrize("kind", first(3, KINDS))
 def test_plots_fit_a_phone(browser: Browser, base: str, kind: str) -> None:
     browser.size(390, 844, phone=True)
-    opened(browser, base, "hostile-abc123", kind, TWO if kind == "pareto" else "")
+    opened(browser, base, "hostile-abc123", kind, TWO if kind in FRONTS else "")
     browser.waits_for(SEEN[kind][0])
     browser.picture(f"phone-plots-{kind}")
     assert browser.run("return document.documentElement.scrollWidth") <= 390

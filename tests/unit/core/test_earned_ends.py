@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dispatcher.core import actions as a
-from dispatcher.core import earned_ends
 from dispatcher.core import events as e
+from dispatcher.core import results as in_results
 from dispatcher.core.model import EndReason, Phase
 from dispatcher.store.values import number_of
 from tests.support.scene import Scene, of_kind
@@ -141,4 +141,4 @@ def test_off_by_default_so_that_an_older_journal_is_replayed_as_it_was() -> None
              '{"default": 1e999}', '{"default": ' + "9" * 400 + "}", "[" * 9999]
 )  # fmt: skip
 def test_the_number_in_a_result_is_the_one_that_lists_are_sorted_by(text: str) -> None:
-    assert earned_ends.number_in(text) == number_of(text)
+    assert in_results.number_in(text) == number_of(text)

@@ -227,3 +227,54 @@ def test_a_refused_answer_that_is_asked_for_again_is_not_over() -> None:
     said = scene.refuse(0, e.RequestEnd.NONSENSE, text="x: NaN is not JSON")
     assert not [each for each in said if isinstance(each, a.Deliver)]
     assert a.OpenRequest(TrialId(0)) in said
+
+
+# -- results that lack an objective ----------------------------------------------------------
+
+TWO = ("default", "size")
+LACKS = "its result has no number 'size', which is an objective"
+
+
+@pytest.mark.parametrize(
+    "result", ["0.5", '{"default": 0.5}', '{"default": 1, "size": "big"}', '{"size": NaN}', "[]"]
+)
+def test_a_result_that_lacks_an_objective_is_a_failure_and_no_result(result: str) -> None:
+    """Mutation: the tuner gets it, and raises; or the trial is tried again."""
+    scene = family(objectives=TWO, trial_retries=3)
+    scene.publish(0)
+    scene.final(0, result)
+    deliver = told(scene.exit(0))
+    assert (deliver.value, deliver.success) == (None, False)
+    trial = scene.trial(0)
+    assert (trial.outcome, trial.attempt) == (Outcome.FAILED, 1)
+    assert trial.refusal.startswith("its result has no number '")
+    assert deliver.verdict.ok, "its weights are complete, and it published them itself"
+
+
+def test_a_result_that_has_them_all_counts() -> None:
+    scene = family(objectives=TWO)
+    scene.final(0, '{"default": 1, "size": 3, "more": "x"}')
+    assert told(scene.exit(0)).success
+    assert scene.trial(0).refusal == ""
+
+
+def test_a_result_that_lacks_an_objective_bequeaths_nothing_that_an_agent_only_found() -> None:
+    scene = family(objectives=TWO)
+    scene.final(0)
+    deliver = told(scene.exit(0, files=True))
+    assert deliver.verdict == Verdict(FailReason.FAILED)
+
+
+def test_how_it_ended_stands_above_what_its_result_lacks() -> None:
+    scene = family(objectives=TWO)
+    scene.final(0)
+    assert told(scene.exit(0, EndReason.TIMED_OUT)).value is None
+    assert scene.trial(0).outcome is Outcome.TIMED_OUT
+
+
+def test_many_of_them_end_the_experiment_and_name_the_objective() -> None:
+    scene = Scene(objectives=TWO, max_failed_in_a_row=2, trial_retries=0)
+    for number in range(2):
+        scene.propose(number)
+        scene.run(number)
+    assert scene.state.phase_reason == f"2 trials failed in a row with: {LACKS} (trial 1)"

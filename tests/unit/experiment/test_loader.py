@@ -264,7 +264,7 @@ REPLACED = {
         "e.yml:4:9: 'tuner.name' names no built-in tuner: 'Randm'; did you mean 'Random'?\n"
         "  there are Random, GridSearch, ASHA, BOHB, ENAS, Hyperband, MorphingEvolution, "
         "NetworkMorphism, PBT, RegularizedEvolution, SPOS, Schedule, Optuna, TPE, CMA-ES, GP, QMC, "
-        "NSGA-II; or bring your own with 'className: module:Tuner'"
+        "NSGA-II, NSGA-III; or bring your own with 'className: module:Tuner'"
     ),
     ("  name: Random", "  name: PPO"): (
         "e.yml:4:9: 'name' is NNI's PPO, which is not here\n"

@@ -184,6 +184,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "plot slice": [{"parameters": ["lr"], "many": 3, "seed": 4}],
     "plot contour": [{"x": "$(date)", "metric": "loss"}],
     "plot pareto": [{"objectives": ["a:minimize", "b"]}],
+    "plot hypervolume": [{"objectives": ["a:minimize", "b"], "reference": ["a:1.5", "b:-1"]}],
     "plot timeline": [{"worker": "ssh/gpu 1"}],
     "plot slots": [{"last": 86_400.0}],
     "stop": [{"wait": True}, {"wait": False, "drain": True, "grace_s": 1.5}],

@@ -8,9 +8,14 @@ import json
 import random
 from pathlib import Path
 
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
-from dispatcher.queries import ExperimentReader, export_csv, export_rows, front, objectives
+from dispatcher.queries import ExperimentReader, best, export_csv, export_rows, front, objectives
+from dispatcher.queries.front import front_numbers
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life
@@ -81,3 +86,84 @@ def test_rows_have_all_metrics(tmp_path: Path) -> None:
     assert not [key for key in second if key.startswith("metrics.")]
     assert (lines[0]["metrics.size"], lines[0]["metrics.curve"]) == ("12", "[1, 2]")
     assert lines[1]["metrics.size"] == ""
+
+
+# -- of the file, with bounds ----------------------------------------------------------------
+
+BOUNDED = {"default": "maximize", "size": "minimize <= 12", "mem": ">= 3"}
+RESULTS: list[object] = [
+    {"default": 5, "size": 13, "mem": 9},  # the best, and too large
+    {"default": 4, "size": 12, "mem": 3},
+    {"default": 3, "size": 2, "mem": 2.5},  # too little
+    {"default": 1, "size": 2, "mem": 4},
+    {"default": 1, "size": 5, "mem": 4},  # beaten by the one before
+    {"default": 9, "size": 1},  # who knows
+]
+
+
+def _with_objectives(base: Path, results: list[object], objectives: dict[str, str]) -> Path:
+    folder = _filled(base, results)
+    config = json.loads((folder / "experiment.json").read_text())
+    config["experiment"]["objectives"] = objectives
+    (folder / "experiment.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_a_trial_that_breaks_a_bound_is_never_on_the_front(tmp_path: Path) -> None:
+    """Mutation: a bound of a number that is no objective is not looked at."""
+    folder = _with_objectives(tmp_path, RESULTS, BOUNDED)
+    with ExperimentReader.open(folder) as reader:
+        assert list(objectives(reader)) == ["default", "size"]
+        assert [one.id for one in front(reader)] == [1, 3]
+        assert [one.id for one in front(reader, "trial>2")] == [3]
+        assert front_numbers(reader) == [1, 3]
+        assert [one.id for one in best(reader, 9)] == [1, 3, 4]
+
+
+def test_best_is_within_the_bounds_with_one_objective_too(tmp_path: Path) -> None:
+    folder = _with_objectives(tmp_path, RESULTS, {"default": "maximize >= 2", "mem": "<= 9"})
+    with ExperimentReader.open(folder) as reader:
+        assert objectives(reader) == {}
+        assert front_numbers(reader) is None
+        assert [one.id for one in best(reader, 9)] == [0, 1, 2]
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 5)] * 3), max_size=12),
+    st.integers(0, 5),
+)
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_the_front_within_a_bound_is_that_of_the_definition(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]], bound: int
+) -> None:
+    base = tmp_path_factory.mktemp("front")
+    results: list[object] = [{"default": a, "size": b, "mem": c} for a, b, c in rows]
+    folder = _with_objectives(
+        base, results, {"default": "maximize", "size": "minimize", "mem": f"<= {bound}"}
+    )
+    kept = [n for n, row in enumerate(rows) if row[2] <= bound]
+
+    def beaten(n: int) -> bool:
+        a, b, _ = rows[n]
+        return any(
+            rows[m][0] >= a and rows[m][1] <= b and (rows[m][:2] != (a, b) or m < n)
+            for m in kept
+            if m != n
+        )
+
+    with ExperimentReader.open(folder) as reader:
+        assert set(front_numbers(reader) or []) == {n for n in kept if not beaten(n)}
+
+
+def test_rows_say_who_is_on_the_front(tmp_path: Path) -> None:
+    """Mutation: a front of all trials where there is one objective."""
+    folder = _with_objectives(tmp_path / "two", RESULTS, BOUNDED)
+    with ExperimentReader.open(folder) as reader:
+        rows = [row["on_front"] for row in export_rows(reader)][: len(RESULTS)]
+        lines = [row["on_front"] for row in csv.DictReader(io.StringIO(export_csv(reader)))]
+    assert rows == [False, True, False, True, False, False]
+    assert lines[: len(RESULTS)] == ["false", "true", "false", "true", "false", "false"]
+    with ExperimentReader.open(_filled(tmp_path / "one", RESULTS)) as reader:
+        assert {row["on_front"] for row in export_rows(reader)} == {None}

@@ -30,7 +30,9 @@ OF_NETWORKS = {"MorphingEvolution", "crossover", "NetworkMorphism"}
 
 #: Samplers of Optuna, whose bound is tried in ``optuna/test_history.py``; and what remembers the
 #: latest 300 results of each budget.
-ELSEWHERE = {"Optuna", "TPE", "TPE that forgets", "CMA-ES", "GP", "QMC", "NSGA-II", "BOHB"}
+ELSEWHERE = {
+    *("Optuna", "TPE", "TPE that forgets", "CMA-ES", "GP", "QMC", "NSGA-II", "NSGA-III", "BOHB")
+}
 
 #: Bytes a trial of a state that does grow: which request had which answer, or which rank.
 GROWS = {"GridSearch": 30, "ASHA": 140, "Schedule": 30}

@@ -58,6 +58,7 @@ CASES = {
     "GP": ("GP", {"n_startup_trials": 170}),  # a fit costs too much to make a hundred
     "QMC": ("QMC", {"history": 48}),
     "NSGA-II": ("NSGA-II", {"population_size": 12, "history": 48}),
+    "NSGA-III": ("NSGA-III", {"population_size": 12, "history": 48}),
 }
 
 #: Here the place of a founder that failed goes to whichever waiting request wakes first.

@@ -7,7 +7,7 @@ import { drawLines } from "./parallel.js";
 import { Picture, dot, frame, marks, resultAxis, share, star, titled, worded } from "./picture.js";
 import { Choose, Empty, Foreign } from "./widgets.js";
 import { brief } from "./safe.js";
-import { count, number, several } from "./format.js";
+import { count, duration, number, several } from "./format.js";
 
 const ROWS = 50;
 const CHOSEN = { all: "in the order of their importance", importance: "the most important ones", correlation: "those that results follow most", named: "as chosen" };
@@ -217,4 +217,38 @@ function cloud(pen, data, x, y, width, height) {
   pen.textAlign = "left";
   pen.fillText(titled(up, 60), 4, 12);
   return [...spots.slice(data.front), ...front];
+}
+
+export function Hypervolume({ data, experiment }) {
+  const draw = useMemo(() => (pen, width, height) => data.trials.length && grown(pen, data, width, height), [data]);
+  const zero = data.objectives.map((one, at) => `${brief(one.name, 40)} ${number(data.reference[at])}`).join(", ");
+  const rows = data.trials.map((trial, at) => [toTrial(experiment, trial), count(data.counts[at]), duration(data.elapsed_s[at]), number(data.volumes[at])]).reverse().slice(0, ROWS);
+  return html`<${Objectives} data=${data} />
+    ${!data.trials.length ? html`<${Empty}>${data.objectives.length > 1 ? "No trial is better than the reference in each of these." : "Choose two objectives or more."}<//>` : html`
+      <p>The front reaches <b>${number(data.volumes.at(-1))}</b> above ${zero}, after ${several(data.results, "result")}.</p>
+      <${Picture} draw=${draw} data=${data} height=${320} onPick=${(trial) => go(trialLink(experiment, trial))} label=${`the hypervolume over time, ${number(data.volumes.at(-1))} at last; the steps are in the table below`} />
+      <${Rows} title="the steps" of=${data.trials.length} head=${["trial", "results", "after", "hypervolume"]} rows=${rows} />`}`;
+}
+
+function grown(pen, data, width, height) {
+  const across = resultAxis("seconds since the start", [0, ...data.elapsed_s]);
+  const up = resultAxis("hypervolume", [0, ...data.volumes]);
+  const { px, py, right } = frame(pen, { x: across, y: up, top: 22, width, height });
+  const spots = data.trials.map((trial, at) => [px(share(across, data.elapsed_s[at])), py(share(up, data.volumes[at])), trial]);
+  pen.strokeStyle = pen.fillStyle = colour(LINES[1]);
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(px(0), py(0));
+  spots.forEach(([x, y], at) => {
+    pen.lineTo(x, at ? spots[at - 1][1] : py(0));
+    pen.lineTo(x, y);
+  });
+  pen.lineTo(right, spots.at(-1)[1]);
+  pen.stroke();
+  pen.lineWidth = 1;
+  spots.forEach(([x, y]) => dot(pen, x, y));
+  pen.fillStyle = colour("text");
+  pen.textAlign = "left";
+  pen.fillText(up.name, 4, 12);
+  return spots;
 }

@@ -7,7 +7,7 @@ import { COMMANDS } from "../page/commands.js";
 import { Choose, Command, Foreign, Panel, Problem, useCalm } from "../page/widgets.js";
 import { brief } from "../page/safe.js";
 import { count, several } from "../page/format.js";
-import { Contour, Importance, Parallel, Pareto, Slices } from "../page/plots.js";
+import { Contour, Hypervolume, Importance, Parallel, Pareto, Slices } from "../page/plots.js";
 import { usePlot } from "../page/plotted.js";
 import { Slots } from "../page/slots.js";
 import { Timeline } from "../page/timeline.js";
@@ -18,6 +18,7 @@ const KINDS = {
   contour: ["contour", Contour, ["metric", "x", "y"]],
   parallel: ["parallel", Parallel, ["metric", "many"]],
   pareto: ["Pareto front", Pareto, ["objectives"]],
+  hypervolume: ["hypervolume", Hypervolume, ["objectives"]],
   timeline: ["timeline", Timeline, ["worker"]],
   slots: ["slots and why", Slots, ["last"]],
 };

@@ -61,6 +61,7 @@ CASES = {
     "CMA-ES": ("CmaEsSampler", {"n_startup_trials": 3, "warn_independent_sampling": False}),
     "QMC": ("QMCSampler", {"scramble": True, "warn_independent_sampling": False}),
     "NSGA-II": ("NSGAIISampler", {"population_size": 10}),
+    "NSGA-III": ("NSGAIIISampler", {"population_size": 10}),
     "GP": ("GPSampler", {"n_startup_trials": 57, "warn_independent_sampling": False}),
 }
 

@@ -18,6 +18,7 @@ SHORT = {
     "CMA-ES": {"popsize": 6},
     "QMC": {},
     "NSGA-II": {"population_size": 8},
+    "NSGA-III": {"population_size": 8},
 }
 
 
