@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pytest import TempPathFactory
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "docs" / "bin" / "python"
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` builds it; each warning ends it."""
     there = tmp_path_factory.mktemp("site")
     command = [str(PYTHON), "-m", "mkdocs", "build", "--strict", "--site-dir", str(there)]
