@@ -1,5 +1,7 @@
 """For Ray Tune: a sampler that learns (TPE), and trials that end early where others are better."""
 
+import time
+
 from ray import tune
 from ray.tune.schedulers import MedianStoppingRule
 from ray.tune.search import ConcurrencyLimiter
@@ -10,6 +12,7 @@ def trial(parameters):
     for step in range(100):
         loss = 1 / (0.1 + parameters["width"] * step / 100) + parameters["height"] * 0.1
         tune.report({"loss": loss})
+        time.sleep(0.005)
 
 
 tuner = tune.Tuner(
