@@ -17,7 +17,7 @@ from tests.support.processes import end_processes_of
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-LEAST = {"trialCommand": "true", "searchSpace": {}, "tuner": {"name": "Random"}}
+LEAST = {"trialCommand": "true", "searchSpace": {"x": "uniform(0, 1)"}, "tuner": {"name": "Random"}}
 
 
 @pytest.fixture
