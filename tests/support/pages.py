@@ -62,6 +62,7 @@ class Reader:
                 "PATH": f"{binaries}:{os.environ['PATH']}",
                 "BEQUEATH_HOME": str(self.home),
                 "COLUMNS": "100",
+                "OMP_NUM_THREADS": "1",  # of libraries: several trials share the cores
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,

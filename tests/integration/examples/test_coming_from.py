@@ -18,6 +18,9 @@ from tests.support.processes import end_processes_of
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "coming_from"
 
+#: Processes that load torch: what they do differently from the others is theirs, not ours.
+LONG = (pytest.mark.torch, pytest.mark.extended)
+
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
@@ -42,9 +45,9 @@ def _best(printed: str) -> float:
         ("optuna_pruning.py", 0.8),
         ("ray_pbt.py", 5),
         pytest.param("optuna_pytorch.py", 0.7, marks=pytest.mark.torch),
-        pytest.param("ray_asha.py", 0.7, marks=pytest.mark.torch),
-        pytest.param("nni_quickstart.py", 0.5, marks=pytest.mark.torch),
-        pytest.param("nni_oneshot.py", 0.7, marks=pytest.mark.torch),
+        pytest.param("ray_asha.py", 0.7, marks=LONG),
+        pytest.param("nni_quickstart.py", 0.5, marks=LONG),
+        pytest.param("nni_oneshot.py", 0.7, marks=LONG),
     ],
 )
 def test_a_program_finds_something_good(reader: Reader, program: str, least: float) -> None:
@@ -64,6 +67,7 @@ def test_trials_of_the_program_with_an_assessor_end_early(reader: Reader) -> Non
 
 
 @pytest.mark.torch
+@pytest.mark.extended
 def test_a_file_and_a_program_in_place_of_nnis(reader: Reader) -> None:
     reader.type("bequeath run nni_mnist/experiment.yml")
     assert "succeeded" in reader.type("bequeath trial ls mnist")
@@ -86,6 +90,7 @@ def test_optunas_program_runs_as_well(reader: Reader) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.extended
 def test_nnis_program_runs_as_it_is(reader: Reader) -> None:
     """Two trials in place of ten: each is a process that loads torch."""
     program = reader.folder / "theirs" / "nni" / "main.py"
