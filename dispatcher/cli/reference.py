@@ -114,7 +114,7 @@ def _command(
     rows: list[_Row],
     shared: list[_Row],
 ) -> str:
-    """What a list of commands should have: ``--help`` has the rest."""
+    """Show a command in a paragraph and a line for each option; ``--help`` has the rest."""
     taken = [f"`{row.name}`" for row in rows if row in shared and row.name != "--json"]
     takes = f" Takes {', '.join(taken)}." if taken else ""
     text = f"### `{PROGRAM} {' '.join(path)}`\n\n{_summary(command.help or '')}{takes}\n"
