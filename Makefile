@@ -26,7 +26,7 @@ endef
 # Tests start thousands of interpreters: each would compile all of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lock audit demo test test-quick lint bench soak docs pictures simulate nightly mutations enable test-nfs fuzz lines clean help
+.PHONY: lock audit demo test test-quick lint bench soak docs docs-env pictures simulate nightly mutations enable test-nfs fuzz lines clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -64,8 +64,11 @@ bench: $(VENV)/.dev  ## the benchmarks, with peers in environments of their own
 soak: $(VENV)/.dev  ## 20,000 trials in bounded memory, threads, descriptors and disk: minutes
 	$(BIN)/python -m benchmarks soak
 
-docs: $(VENV)/.dev  ## regenerate the reference pages
+docs: $(VENV)/.dev $(VENV)/docs/.made  ## regenerate the reference pages, and build the site of all pages into site/
 	$(BIN)/python docs/generate.py
+	$(VENV)/docs/bin/python -m mkdocs build --strict
+
+docs-env: $(VENV)/docs/.made  ## what builds the site, in an environment of its own
 
 pictures: $(VENV)/.dev  ## take the pictures of docs/web.md anew, in Chromium (make enable)
 	BEQUEATH_GUIDE_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/system/page/test_guide_pictures.py
@@ -93,9 +96,10 @@ fuzz: $(VENV)/.dev  ## hostile peers for longer: make fuzz SECONDS=600 FIRST_SEE
 lines: $(VENV)/.dev  ## as root: links cut, sshd killed, tunnels flapping for a minute: make lines SECONDS=300
 	LINE_SECONDS=$(or $(SECONDS),60) $(BIN)/python -m pytest -q tests/integration/machines/test_bad_lines.py
 
-$(VENV)/tools/.made: requirements/tools.lock
-	$(PYTHON) -m venv --clear $(VENV)/tools
-	$(VENV)/tools/bin/python -m pip --disable-pip-version-check -q install $(LOCK_ARGS) --require-hashes -r $<
+# Environments of their own: for the site, and for what renews the locks.
+$(VENV)/tools/.made $(VENV)/docs/.made: $(VENV)/%/.made: requirements/%.lock
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check -q install $(LOCK_ARGS) --require-hashes -r $<
 	@touch $@
 
 lock: $(VENV)/tools/.made  ## renew the locks: the newest versions that pyproject.toml admits, with hashes
@@ -105,4 +109,4 @@ audit: $(VENV)/tools/.made  ## look for known holes in what the locks name; says
 	$(VENV)/tools/bin/python requirements/audit.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -44,7 +44,9 @@ import bequeath as bq
 
 The import loads nothing. A name is loaded when it is first used: a trial never loads the
 dispatcher, and a tuner no web server. Checkers of types know all names. `python -m bequeath` is
-the command line. The packages behind it (`trial_runtime`, `tuners`, `dispatcher`) can be imported
+the command line. `help(bq.Experiment)` has what the tables below leave out; so has the site
+(`make docs`).
+The packages behind it (`trial_runtime`, `tuners`, `dispatcher`) can be imported
 by their own names, too.
 
 A file of your own may be called `tuners.py`, `dispatcher.py` or `trial_runtime.py`. Your code then

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-LOCKS = ("dev", "tools")  # demo's is a part of dev's
+LOCKS = ("dev", "docs", "tools")  # demo's is a part of dev's
 
 NONE, SOME, NOT_LOOKED = 0, 1, 2
 

@@ -23,3 +23,4 @@ compile dev pyproject.toml requirements/base.in --extra ssh --extra s3 --extra g
 compile demo pyproject.toml requirements/base.in --extra plot --extra examples \
   -c requirements/dev.lock
 compile tools requirements/tools.in
+compile docs requirements/docs.in

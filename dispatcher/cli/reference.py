@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperGroup
 
 from dispatcher.cli.commands import ROOT
 from dispatcher.cli.exit_codes import MEANINGS
-from dispatcher.cli.json_shapes import SHAPES
+from dispatcher.cli.json_shapes import EXPERIMENT_KEYS, SHAPES, TRIAL_KEYS
 from dispatcher.cli.lazy_group import Table, load
-from dispatcher.cli.main import PROGRAM, root
+from dispatcher.cli.main import PROGRAM
 
 _INTRODUCTION = """\
 # Command line reference
@@ -23,7 +24,7 @@ _INTRODUCTION = """\
 
 Answers go to stdout; progress, notes and errors go to stderr, so that a pipe gets answers only.
 An error is one line `where: what is wrong` and, below it, what to do about it; a traceback is
-shown for faults of bequeath itself only.
+shown for faults of bequeath itself only. `bequeath COMMAND --help` says more of each command.
 
 - **Which experiment.** `EXPERIMENT` is an id, the beginning of one, a name, or a folder. It may be
   left out when one experiment runs. When none runs, commands that only look take the newest, and
@@ -45,16 +46,61 @@ shown for faults of bequeath itself only.
 """
 
 
+#: What so many commands take is described once, at the top.
+_MANY = 20
+
+
+class _Row(NamedTuple):
+    """An argument or option: how it is written, and what it does."""
+
+    name: str
+    meaning: str
+
+
+_Page = list[tuple[str, tuple[str, ...], TyperCommand | TyperGroup]]
+
+
 def reference_markdown() -> str:
     """Return the text of ``docs/cli.md``."""
-    parts = [_INTRODUCTION, _exit_codes()]
-    panel = ""
-    for name, entry in ROOT.items():
-        if entry.panel != panel:
-            panel = entry.panel
+    page: _Page = [
+        (entry.panel, path, command)
+        for name, entry in ROOT.items()
+        for path, command in _commands((name,), load(name, entry))
+    ]
+    rows = {path: _rows(command) for _, path, command in page}
+    counts = Counter(row for each in rows.values() for row in each)
+    shared = [row for row, count in counts.items() if count >= _MANY]
+    parts = [_INTRODUCTION, _taken_by_many(shared), _keys(), _exit_codes()]
+    last = ""
+    for panel, path, command in page:
+        if panel != last:
             parts.append(f"## {panel}\n")
-        parts.extend(_command((name,), load(name, entry)))
+            last = panel
+        parts.append(_command(path, command, rows[path], shared))
     return "\n".join(parts)
+
+
+def _commands(
+    path: tuple[str, ...], command: TyperCommand | TyperGroup
+) -> Iterator[tuple[tuple[str, ...], TyperCommand | TyperGroup]]:
+    table: Table | None = getattr(command, "table", None)
+    if table is None:
+        yield path, command
+        return
+    for name, entry in table.items():
+        yield from _commands((*path, name), load(name, entry))
+
+
+def _taken_by_many(shared: list[_Row]) -> str:
+    return "## What many commands take\n\n" + "".join(map(_line, shared))
+
+
+def _keys() -> str:
+    return (
+        "## Answers as JSON\n\n"
+        f"- A trial holds {TRIAL_KEYS}.\n"
+        f"- An experiment holds {EXPERIMENT_KEYS}.\n"
+    )
 
 
 def _exit_codes() -> str:
@@ -62,58 +108,63 @@ def _exit_codes() -> str:
     return "## Exit codes\n\n| code | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _command(path: tuple[str, ...], command: TyperCommand | TyperGroup) -> Iterator[str]:
-    table: Table | None = getattr(command, "table", None)
-    if table is not None:
-        for name, entry in table.items():
-            yield from _command((*path, name), load(name, entry))
-        return
-    context = root().make_context(PROGRAM, [], resilient_parsing=True)
-    usage = " ".join(command.collect_usage_pieces(context))
-    yield f"### `{PROGRAM} {' '.join(path)}`\n"
-    yield f"```\n{PROGRAM} {' '.join(path)} {usage}\n```\n"
-    yield f"{_prose(command.help or '')}\n"
-    rows = [_row(parameter, context) for parameter in command.params]
-    rows = [row for row in rows if row]
-    if rows:
-        yield "| | |\n|---|---|\n" + "\n".join(rows) + "\n"
+def _command(
+    path: tuple[str, ...],
+    command: TyperCommand | TyperGroup,
+    rows: list[_Row],
+    shared: list[_Row],
+) -> str:
+    """Show a command in a paragraph and a line for each option; ``--help`` has the rest."""
+    taken = [f"`{row.name}`" for row in rows if row in shared and row.name != "--json"]
+    takes = f" Takes {', '.join(taken)}." if taken else ""
+    text = f"### `{PROGRAM} {' '.join(path)}`\n\n{_summary(command.help or '')}{takes}\n"
+    lines = [_line(row) for row in rows if row not in shared]
     shape = SHAPES.get(" ".join(path))
     if shape is not None:
-        yield f"`--json`: {shape}\n"
+        lines.append(f"- `--json`: {_with_links(shape)}\n")
+    return text + ("\n" + "".join(lines) if lines else "")
 
 
-def _prose(text: str) -> str:
-    """Unwrap a docstring's paragraphs, since Markdown wraps by itself."""
-    paragraphs = inspect.cleandoc(text).split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+def _summary(text: str) -> str:
+    """Unwrap a docstring's first paragraph, since Markdown wraps by itself."""
+    return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
 
 
-def _row(parameter: Any, context: Any) -> str:
-    if parameter.name == "help":
-        return ""
+def _with_links(shape: str) -> str:
+    keys = "[these keys](#answers-as-json)"
+    return shape.replace(TRIAL_KEYS, keys).replace(EXPERIMENT_KEYS, keys)
+
+
+def _line(row: _Row) -> str:
+    return f"- `{row.name}`: {row.meaning}\n"
+
+
+def _rows(command: TyperCommand | TyperGroup) -> list[_Row]:
+    return [_row(each) for each in command.params if each.name != "help"]
+
+
+def _row(parameter: Any) -> _Row:
+    text = parameter.help or ""
     if parameter.param_type_name == "argument":
         name = (parameter.metavar or parameter.name).strip("[]")
-        text = parameter.help or ""
-        return f"| `{name}` | {_cell(text)} |"
+        return _Row(name, _unwrapped(text))
     names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     metavar = "" if parameter.is_flag else f" {parameter.metavar}"
-    text = parameter.help or ""
     if parameter.envvar:
         text += f" Also by the variable `{parameter.envvar}`."
-    default = _default(parameter)
-    return f"| `{names}{metavar}` | {_cell(text + default)} |"
+    return _Row(f"{names}{metavar}", _unwrapped(text + _default(parameter)))
 
 
 def _default(parameter: Any) -> str:
     default = parameter.default
-    if default in (None, False, True) or callable(default) or parameter.is_flag:
+    if default in (None, False, True, "") or callable(default) or parameter.is_flag:
         return ""
     shown = getattr(default, "value", default)
     return f" Default: {shown}."
 
 
-def _cell(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
+def _unwrapped(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
 
 
 def main() -> None:

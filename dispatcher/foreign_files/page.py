@@ -32,7 +32,7 @@ _HEAD = """\
 
 <!-- Generated from dispatcher/foreign_files by `make docs`; edits here are lost. -->
 
-Files of these services run here as they are, on this machine:
+`bequeath run` takes files of Katib, AI Platform and Vertex AI as they are:
 
 ```
 bequeath run experiment.yaml      # an Experiment of Katib, kubeflow.org/v1beta1

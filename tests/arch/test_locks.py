@@ -19,7 +19,7 @@ from packaging.version import Version
 from trial_runtime.torch_version import SAFE_TORCH, why_unsafe
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("dev", "demo", "tools")
+LOCKS = ("dev", "demo", "docs", "tools")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 #: Below these there are known holes.
@@ -60,6 +60,16 @@ def test_a_lock_has_what_the_project_needs(lock: str, extras: tuple[str, ...]) -
         assert versions, f"{lock}.lock lacks {requirement}: make lock"
         for version in versions:
             assert requirement.specifier.contains(version), f"{requirement}, {version}: make lock"
+
+
+def test_the_lock_of_the_site_is_what_its_bounds_admit() -> None:
+    """Mutation: a lock of before a change of docs.in."""
+    found = locked("docs")
+    lines = (ROOT / "requirements/docs.in").read_text().splitlines()
+    for requirement in (Requirement(line) for line in lines if not line.startswith("#")):
+        versions = found[canonicalize_name(requirement.name)]
+        assert len(requirement.specifier) == 2, f"{requirement} has no bounds"
+        assert all(requirement.specifier.contains(each) for each in versions), requirement
 
 
 def test_all_extras_are_locked_but_torch() -> None:

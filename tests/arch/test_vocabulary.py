@@ -180,11 +180,23 @@ def test_a_line_of_help_begins_with_what_the_thing_does_or_is(page: str) -> None
     wrong = [
         f"{page}:{number}: {meaning}"
         for number, line in enumerate((ROOT / "docs" / page).read_text().split("\n"), start=1)
-        if line.startswith("| ") and line.endswith(" |")
-        for meaning in [line.removesuffix(" |").rpartition(" | ")[2]]
+        for meaning in [_meaning(line)]
         if meaning.split(" ")[0].strip(",.:;") in NO_BEGINNINGS
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def _meaning(line: str) -> str:
+    """What a row of a table, or an item that begins with code, says of a thing; else nothing."""
+    if line.startswith("| ") and line.endswith(" |"):
+        return line.removesuffix(" |").rpartition(" | ")[2]
+    return line.partition("`: ")[2] if line.startswith("- `") else ""
+
+
+def test_a_meaning_is_seen_in_tables_and_in_lists() -> None:
+    assert _meaning("| `--a` | The text. |") == "The text."
+    assert _meaning("- `--a, -b FILE`: The text.") == "The text."
+    assert _meaning("The text.") == ""
 
 
 @pytest.mark.parametrize("room", _rooms())

@@ -25,3 +25,12 @@ def test_each_command_that_prints_json_says_its_shape() -> None:
 
 def test_no_shape_without_its_command() -> None:
     assert set(SHAPES) <= {" ".join(path) for path, _ in ALL}
+
+
+def test_the_page_leaves_to_help_what_help_says() -> None:
+    """It had 2,279 lines: usages, whole docstrings, and one row of each option that all take."""
+    text = DOCS.read_text()
+    assert len(text.splitlines()) <= 1140
+    assert len(text) <= 60_000
+    assert text.count("Look for experiments in this folder only.") == 1
+    assert "Usage:" not in text
