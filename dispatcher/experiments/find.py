@@ -13,10 +13,10 @@ from pathlib import Path
 
 from dispatcher import queries
 from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
-from dispatcher.experiments.known_folders import HOME_VARIABLE, known_folders, own_home
+from dispatcher.experiments.known_folders import known_folders, own_home
 from dispatcher.folders.ownership import demand_ours, is_id, is_ours
 from dispatcher.folders.status import is_led
-from dispatcher.queries.experiments import foreign_experiments
+from dispatcher.queries.experiments import HOME_VARIABLE, foreign_experiments
 
 _SHOWN = 5
 

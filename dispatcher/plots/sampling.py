@@ -96,12 +96,12 @@ def results(
         names: of numbers in the result, with dots for nested ones.
     """
     wanted = [name for name in names if name != DEFAULT]
-    told = "told" if wanted else "NULL AS told"  # megabytes, which are not needed for the number
+    column = "told" if wanted else "NULL AS told"  # megabytes, which are not needed for the number
     rows = reader.rows(
-        f"SELECT id, parent, number, {told} FROM trials WHERE told IS NOT NULL ORDER BY id"  # noqa: S608
+        f"SELECT id, parent, number, {column} FROM trials WHERE told IS NOT NULL ORDER BY id"  # noqa: S608
     )
     for row in rows:
-        found = {}
+        found: dict[str, float] = {}
         if wanted:
             told = _flat_result(row["told"])
             found = {name: told[name] for name in wanted if name in told}
