@@ -43,6 +43,7 @@ _TYPES: Mapping[str, Any] = {
 
 #: Names of annotations for people.
 _TYPE_NAMES = (
+    ("np.ndarray", "lists of numbers"),
     ("Sequence[Mapping[str, Any]]", "list of objects"),
     ("Sequence[str]", "list of texts"),
     ("Mapping[str, Any]", "object"),
