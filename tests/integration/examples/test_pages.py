@@ -69,11 +69,11 @@ def test_the_recipes_run_as_they_are_printed(reader: Reader) -> None:
 
 def test_an_assessor_of_ones_own_ends_trials(reader: Reader) -> None:
     trial = (
-        "import time\n"
+        "import threading\n"
         "import bequeath as bq\n\n"
         "def trial(parameters):\n"
         "    for step in range(3000):\n"
-        "        time.sleep(0.01)\n"  # an epoch: the assessor is asked meanwhile
+        "        threading.Event().wait(0.01)\n"  # an epoch: the assessor is asked meanwhile
         "        bq.report_intermediate(min(step, 3))\n"
         "        if bq.should_stop():\n"
         "            return step\n"
