@@ -12,9 +12,6 @@ from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import json_value
 from dispatcher.queries.where import COLUMNS, TAG, Sql, WhereError, parse_names
 
-#: Numbers in one statement.
-_AT_ONCE: Final = 500
-
 #: Names of parameters that a hint lists.
 _SHOWN: Final = 12
 
@@ -69,15 +66,10 @@ def cells_of(
     values = [value for one in columns.values() for value in one.values]
     source = trials_with_annotations(reader)
     found: dict[int, list[Any]] = {}
+    query = f"SELECT id AS trial_id, {shown} FROM {source} WHERE id IN ({{marks}})"  # noqa: S608
     with reader.moment():
-        for first in range(0, len(numbers), _AT_ONCE):
-            some = numbers[first : first + _AT_ONCE]
-            query = (
-                f"SELECT id AS trial_id, {shown} FROM {source} "  # noqa: S608 - our own texts
-                f"WHERE id IN ({', '.join('?' * len(some))})"
-            )
-            for number, *cells in reader.rows(query, (*values, *some)):
-                found[number] = [_plain(cell) for cell in cells]
+        for number, *cells in reader.rows_among(query, numbers, values):
+            found[number] = [_plain(cell) for cell in cells]
     return [found.get(number, [None] * len(columns)) for number in numbers]
 
 

@@ -34,6 +34,9 @@ _INDEX_BYTES: Final = 1 << 16
 # SQLite's steps between looks at the clock; about a millisecond's.
 _STEPS: Final = 100_000
 
+#: Numbers in one statement: SQLite takes more, and older ones do not.
+_AT_ONCE: Final = 500
+
 #: The tables that are read. A view in the place of a table could be a query without end.
 _TABLES: Final = frozenset(
     {"attempts", "bases", "journal", "leads", "meta", "metrics", "pins", "schema_version"}
@@ -120,6 +123,25 @@ class ExperimentReader:
             raise _store_error(error, self.folder / STORE_NAME) from error
         except OverflowError as error:
             raise _too_large() from error
+
+    def rows_among(
+        self, query: str, numbers: Sequence[int], values: Sequence[object] = ()
+    ) -> Iterator[sqlite3.Row]:
+        """Yield the rows of a query about some trials, asked some hundreds at a time; within a
+        moment of the caller's, as of that.
+
+        Args:
+            query: what is asked for, with ``{marks}`` in place of the numbers.
+            numbers: of trials.
+            values: those before the numbers.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        for first in range(0, len(numbers), _AT_ONCE):
+            some = numbers[first : first + _AT_ONCE]
+            asked = query.replace("{marks}", ", ".join("?" * len(some)))
+            yield from self.rows(asked, (*values, *some))
 
     def rows_upto(
         self, query: str, values: Sequence[object], most_bytes: int

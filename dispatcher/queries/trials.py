@@ -23,9 +23,6 @@ from dispatcher.queries.records import (
 )
 from dispatcher.queries.where import Sql, parse_condition
 
-#: Numbers in one statement: SQLite takes more, and older ones do not.
-_AT_ONCE: Final = 500
-
 
 class TrialNotFound(UserError):
     """Raised when an experiment has no trial of that number."""
@@ -198,15 +195,9 @@ def _read(
 
 def numbered(reader: ExperimentReader, numbers: Sequence[int]) -> list[TrialSummary]:
     """Return trials by their numbers, in this order. In the moment in which they were chosen."""
-    found: list[TrialSummary] = []
-    source = trials_with_annotations(reader)
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT * FROM {source} WHERE id IN ({marks})"  # noqa: S608
-        by_number = {row["id"]: row for row in reader.rows(query, some)}
-        found += [TrialSummary.from_row(by_number[number]) for number in some]
-    return found
+    query = f"SELECT * FROM {trials_with_annotations(reader)} WHERE id IN ({{marks}})"  # noqa: S608
+    found = {row["id"]: TrialSummary.from_row(row) for row in reader.rows_among(query, numbers)}
+    return [found[number] for number in numbers]
 
 
 def trial(reader: ExperimentReader, number: int) -> TrialDetail:
@@ -265,12 +256,10 @@ def attempts_of(
 ) -> dict[int, tuple[Attempt, ...]]:
     """Map trials to their attempts, in their order. In the moment in which the trials were read."""
     found: dict[int, list[Attempt]] = {summary.id: [] for summary in summaries}
-    for first in range(0, len(summaries), _AT_ONCE):
-        some = {summary.id: summary for summary in summaries[first : first + _AT_ONCE]}
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT * FROM attempts WHERE trial IN ({marks}) ORDER BY trial, attempt"  # noqa: S608
-        for row in reader.rows(query, tuple(some)):
-            found[row["trial"]].append(Attempt.from_row(row, some[row["trial"]]))
+    known = {summary.id: summary for summary in summaries}
+    query = "SELECT * FROM attempts WHERE trial IN ({marks}) ORDER BY trial, attempt"
+    for row in reader.rows_among(query, tuple(known)):
+        found[row["trial"]].append(Attempt.from_row(row, known[row["trial"]]))
     return {trial: tuple(attempts) for trial, attempts in found.items()}
 
 
