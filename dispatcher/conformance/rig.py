@@ -221,7 +221,9 @@ class Rig:
         self._context.destroy(linger=0)
 
     def close(self, *, leave_running: bool) -> None:
-        """End as a head does."""
+        """End as a head does. Closed or dead already: nothing."""
+        if self._context.closed:
+            return
         try:
             self._questions.close()
             self.worker_set.close(leave_running=leave_running, deadline_s=15.0)

@@ -265,6 +265,7 @@ def test_two_of_one_name_are_one_in_the_end(
 ) -> None:
     """A list that lags may hide the first from the one who asks for it again. Mutation: both run,
     and their agents fight."""
+    served.machines.places = 1  # who begins takes the script away, and it is to be the first
     order = orders.order()
     allocator.submit(order)
     served.hidden.add(order.name)
