@@ -158,7 +158,9 @@ class Engine(threading.Thread):
         # A SimpleQueue may be used in a signal handler; a Queue's lock may not.
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
-        self._heard: set[str] = set()  # backends whose messages are being applied
+        self._heard: dict[str, None] = {}  # backends whose messages are being applied
+        self._told: dict[str, None] = {}  # those that have something to send, perhaps
+        self._due: float | None = None  # the next deadline of the state
         self._of_tuner: deque[OwnedFact] = deque()
         self._messages: dict[str, int] = {}  # of each peer so far
         self._abandon = False
@@ -193,6 +195,7 @@ class Engine(threading.Thread):
         self._perform(actions)
 
     def _loop(self) -> None:
+        self._due = next_deadline(self.state)
         while self.state.phase not in OVER and not self._abandon:
             wait_s = 0.0 if self._of_tuner else self._timeout()
             facts = self._collect(self._router.poll(wait_s))
@@ -202,8 +205,7 @@ class Engine(threading.Thread):
                 facts.append(self._of_tuner.popleft())
             if not facts and self.state.dirty:
                 self._commit([], durable=False)
-            due = next_deadline(self.state)
-            if due is not None and due <= self._clock():
+            if self._due is not None and self._due <= self._clock():
                 facts.append(OwnedFact("", e.Tick()))
             for start in range(0, len(facts), BATCH):
                 self.turn(facts[start : start + BATCH], last=start + BATCH >= len(facts))
@@ -217,9 +219,8 @@ class Engine(threading.Thread):
         timeout = self._checks.wait_s()
         if self.state.dirty:
             timeout = min(timeout, REST_S)
-        due = next_deadline(self.state)
-        if due is not None:
-            timeout = min(timeout, due - self._clock())
+        if self._due is not None:
+            timeout = min(timeout, self._due - self._clock())
         return max(0.0, timeout)
 
     def _collect(self, received: list[PeerMessage]) -> list[OwnedFact]:
@@ -240,7 +241,7 @@ class Engine(threading.Thread):
                     continue
                 events = self._backends[owner].receive(payload)
                 facts.extend(self._framed(owner, events))
-                self._heard.add(owner)
+                self._heard[owner] = None
             except ProtocolError as error:
                 self._watcher.peer_fault(owner, error)
         return facts
@@ -263,7 +264,7 @@ class Engine(threading.Thread):
             owner = name if name in self._foreign else ""
             facts.extend(OwnedFact(owner, event) for event in events)
             if events:
-                self._heard.add(name)
+                self._heard[name] = None
         return facts
 
     def turn(self, facts: list[OwnedFact], *, last: bool) -> None:
@@ -309,6 +310,7 @@ class Engine(threading.Thread):
             entries.append(JournalEntry(at, event, step.counted, worker))
             actions.extend(step.actions)
             durable = durable or row.durable or _binds(step.actions)
+        self._due = next_deadline(state)
         before = self._row
         failpoint("engine.batch.applied")
         self._commit(entries, durable=durable)
@@ -322,6 +324,7 @@ class Engine(threading.Thread):
         if last:
             for name in self._heard:
                 self._backends[name].acknowledge()
+            self._told |= self._heard
             self._heard.clear()
         failpoint("engine.batch.acknowledged")
         self._perform(actions)
@@ -359,17 +362,17 @@ class Engine(threading.Thread):
             if isinstance(action, a.TunerAction):
                 self._tuner.perform(action)
             elif isinstance(action, a.WorkerAction):
-                self._backend_of(action.worker).perform(action)
+                owner = self._owner_of(action.worker)
+                self._backends[owner].perform(action)
+                self._told[owner] = None
             else:
                 self._watcher.act(action)
         self._tuner.flush()
         failpoint("engine.tuner.told")
-        for backend in self._backends.values():
-            backend.flush()
+        for name in self._told:  # of a thousand the others have nothing to send
+            self._backends[name].flush()
+        self._told.clear()
         failpoint("engine.actions.sent")
-
-    def _backend_of(self, worker: str) -> Backend:
-        return self._backends[self._owner_of(worker)]
 
     def _owner_of(self, worker: str) -> str:
         """The backend of a worker: each worker has one of its own, or is called

@@ -19,6 +19,7 @@ from dispatcher.codec import UNREADABLE
 from dispatcher.core import State
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import Trial, Worker
+from dispatcher.core.quarantine import first_return_of
 from dispatcher.core.queue_classes import group_queue
 from dispatcher.errors import ProtocolError
 
@@ -26,8 +27,11 @@ from dispatcher.errors import ProtocolError
 TRIALS_A_PART: Final = 256
 
 #: Trials have parts of their own; ``dirty`` (trials touched since the last commit), ``trigger`` and
-#: ``trace`` are of the moment; ``queue_classes`` is computed from ``queued``.
-_LEFT_OUT: Final = frozenset({"trials", "dirty", "trigger", "trace", "queue_classes"})
+#: ``trace`` are of the moment; ``queue_classes`` is computed from ``queued``, ``first_return`` from
+#: ``workers``.
+_LEFT_OUT: Final = frozenset(
+    {"trials", "dirty", "trigger", "trace", "queue_classes", "first_return"}
+)
 
 #: Fields whose names have changed since states were first stored, with the names in the bytes.
 _STORED_NAMES: Final = {
@@ -127,4 +131,5 @@ def decode_state(parts: Iterable[bytes]) -> State:
     trials = {number: Trial(*of_trial(one)) for number, one in stored_trials.items()}
     state = State(**values, trials=trials)
     state.queue_classes = group_queue(state)
+    state.first_return = first_return_of(state)
     return state

@@ -124,6 +124,5 @@ def next_deadline(state: State) -> float | None:
             due.append(state.started_at + left)
         spent = earned_ends.spent_at(state)
         due.extend([] if spent is None else [spent])
-        ends = (worker.health.quarantined_until for worker in state.workers.values())
-        due.extend(end for end in ends if end is not None)
+        due.extend([] if state.first_return is None else [state.first_return])
     return min(due, default=None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dispatcher.core.model import AttemptState, Outcome, State, Trial, TrialState, Worker
 from dispatcher.core.place_ends import first_end_of
+from dispatcher.core.quarantine import first_return_of
 from dispatcher.core.queue_classes import group_queue, needs_of
 from dispatcher.core.resource_match import recount
 from dispatcher.core.stores import there
@@ -34,6 +35,8 @@ def check(state: State) -> None:
         _held_there(state, worker)
     ends = first_end_of(state)
     _must(state.first_end == ends, f"the first end is {state.first_end}, recounted {ends}")
+    back = first_return_of(state)
+    _must(state.first_return == back, f"the first return is {state.first_return}, not {back}")
     for path, owner in state.claims.items():
         _must(state.trials[owner].save_path == path, f"{path!r} is claimed for trial {owner}")
     from_tuner = 0

@@ -365,6 +365,7 @@ class State:
     all_wait: bool = False  # there was no place for any class, and nothing has come free since
     running: dict[TrialId, None] = field(default_factory=dict)
     first_end: float | None = None  # of a place that is not closing; None: none is known
+    first_return: float | None = None  # from a quarantine; None: no worker is left out
     backoff: dict[TrialId, float] = field(default_factory=dict)  # → when it may start again
     delivering: dict[TrialId, None] = field(default_factory=dict)  # in commit order
 

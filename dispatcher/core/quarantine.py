@@ -102,6 +102,7 @@ def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> Non
     health.quarantines += 1
     health.quarantined_until = state.now + pause_s
     health.on_probation = False
+    state.first_return = first_return_of(state)
     health.failing.clear()
     text = f"worker {worker.id} is left out for {pause_s:.0f} s: {why}"
     out.append(ReportWorker(worker.id, text))
@@ -109,9 +110,18 @@ def _leave_out(state: State, worker: Worker, why: str, out: list[Action]) -> Non
 
 def end_quarantines(state: State) -> None:
     """Give a probe to each worker whose quarantine is over, or that is the only one left."""
+    if state.first_return is None:
+        return
     for worker in state.workers.values():
         until = worker.health.quarantined_until
         if until is not None and (until <= state.now or not _another_usable(state, worker)):
             worker.health.quarantined_until = None
             worker.health.on_probation = True
             state.all_wait = False
+    state.first_return = first_return_of(state)
+
+
+def first_return_of(state: State) -> float | None:
+    """When the first worker is to come back that is left out; None: none is."""
+    ends = (worker.health.quarantined_until for worker in state.workers.values())
+    return min((end for end in ends if end is not None), default=None)

@@ -7,8 +7,9 @@ directory exists and the like is :mod:`dispatcher.experiment.checks`.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -392,10 +393,17 @@ class AllKeys(FailurePolicy, WeightsPlace, ExperimentNeeds):
         """The resources that each trial takes, wherever the file gives them."""
         return effective_needs(self, self.training_service)
 
-    @property
-    def workers(self) -> list[tuple[Service, PlannedWorker]]:
-        """Workers with their services: the same file always gives the same names."""
-        return workers_of(self.services, self.usual_slots)
+    @cached_property
+    def workers(self) -> tuple[tuple[Service, PlannedWorker], ...]:
+        """Workers with their services: the same file always gives the same names. Kept, since each
+        of a thousand workers asks how many there are."""
+        return tuple(workers_of(self.services, self.usual_slots))
+
+    def __copy__(self) -> Self:
+        """A copy, whose workers are listed anew: what is copied is about to be changed."""
+        copied = super().__copy__()
+        copied.__dict__.pop("workers", None)
+        return copied
 
     @property
     def usual_slots(self) -> int:

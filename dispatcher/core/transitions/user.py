@@ -182,7 +182,7 @@ def head_started(state: State, event: e.HeadStarted) -> None:
         worker.closing = False
         worker.cached = frozenset()
         recount(state, worker)
-    state.first_end = None
+    state.first_end = state.first_return = None
     for trial_id in state.running:
         trial = state.trials[trial_id]
         # What was stopped with the experiment goes on with it; what was killed is not forgiven.
