@@ -15,11 +15,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 # What a lock names is installed by its hash. torch is not in it, see constraints.txt; what torch
-# needs is, so that only torch's own builds (and their CUDA packages) come without one.
+# needs is, so that only torch's own builds (and their CUDA packages) come without one. Python
+# compiles a module when it is first imported; pip would compile all, which takes a minute.
 define from_lock
-	$(PIP) install $(LOCK_ARGS) --require-hashes -r requirements/$(1).lock
-	$(PIP) install $(TORCH_ARGS) "$(TORCH)"
-	$(PIP) install --no-deps --no-build-isolation -e .
+	$(PIP) install --no-compile $(LOCK_ARGS) --require-hashes -r requirements/$(1).lock
+	$(PIP) install --no-compile $(TORCH_ARGS) "$(TORCH)"
+	$(PIP) install --no-compile --no-deps --no-build-isolation -e .
 	@touch $@
 endef
 
@@ -99,7 +100,7 @@ lines: $(VENV)/.dev  ## as root: links cut, sshd killed, tunnels flapping for a 
 # Environments of their own: for the site, and for what renews the locks.
 $(VENV)/tools/.made $(VENV)/docs/.made: $(VENV)/%/.made: requirements/%.lock
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/python -m pip --disable-pip-version-check -q install $(LOCK_ARGS) --require-hashes -r $<
+	$(@D)/bin/python -m pip --disable-pip-version-check -q install --no-compile $(LOCK_ARGS) --require-hashes -r $<
 	@touch $@
 
 lock: $(VENV)/tools/.made  ## renew the locks: the newest versions that pyproject.toml admits, with hashes

@@ -18,6 +18,7 @@ from benchmarks.rows import Row, row
 SECTIONS = (
     "startup",
     "tables",
+    "first_hour",
     "dispatch",
     "cost",
     "gates",

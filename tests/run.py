@@ -10,11 +10,11 @@ the one command that installs what they need. Exits 1 if anything failed.
 ``--quick`` runs what tells most in minutes: the unit tests, the simulation and one experiment with
 real processes.
 
-With ``--again N`` up to N failures of tests that watch real processes get a second look, each
-alone, when all else is over: on a machine that is shared with others a process may starve past
-any bound. One that passes then is not forgotten but named at the end as unstable, with what it
-said the first time. More failures than that are no bad luck; and rules (the other folders) hold
-at once or are broken.
+With ``--again N`` up to N failures of tests that watch real processes, as many unit tests do too,
+get a second look, each alone, when all else is over: on a machine that is shared with others a
+process may starve past any bound. One that passes then is not forgotten but named at the end as
+unstable, with what it said the first time. More failures than that are no bad luck; and rules (the
+other folders) hold at once or are broken.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from tests.support import failures
 HERE = Path(__file__).parent
 #: The longest first: what is left at the end is short, and no lane ends alone.
 ORDER = ["system", "engines", "integration", "unit", "faults", "arch", "sim", "upgrade"]
-REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade"}
+REAL = {"engines", "integration", "faults", "system", "fuzz", "upgrade", "unit"}
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 #: Of a folder that would leave one lane alone at the end, what runs as a part of its own: about

@@ -47,7 +47,8 @@ def rows_of(result: dict[str, Any], workers: int, commit_s: float) -> list[Row]:
         workers: how many there were.
         commit_s: how long a commit that is safe on the disk takes here, at the 99th percentile.
     """
-    what = f"{workers:,} workers, {result['trials']:,} trials of {TRIAL_S / 60:.0f} min"
+    hundreds = round(result["trials"] // 10 * 10, -3) or result["trials"]  # one name for each run
+    what = f"{workers:,} workers, {hundreds:,} trials of {TRIAL_S / 60:.0f} min"
     share, rss = result["cpu_share"], result["rss_bytes"]
     late = result["latencies_s"]
     p50, p99 = (quantile(late, part) for part in (0.5, 0.99))

@@ -33,7 +33,7 @@ create(build_experiment(json.load(sys.stdin)))
 """
 
 
-@pytest.mark.parametrize("name", every(3, [name for name in CASES if name not in SPOOL]))
+@pytest.mark.parametrize("name", every(5, [name for name in CASES if name not in SPOOL]))
 def test_whoever_dies_there_nothing_is_lost_and_nothing_counts_twice(name: str, make: Make) -> None:
     case = CASES[name]
     experiment = make(trials=case.trials, **case.keys)

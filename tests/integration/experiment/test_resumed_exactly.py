@@ -97,7 +97,7 @@ def _kill(process: psutil.Process) -> None:
     wait_until(lambda: is_gone(process), "the killed process is gone")
 
 
-@pytest.mark.parametrize("tuner", every(3, TUNERS))
+@pytest.mark.parametrize("tuner", every(5, TUNERS))
 def test_a_killed_search_proposes_what_it_would_have(lab: Lab, tuner: str) -> None:
     undisturbed = _create(lab, tuner)
     phase, notices = lab.run(undisturbed)

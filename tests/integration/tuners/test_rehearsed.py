@@ -54,7 +54,7 @@ PATIENCE_S = 400.0
 
 
 @pytest.mark.timeout(2 * PATIENCE_S)
-@pytest.mark.parametrize("name", every(3, BUILTIN_NAMES))
+@pytest.mark.parametrize("name", every(5, BUILTIN_NAMES))
 def test_two_hundred_trials_and_two_deaths(name: str) -> None:
     arguments = ARGUMENTS.get(name, EXAMPLE_ARGUMENTS.get(fold(name), {}))
     config = TunerHostConfig(

@@ -80,7 +80,7 @@ def opened(browser: Browser, base: str, experiment: str, kind: str, more: str = 
     )
 
 
-@pytest.mark.parametrize("kind", every(3, KINDS))
+@pytest.mark.parametrize("kind", every(5, KINDS))
 def test_a_plot_is_drawn_from_what_the_route_answers(
     browser: Browser, server: WebServer, base: str, kind: str
 ) -> None:
@@ -126,7 +126,7 @@ def painted(browser: Browser) -> int:
 
 
 @pytest.mark.parametrize("name", ["nothing-abc123", "single-abc123"])
-@pytest.mark.parametrize("kind", first(3, KINDS))
+@pytest.mark.parametrize("kind", first(2, KINDS))
 def test_what_is_not_there_yet_is_said(browser: Browser, base: str, kind: str, name: str) -> None:
     some = name == "single-abc123"
     if kind in FRONTS and not some:
@@ -152,7 +152,7 @@ def test_plots_are_accessible(browser: Browser, base: str, theme: str) -> None:
     assert {kind: one for kind, one in found.items() if one} == {}
 
 
-@pytest.mark.parametrize("kind", first(3, KINDS))
+@pytest.mark.parametrize("kind", first(2, KINDS))
 def test_plots_fit_a_phone(browser: Browser, base: str, kind: str) -> None:
     browser.size(390, 844, phone=True)
     opened(browser, base, "hostile-abc123", kind, TWO if kind in FRONTS else "")

@@ -10,6 +10,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import EndReason, TrialState
 from dispatcher.core.settings import QUARANTINE_MAX_S, QUARANTINE_S
+from dispatcher.state_codec import decode_state, encode_state
 from tests.support.scene import Scene, of_kind
 
 GOOD, BAD = WorkerId("local/good"), WorkerId("local/bad")
@@ -251,6 +252,16 @@ def test_a_lost_probe_is_no_verdict() -> None:
     assert scene.state.workers[BAD].health.probe is None
     scene.say(e.WorkerJoined(BAD, 1))
     assert scene.state.workers[BAD].health.probe is not None
+
+
+def test_a_state_that_was_stored_knows_when_a_worker_comes_back() -> None:
+    """The moment is no part of what is stored. Mutation: a head that goes on ticks too late."""
+    scene = two()
+    spoil(scene)
+    again = decode_state(encode_state(scene.state))
+    due = core.next_deadline(again)
+    assert due == core.next_deadline(scene.state) == again.workers[BAD].health.quarantined_until
+    core.check(again)
 
 
 def test_a_new_head_begins_without_prejudice() -> None:

@@ -125,3 +125,14 @@ def test_a_list_of_services_is_empty_only_if_nothing_is_in_it(good: dict[str, An
     ]
     with pytest.raises(ExperimentFileErrors, match="'trainingService' must not be empty"):
         built(good, [])
+
+
+def test_workers_are_listed_once_and_anew_for_a_copy(good: dict[str, Any]) -> None:
+    """A thousand workers ask how many there are. Mutation: a copy has those of the original."""
+    config = build_experiment(good | {"trialConcurrency": 3})
+    assert config.workers is config.workers
+    assert [worker.slots for _, worker in config.workers] == [3]
+    other = config.model_copy(update={"trial_concurrency": 5})
+    assert [worker.slots for _, worker in other.workers] == [5]
+    assert [worker.slots for _, worker in config.workers] == [3]
+    assert config == build_experiment(good | {"trialConcurrency": 3})

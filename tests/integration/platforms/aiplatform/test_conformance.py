@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.slow
+@pytest.mark.extended  # of seven services over HTTP three run it at each landing
 @pytest.mark.extended
 def test_a_service_of_our_own(tmp_path: Path) -> None:
     printed = conforms("tests.support.services.google:AI_PLATFORM", tmp_path)

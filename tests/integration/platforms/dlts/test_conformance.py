@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.slow
+@pytest.mark.extended  # of seven services over HTTP three run it at each landing
 @pytest.mark.extended
 def test_a_cluster_of_our_own(tmp_path: Path) -> None:
     printed = conforms("tests.support.services.dlts:DLTS", tmp_path)

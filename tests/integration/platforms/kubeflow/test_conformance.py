@@ -22,6 +22,7 @@ NO_FILES = 1
 
 
 @pytest.mark.slow
+@pytest.mark.extended  # a real API server judges it at each landing: tests/engines
 def test_a_cluster_of_our_own(tmp_path: Path) -> None:
     """PyTorchJobs; TFJobs differ in their documents alone, and are read by the same code."""
     plugin = ["-p", "dispatcher.conformance.plugin", "-p", "no:cacheprovider"]

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.slow
+@pytest.mark.extended  # of seven services over HTTP three run it at each landing
 def test_a_service_of_our_own(tmp_path: Path) -> None:
     printed = conforms("tests.support.services.nsml:NSML", tmp_path)
     assert "skipped" not in printed, printed
