@@ -124,14 +124,16 @@ def peers_looks(trials: int, metrics: int, rounds: int) -> tuple[list[Look], str
 
 
 def _look(url: str, limit_s: float) -> Look:
+    from selenium.common.exceptions import TimeoutException as ScriptStands
     from urllib3.exceptions import TimeoutError as BrowserStands  # its page keeps it busy
 
     began = time.monotonic()
     with browser() as one:
+        one.driver.set_script_timeout(limit_s)
         one.driver.command_executor.client_config.timeout = int(limit_s)
         try:
             return Look(seen_ms(one, url, {"first": PLOTLY}, limit_s=limit_s)["first"], drawn=True)
-        except (AssertionError, BrowserStands):
+        except (AssertionError, BrowserStands, ScriptStands):
             return Look(1e3 * (time.monotonic() - began), drawn=False)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
-from sqlalchemy.schema import CreateIndex, CreateTable
-
-from dispatcher.store import SqliteJournal
-from dispatcher.store.migrate import MIGRATIONS
-from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
-from dispatcher.store.statements import compiled
+from dispatcher.store.connection import connect_writer, raw_of
+from dispatcher.store.migrate import MIGRATIONS, bring_up_to_date, open_up_to_date
+from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE
 
 
 def _shape(connection: sqlite3.Connection) -> dict[str, object]:
@@ -19,8 +19,6 @@ def _shape(connection: sqlite3.Connection) -> dict[str, object]:
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     shape: dict[str, object] = {}
     for kind, name, sql in rows.fetchall():
-        if name == VERSION_TABLE:
-            continue
         if kind == "table":
             shape[name] = connection.execute(f"PRAGMA table_xinfo({name})").fetchall()
             shape[f"{name} without rowid"] = "WITHOUT ROWID" in sql
@@ -30,18 +28,31 @@ def _shape(connection: sqlite3.Connection) -> dict[str, object]:
     return shape
 
 
-def test_migrating_from_nothing_makes_the_tables_of_the_schema(tmp_path: Path) -> None:
-    journal = SqliteJournal.open(tmp_path / "journal.sqlite")
-    migrated = _shape(journal.raw)
-    journal.close()
-    direct = sqlite3.connect(":memory:")
-    for table in metadata.sorted_tables:
-        direct.execute(compiled(CreateTable(table)))
-        for index in table.indexes:
-            direct.execute(compiled(CreateIndex(index)))
-    declared = _shape(direct)
-    direct.close()
-    assert migrated == declared
+def test_migrating_from_nothing_makes_what_a_new_store_has(tmp_path: Path) -> None:
+    """Mutation: a table as it is written down lacks what a migration has, or has more."""
+    made = open_up_to_date(tmp_path / "made.sqlite")
+    migrations = tmp_path / "migrations"  # another folder than ours: its scripts are run
+    shutil.copytree(MIGRATIONS, migrations)
+    migrated = connect_writer(tmp_path / "migrated.sqlite")
+    bring_up_to_date(migrated, tmp_path / "migrated.sqlite", migrations=migrations)
+    assert _shape(raw_of(made)) == _shape(raw_of(migrated))
+    versions = {
+        tuple(raw_of(each).execute(f"SELECT * FROM {VERSION_TABLE}").fetchall())
+        for each in (made, migrated)
+    }
+    assert versions == {((SCHEMA_VERSION,),)}
+    made.close()
+    migrated.close()
+
+
+def test_a_new_store_needs_no_alembic(tmp_path: Path) -> None:
+    """Mutation: each first search waits for it to be imported."""
+    code = (
+        "import pathlib, sys; from dispatcher.store.migrate import open_up_to_date as made; "
+        f"made(pathlib.Path({str(tmp_path / 'new.sqlite')!r})).close(); "
+        "sys.exit('alembic' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_newest_version_has_a_migration() -> None:
