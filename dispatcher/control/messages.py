@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from dispatcher.control.bounds import MAX_GRACE_S
 from dispatcher.core.events import StopKind
-
-#: Longest grace that may be asked for (seconds): a day. Infinity would be no stop at all.
-MAX_GRACE_S = 86_400.0
 
 #: Largest request (bytes). Parameters by hand and search spaces are far smaller; the engine's
 #: thread reads them, and everybody waits while it does.

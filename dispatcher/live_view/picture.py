@@ -20,7 +20,6 @@ from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside, 
 from dispatcher.queries.records import json_value
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, rich_table
-from dispatcher.terminal.leaderboard import paths_of
 from dispatcher.terminal.safe_text import safe_text
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
@@ -122,7 +121,7 @@ def _best(scene: Scene, width: int) -> Text:
     )
     head.append(
         _cut(
-            formatting.parameters(best.named_parameters, without=paths_of(best)),
+            formatting.parameters_of(best),
             width - len(head.plain),
         ),
         style="dim",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from dispatcher.control.messages import MAX_GRACE_S
+from dispatcher.control.bounds import MAX_GRACE_S
 from dispatcher.operations.operation import Arguments
 
 #: A text that is kept on record.

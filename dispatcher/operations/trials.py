@@ -7,22 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from dispatcher import queries
-from dispatcher.core.model import Outcome, TrialState
 from dispatcher.errors import UserError
 from dispatcher.operations import answers
 from dispatcher.operations import arguments as given
 from dispatcher.operations.operation import Call, NoChoice
-
-_FAILURES = (Outcome.FAILED.value, Outcome.TIMED_OUT.value, Outcome.LOST.value)
-
-_STATES = tuple(one.value for kind in (TrialState, Outcome) for one in kind)
 
 
 def ls(call: Call, wanted: given.ListTrials) -> answers.TrialList:
     """List trials."""
     chosen = queries.TrialFilter(
         shown=tuple(map(state_of, wanted.state)),
-        outcomes=_FAILURES if wanted.failed else (),
+        outcomes=_failures() if wanted.failed else (),
         parent=wanted.parent,
         live=True if wanted.live else None,
         condition=wanted.where,
@@ -32,6 +27,12 @@ def ls(call: Call, wanted: given.ListTrials) -> answers.TrialList:
     trials = call.handle.trials(chosen, sort=by, reverse=wanted.reverse, limit=wanted.limit)
     note_unknown(call, wanted.where)
     return answers.TrialList(call.handle.id, trials, cells(call, wanted.columns, trials))
+
+
+def _failures() -> tuple[str, ...]:
+    from dispatcher.core.model import Outcome  # the core is much to import for a list
+
+    return (Outcome.FAILED.value, Outcome.TIMED_OUT.value, Outcome.LOST.value)
 
 
 def cells(call: Call, columns: str, trials: Sequence[queries.TrialSummary]) -> list[list[Any]]:
@@ -67,11 +68,14 @@ def note_unknown(call: Call, text: str) -> None:
 
 def state_of(typed: str) -> str:
     """Return the state or outcome that a word means. Raises ``UserError``."""
+    from dispatcher.core.model import Outcome, TrialState
+
+    states = [one.value for kind in (TrialState, Outcome) for one in kind]
     word = typed.lower().replace("-", " ").replace("_", " ")
-    if word not in _STATES:
-        near = difflib.get_close_matches(word, _STATES, n=1)
+    if word not in states:
+        near = difflib.get_close_matches(word, states, n=1)
         raise UserError(
-            f"{word!r} is no state; there are {', '.join(_STATES)}",
+            f"{word!r} is no state; there are {', '.join(states)}",
             hint=f"did you mean {near[0]!r}?" if near else "",
         )
     return word

@@ -11,8 +11,6 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from dispatcher import codec
-from dispatcher.core.events import WorkerLost
 from dispatcher.errors import ProtocolError
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, Record
@@ -177,6 +175,9 @@ def _spans(
 
 def _losses(reader: ExperimentReader) -> dict[str, list[float]]:
     """Return when each worker was lost, as far as the journal has it."""
+    from dispatcher import codec  # the core with it: too much for each list of trials
+    from dispatcher.core.events import WorkerLost
+
     found: dict[str, list[float]] = {}
     for row in reader.rows(_LOSSES):
         try:

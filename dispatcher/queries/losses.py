@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from dispatcher import codec
-from dispatcher.core.events import WorkerLost
 from dispatcher.errors import ProtocolError
 from dispatcher.queries.reader import ExperimentReader
 
@@ -38,6 +36,9 @@ def reason_of_loss(
         attempt: its number within the trial; its end was not seen.
         worker: that it ran on.
     """
+    from dispatcher import codec  # the core with it: too much for each list of trials
+    from dispatcher.core.events import WorkerLost
+
     first = reader.row(_FIRST, (trial, attempt))
     if first is None or first["n"] is None:
         return None

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dispatcher.terminal.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from dispatcher.queries import TrialSummary
 
 NOTHING = "–"
 
@@ -103,8 +106,18 @@ def value(anything: Any) -> str:
     return safe_text(json.dumps(anything, ensure_ascii=False))
 
 
-def parameters(values: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> str:
+def parameters(values: Mapping[str, Any]) -> str:
     """Return parameters on one line: ``lr=0.01 width=64``."""
-    return " ".join(
-        f"{safe_text(key)}={value(item)}" for key, item in values.items() if key not in without
+    return " ".join([f"{safe_text(key)}={value(item)}" for key, item in values.items()])
+
+
+def parameters_of(trial: TrialSummary) -> str:
+    """Return a trial's parameters on one line, without those that are only paths of weights."""
+    own = trial.save_path
+    return parameters(
+        {
+            key: item
+            for key, item in trial.named_parameters.items()
+            if not key.endswith("_path") and (item is None or item != own)
+        }
     )

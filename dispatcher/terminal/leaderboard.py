@@ -29,7 +29,7 @@ def print_leaders(best: Sequence[queries.TrialSummary]) -> None:
                 str(one.id),
                 formatting.NOTHING if one.parent is None else str(one.parent),
                 formatting.duration(one.wall_s),
-                formatting.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.parameters_of(one),
             )
             for place, one in enumerate(best, start=1)
         ],
@@ -48,17 +48,8 @@ def print_front(best: Sequence[queries.TrialSummary], objectives: Sequence[str])
                 *(formatting.number(queries.objective_of(one, name)) for name in objectives),
                 formatting.NOTHING if one.parent is None else str(one.parent),
                 formatting.duration(one.wall_s),
-                formatting.parameters(one.named_parameters, without=paths_of(one)),
+                formatting.parameters_of(one),
             )
             for one in best
         ],
-    )
-
-
-def paths_of(one: queries.TrialSummary) -> tuple[str, ...]:
-    """Return the keys of parameters that are only paths of weights, which tables leave out."""
-    return tuple(
-        key
-        for key, value in one.named_parameters.items()
-        if key.endswith("_path") or (value is not None and value in (one.save_path,))
     )

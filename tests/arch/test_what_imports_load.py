@@ -90,3 +90,17 @@ def test_a_command_that_reads_loads_no_configuration() -> None:
 
 def test_the_look_bites() -> None:
     assert "msgspec" in surplus("", "dispatcher.codec")
+
+
+def test_what_lists_trials_loads_no_core() -> None:
+    """Mutation: `bequeath trial ls` waits for the machine that decides about trials."""
+    names = (
+        "dispatcher.queries dispatcher.cli.trial.verbs dispatcher.operations.table "
+        "dispatcher.operations.trials"
+    )
+    code = f"import importlib, sys; [importlib.import_module(n) for n in {names.split()!r}]; "
+    code += "print('dispatcher.core' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

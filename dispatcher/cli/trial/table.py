@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -75,13 +75,13 @@ def table_of(
 
     known = {column.title: column for column in COLUMNS}
     if not names:
-        titles = [column.title for column in usual]
-        return [*usual], [[_cell(one, title) for title in titles] for one in trials]
+        shown = [_CELLS[column.title] for column in usual]
+        return [*usual], [[cell(one) for cell in shown] for one in trials]
     typed = list(parse_names(names))
     columns = [known.get(name) or _column(name, at, cells) for at, name in enumerate(typed)]
     rows = [
         [
-            _cell(one, name) if name in known else _shown(name, beside[at])
+            _CELLS[name](one) if name in known else _shown(name, beside[at])
             for at, name in enumerate(typed)
         ]
         for one, beside in zip(trials, cells, strict=True)
@@ -89,23 +89,20 @@ def table_of(
     return columns, rows
 
 
-def _cell(one: TrialSummary, title: str) -> str:
-    """Return what a trial has in a column of :data:`COLUMNS`."""
-    from dispatcher.terminal.leaderboard import paths_of
+def _state(one: TrialSummary) -> str:
+    return (one.outcome or one.state) + (f" ({one.attempt} attempts)" if one.attempt > 1 else "")
 
-    if title == "trial":
-        return str(one.id)
-    if title == "state":
-        return (one.outcome or one.state) + (
-            f" ({one.attempt} attempts)" if one.attempt > 1 else ""
-        )
-    if title == "result":
-        return formatting.number(one.value)
-    if title == "parent":
-        return formatting.NOTHING if one.parent is None else str(one.parent)
-    if title == "took":  # added up as attempts end: there is none while the first attempt runs
-        return formatting.duration(one.wall_s or None)
-    return formatting.parameters(one.named_parameters, without=paths_of(one))
+
+#: What a trial has in each of :data:`COLUMNS`.
+_CELLS: Final[dict[str, Callable[[TrialSummary], str]]] = {
+    "trial": lambda one: str(one.id),
+    "state": _state,
+    "result": lambda one: formatting.number(one.value),
+    "parent": lambda one: formatting.NOTHING if one.parent is None else str(one.parent),
+    # Added up as attempts end: there is none while the first attempt runs.
+    "took": lambda one: formatting.duration(one.wall_s or None),
+    "parameters": formatting.parameters_of,
+}
 
 
 def _column(name: str, at: int, cells: Sequence[Sequence[Any]]) -> Column:

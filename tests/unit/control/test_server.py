@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from dispatcher.control.bounds import MAX_GRACE_S
 from dispatcher.control.messages import (
-    MAX_GRACE_S,
     MAX_REQUEST_BYTES,
     ControlRequest,
     PieceRead,
