@@ -56,9 +56,12 @@ def moment_of(timestamp: object) -> float | None:
 
 
 @lru_cache(maxsize=16_384)  # lists say the same at each look, and headers' form is slow to read
-def loose_moment_of(text: str) -> float | None:
+def loose_moment_of(stamp: object) -> float | None:
     """The moment of a time stamp, in ISO's form or that of headers, in UTC where it names no zone
     (seconds since the epoch); None: it is none."""
+    if stamp is None:
+        return None
+    text = str(stamp)
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
             return _seconds(read(text))

@@ -200,9 +200,9 @@ def job_of(row: Document) -> ServiceJob:
         str(row.get("jobId")),
         word,
         (text or usual)[:LONGEST_REASON],
-        created_at=loose_moment_of(str(row.get("jobTime"))),
-        started_at=loose_moment_of(str(first.get("startedAt"))),
-        ended_at=loose_moment_of(str(last.get("finishedAt"))),
+        created_at=loose_moment_of(row.get("jobTime")),
+        started_at=loose_moment_of(first.get("startedAt")),
+        ended_at=loose_moment_of(last.get("finishedAt")),
         mark=_mark(row.get("jobParams")),
     )
 
