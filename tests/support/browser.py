@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
-import pytest
 from selenium import webdriver
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
@@ -30,6 +29,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.failures import ENABLES
 from tests.support.processes import holds_within
+from tests.support.promised import leave_out
 
 #: A bound on a hang, not a measure of speed (seconds).
 PATIENCE_S = 120.0
@@ -52,10 +52,10 @@ addEventListener('unhandledrejection', (event) => window.faults.push(String(even
 
 
 def demand_chromium() -> None:
-    """Leave the test out where there is no Chromium, with the command that brings it."""
+    """Leave the test out where there is no Chromium; fail it where one is promised."""
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
-            pytest.skip(f"needs {program}: {ENABLES}")
+            leave_out("chromium", f"needs {program}: {ENABLES}")
 
 
 class Browser:

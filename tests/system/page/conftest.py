@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, demand_chromium
+from tests.support.browser import Browser
 from tests.support.made_search import MadeSearch
 
 #: The folder in which pictures are kept; a temporary one if it names none.
@@ -37,7 +37,6 @@ def pictures() -> Path:
 
 @pytest.fixture(scope="module")
 def _window(pictures: Path) -> Iterator[Browser]:
-    demand_chromium()
     browser = Browser(pictures)
     yield browser
     browser.close()

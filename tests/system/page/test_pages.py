@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import Browser
-from tests.support.page_files import PAGES as PAGE_MODULES
-from tests.support.page_files import visited
 from tests.support.page_server import PageServer
 from tests.system.page.conftest import search_of
 
@@ -125,12 +122,3 @@ def test_a_prefix_of_a_proxy_changes_nothing(browser: Browser) -> None:
         browser.waits_for("Wheel zooms")
         assert browser.driver.current_url == f"{server.url}e/{server.search.ident}/lineage"
         assert browser.faults() == []
-
-
-@pytest.mark.parametrize("page", PAGE_MODULES)
-def test_a_page_without_data_is_small(page: str) -> None:
-    """Every file that a visit to it loads, compressed each by itself, as a server sends them. In
-    bytes."""
-    files = visited(PAGE_MODULES[page])
-    assert {"live.js", "index.html", "page.css"} <= {one.name for one in files}
-    assert sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) <= 120_000
