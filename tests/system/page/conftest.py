@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import pytest
 from tests.support.browser import Browser
 from tests.support.made_search import MadeSearch
 
-#: The folder in which pictures are kept; a temporary one if it names none.
-PICTURES = "BEQUEATH_PICTURES"
+#: Names the folder in which pictures are kept, one of each page and size; else it is this one.
+PICTURES, KEPT = "BEQUEATH_PICTURES", Path(__file__).parents[3] / ".pictures"
 
 
 @functools.cache
@@ -30,7 +29,7 @@ def search_of(trials: int, hostile: bool = False) -> MadeSearch:
 
 @pytest.fixture(scope="session")
 def pictures() -> Path:
-    folder = Path(os.environ.get(PICTURES) or tempfile.mkdtemp(prefix="bequeath-pictures-"))
+    folder = Path(os.environ.get(PICTURES) or KEPT)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
