@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -232,3 +233,69 @@ def test_an_experiment_that_is_deleted_under_its_page_leaves_one_sentence(
         browser.waits_for("Experiments", "h1")
         again = [one for one in server.asked[asked:] if f"/experiments/{search.ident}" in one]
         assert again == []
+
+
+def test_who_waits_stands_at_what_runs(browser: Browser) -> None:
+    """Mutation: a group for each who waits; a parent that is not the one waited for."""
+    search = search_of(400)
+    waiting = Counter(one.parent for one in search.trials if one.state == "blocked")
+    with PageServer(search) as server:
+        browser.open(f"{server.url}e/{search.ident}/waits")
+        browser.waits_for("which has run", "ul.waits")
+        seen = {
+            int(row.find_element("css selector", ".for a b").text): int(
+                row.find_element("css selector", ".by b").text
+            )
+            for row in browser.all("ul.waits li.wait")
+        }
+        assert seen == dict(waiting)
+        assert browser.faults() == []
+
+
+def test_what_differs_stands_beside_curves_and_logs(browser: Browser) -> None:
+    search = search_of(400)
+    best = search.best()
+    assert best is not None
+    assert best.parent is not None
+    parent = search.trials[best.parent]
+    differs = {name for name, one in best.parameters.items() if one != parent.parameters[name]}
+    with PageServer(search, log=b"epoch 1\nlast line\n") as server:
+        browser.open(f"{server.url}e/{search.ident}/compare?trials={best.trial},{parent.trial}")
+        browser.waits_for(f"common ancestor: {parent.trial}")
+        rows = browser.all("table.compare tbody th:not(.quiet)")
+        assert {row.text for row in rows} == differs
+        browser.until(
+            lambda: (
+                [one.text.endswith("last line") for one in browser.all(".side-by-side .log pre")]
+                == [True, True]
+            ),
+            "the logs of both",
+        )
+        browser.one("section[aria-label=curves] canvas")
+        browser.one("main input[type=checkbox]").click()
+        browser.until(
+            lambda: len(browser.all("table.compare tbody th:not(.quiet)")) == len(best.parameters),
+            "all parameters",
+        )
+        assert query(browser)["all"] == "1"
+        assert browser.faults() == []
+
+
+def test_a_theme_that_was_chosen_stays(browser: Browser) -> None:
+    chosen = "return document.documentElement.dataset.theme ?? ''"
+    search = search_of(1)
+    with PageServer(search) as server:
+        browser.open(f"{server.url}e/{search.ident}")
+        browser.waits_for("how trials ended")
+        for word in ("light", "dark"):
+            browser.one("button[title^='light, dark']").click()
+            assert browser.run(chosen) == word
+        dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+        browser.open(f"{server.url}leaderboard")
+        browser.waits_for("Leaderboard", "h1")
+        assert browser.run(chosen) == "dark"
+        assert browser.run("return getComputedStyle(document.body).backgroundColor") == dark
+        browser.one("button[title^='light, dark']").click()
+        assert browser.run(chosen) == ""
+        light = browser.run("return getComputedStyle(document.body).backgroundColor")
+        assert light != dark
