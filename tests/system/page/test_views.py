@@ -290,12 +290,14 @@ def test_a_theme_that_was_chosen_stays(browser: Browser) -> None:
         for word in ("light", "dark"):
             browser.one("button[title^='light, dark']").click()
             assert browser.run(chosen) == word
-        dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+        dark = browser.run("return getComputedStyle(document.documentElement).backgroundColor")
         browser.open(f"{server.url}leaderboard")
         browser.waits_for("Leaderboard", "h1")
         assert browser.run(chosen) == "dark"
-        assert browser.run("return getComputedStyle(document.body).backgroundColor") == dark
+        assert (
+            browser.run("return getComputedStyle(document.documentElement).backgroundColor") == dark
+        )
         browser.one("button[title^='light, dark']").click()
         assert browser.run(chosen) == ""
-        light = browser.run("return getComputedStyle(document.body).backgroundColor")
+        light = browser.run("return getComputedStyle(document.documentElement).backgroundColor")
         assert light != dark
