@@ -72,7 +72,7 @@ def test_a_trial_and_the_lists_are_drawn_without_a_fault(browser: Browser, trial
         browser.waits_for(search.ident)
         browser.picture(f"experiments-{trials}")
         browser.click("leaderboard", "a")
-        browser.waits_for("data set digits", ".board")
+        browser.waits_for("data set digits" if trials else "No experiment that is meant")
         browser.picture(f"leaderboard-{trials}")
         browser.click("settings", "a")
         browser.waits_for("links that only read")
