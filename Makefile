@@ -110,4 +110,4 @@ audit: $(VENV)/tools/.made  ## look for known holes in what the locks name; says
 	$(VENV)/tools/bin/python requirements/audit.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) site .pictures .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -59,3 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("torch"):
             item.add_marker(skip)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Look for a browser before anything else is made for a test that needs one."""
+    if any("chromium" in mark.args for mark in item.iter_markers("needs")):
+        from tests.support.browser import demand_chromium
+
+        demand_chromium()

@@ -227,6 +227,15 @@ ENTERING = (
         ),
     ),
     Mutation(
+        "shares-last-for-ever",
+        9,
+        "whoever was given a link for a week reads on for years",
+        _KEYS,
+        "        if share.expires <= self._clock():\n            return None\n",
+        "",
+        _RULES,
+    ),
+    Mutation(
         "steps-wait-for-ever-to-be-taken",
         8,
         "a script that polls the table fills the memory of the page",

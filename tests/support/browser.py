@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
-import pytest
+from PIL import Image
 from selenium import webdriver
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
@@ -30,9 +30,14 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.failures import ENABLES
 from tests.support.processes import holds_within
+from tests.support.promised import leave_out
 
 #: A bound on a hang, not a measure of speed (seconds).
 PATIENCE_S = 120.0
+
+#: What a picture must have to be one of something: colours, edges of letters among them, below the
+#: header, which is there before anything else and so many pixels high. More are not counted.
+BELOW_THE_HEADER, LEAST_COLOURS, MOST_COLOURS = 120, 12, 1_000
 
 #: What is drawn anew meanwhile, or lies under something for a moment, is looked at again.
 _LATER = (
@@ -52,10 +57,10 @@ addEventListener('unhandledrejection', (event) => window.faults.push(String(even
 
 
 def demand_chromium() -> None:
-    """Leave the test out where there is no Chromium, with the command that brings it."""
+    """Leave the test out where there is no Chromium; fail it where one is promised."""
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
-            pytest.skip(f"needs {program}: {ENABLES}")
+            leave_out("chromium", f"needs {program}: {ENABLES}")
 
 
 class Browser:
@@ -121,7 +126,7 @@ class Browser:
             return bool(found[0])
 
         if not holds_within(look, limit_s):
-            self.picture("failed")
+            self._kept("failed")
             seen = f"{self.faults()}\n{self.text()[:2000]}"
             raise AssertionError(f"{what}: not within {limit_s} s; {seen}")
         return found[0]
@@ -175,7 +180,15 @@ class Browser:
         return spent
 
     def picture(self, name: str) -> Path:
-        """Keep a picture of what is to be seen."""
+        """Keep a picture of what is to be seen: of more than a frame around nothing."""
+        path = self._kept(name)
+        with Image.open(path) as picture:
+            below = picture.crop((0, BELOW_THE_HEADER, *picture.size)).convert("RGB")
+            colours = below.getcolors(MOST_COLOURS)
+        assert colours is None or len(colours) >= LEAST_COLOURS, f"nothing is drawn in {path}"
+        return path
+
+    def _kept(self, name: str) -> Path:
         path = self.pictures / f"{name}.png"
         self.driver.save_screenshot(str(path))
         return path

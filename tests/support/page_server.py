@@ -57,6 +57,7 @@ class PageServer:
         self.inputs: list[dict[str, Any]] | None = None
         self.model: Callable[[Any], Any] | None = None
         self.head = True
+        self.deleted = False
         self.streams = True
         self.cursor = 0
         self.changes: list[tuple[int, list[int]]] = []
@@ -121,7 +122,9 @@ class PageServer:
         """What is written beside a trial or the experiment."""
         *above, what = re.sub(r"(notes)/.*", r"\1", path.removeprefix("/")).split("/")
         one: Any = self.search.trials[int(above[1])] if above else self.search
-        if what == "star":
+        if what == "pin":
+            one.pinned = method == "PUT"
+        elif what == "star":
             one.starred = method == "PUT"
         elif what == "tags":
             one.tags = tuple(sorted({*one.tags, *body["add"]} - {*body["remove"]}))
@@ -130,7 +133,8 @@ class PageServer:
         else:
             one.notes = []
         self.tell(*([one.trial] if above else []))
-        return {"trial": None, "tags": one.tags, "starred": one.starred, "notes": []}
+        told = {"trial": None, "tags": one.tags, "starred": one.starred, "notes": []}
+        return told | ({"pinned": one.pinned} if what == "pin" else {})
 
     def share(self, method: str, path: str, body: Any) -> dict[str, Any]:
         """What is done to links that only read."""
@@ -149,6 +153,12 @@ class PageServer:
         """From now on no head answers."""
         with self.news:
             self.head = False
+            self.news.notify_all()
+
+    def delete(self) -> None:
+        """From now on there is no experiment."""
+        with self.news:
+            self.deleted = True
             self.news.notify_all()
 
     def changed_after(self, cursor: int) -> dict[str, Any]:
@@ -233,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
         make = answers.get(f"{self.command} {rest}")
         if path.startswith("/shares") or path == "/token":
             make = functools.partial(page.share, self.command, path, body)
-        if re.fullmatch(r"(/trials/\d+)?/(star|tags|notes(/\d+)?)", rest):
+        if re.fullmatch(r"(/trials/\d+)?/(star|tags|pin|notes(/\d+)?)", rest):
             make = functools.partial(page.annotate, self.command, rest, body)
         asked = re.fullmatch(r"POST /trials/(\d+)/infer", f"{self.command} {rest}")
         if asked and page.model is not None:
@@ -272,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"group": group, "boards": [one.to_json() for one in boards]})
             return
         rest = path.removeprefix(f"/experiments/{search.ident}")
-        if rest == path:
+        if rest == path or page.deleted:
             self._problem(
                 404, "no-experiment", "no experiment goes by that name", "look at the list"
             )
@@ -371,7 +381,7 @@ class _Handler(BaseHTTPRequestHandler):
         head = page.head
         try:
             self.wfile.write(b"retry: 2000\n\n")
-            while not page.closing:
+            while not page.closing and not page.deleted:
                 if page.cursor > cursor:
                     told = page.changed_after(cursor)
                     cursor = int(told["cursor"])
@@ -382,10 +392,15 @@ class _Handler(BaseHTTPRequestHandler):
                     self._event("standing", page.search.standing(head=head))
                     self._event("back" if head else "gone", {} if head else {"since": time.time()})
                 with page.news:
-                    if page.cursor <= cursor and page.head == head and not page.closing:
+                    still = page.cursor <= cursor and page.head == head
+                    if still and not page.closing and not page.deleted:
                         page.news.wait(5.0)
                 self.wfile.write(b": here\n\n")
                 self.wfile.flush()
+            if page.deleted:
+                error = {"kind": "no-experiment", "message": "the experiment was deleted"}
+                error |= {"hint": "look at the list", "where": page.search.ident}
+                self._event("gone", {"since": time.time(), "deleted": True, "error": error})
         except (BrokenPipeError, ConnectionResetError):
             return
 

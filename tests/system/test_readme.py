@@ -54,6 +54,9 @@ def test_the_readmes_commands_run_as_written(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         if command == "make demo":
             assert re.search(r"(\d+) trials: \1 succeeded", done.stdout), done.stdout[-2000:]
+            assert re.search(r"^http://127\.0\.0\.1:\d+/login\?once=", done.stderr, re.M), (
+                done.stderr
+            )
             pictures = {p.name for p in (tmp_path / "home" / "pictures").iterdir()}
             assert pictures == {"progress.png", "parallel.png", "lineage.png"}
     assert left_of(tmp_path) == []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from dispatcher.web.keys import Keys
 from tests.integration.web.conftest import EXPERIMENT
 from tests.support.web_server import WebServer
 
@@ -128,6 +130,10 @@ CASES = [
     Case(403, "POST", "/api/v1/token", headers=(JSON,), kind="origin"),
     Case(401, by="revoked", kind="no-token"),
     Case(401, by="revoked cookie", kind="no-token"),
+    Case(401, by="expired", kind="no-token"),
+    Case(401, by="expired", path=STREAM, kind="no-token"),
+    Case(401, by="expired cookie", kind="no-token"),
+    Case(401, by="token of another user", kind="no-token"),
     # Methods.
     Case(405, "TRACE", by="owner", kind="method"),
     Case(405, "OPTIONS", by="owner", kind="method"),
@@ -146,15 +152,22 @@ def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web
 
 
 @pytest.fixture(scope="module")
-def ways(server: WebServer) -> dict[str, dict[str, str]]:
+def ways(server: WebServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """By the names of those who ask, the headers that they send."""
     shares = {
         name: json.loads(server.command("web", "--share", name, *words, "--json"))
-        for name, words in (("reader", ()), ("logs", ("--with-logs",)), ("gone", ()))
+        for name, words in (
+            ("reader", ()),
+            ("logs", ("--with-logs",)),
+            ("gone", ()),
+            ("old", ()),
+        )
     }
     cookies = {name: server.cookie(one["link"]) for name, one in shares.items()}
     cookie = server.cookie()
+    theirs = tmp_path_factory.mktemp("theirs")
     server.command("web", "--revoke", "gone")
+    _end(server.state / "bequeath" / "web" / "shares.json", "old")
 
     def bearer(token: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"}
@@ -172,7 +185,17 @@ def ways(server: WebServer) -> dict[str, dict[str, str]]:
         "reader with logs": bearer(shares["logs"]["token"]),
         "revoked": bearer(shares["gone"]["token"]),
         "revoked cookie": {"Cookie": cookies["gone"]},
+        "expired": bearer(shares["old"]["token"]),
+        "expired cookie": {"Cookie": cookies["old"]},
+        "token of another user": bearer(Keys(theirs / "web").token),
     }
+
+
+def _end(shares: Path, name: str) -> None:
+    """Have a share ended a second ago, as it does when its days are over."""
+    told = json.loads(shares.read_bytes())
+    told[name]["expires"] = time.time() - 1
+    shares.write_text(json.dumps(told))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from dispatcher.control.client import RunFile
 from tests.integration.cli.conftest import Place, place
 from tests.support.processes import wait_until
-from tests.support.web_server import WebServer
+from tests.support.web_server import Answered, WebServer
 
 __all__ = ["place"]
 
@@ -28,6 +29,29 @@ def server(place: Place) -> Iterator[WebServer]:
     server = WebServer(place.kept, place.folder / "state")
     yield server
     server.end()
+
+
+#: A line of Prometheus's text format, as far as ours goes: a type, or a sample with its labels.
+_LABEL = r'[a-z]+="[^"\\]*"'
+EXPOSED = re.compile(
+    r"# TYPE (?P<typed>[a-z_]+) (gauge|counter)"
+    rf"|(?P<name>[a-z_]+)(\{{{_LABEL}(,{_LABEL})*\}})? -?\d+(\.\d+)?(e[+-]?\d+)?"
+)
+
+
+def names_of_metrics(answer: Answered) -> set[str]:
+    """The names in an answer to Prometheus, each of which has its type before it."""
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    typed: set[str] = set()
+    for line in answer.body.decode().splitlines():
+        read = EXPOSED.fullmatch(line)
+        assert read is not None, line
+        if read["typed"]:
+            assert read["typed"] not in typed, line
+            typed.add(read["typed"])
+        else:
+            assert read["name"] in typed, line
+    return typed
 
 
 def test_a_running_experiment_is_seen_changed_and_lost(place: Place, server: WebServer) -> None:
@@ -84,6 +108,10 @@ def test_a_running_experiment_is_seen_changed_and_lost(place: Place, server: Web
 
     metrics = server.raw("GET", "/metrics", {"Authorization": f"Bearer {server.token}"})
     assert f'bequeath_slots{{experiment="{place.experiment.name}"}} 3' in metrics.body.decode()
+
+    assert {"bequeath_trials", "bequeath_slots_busy", "bequeath_web_responses_total"} <= (
+        names_of_metrics(metrics)
+    )
 
     # The head dies: the page says so, and says that it is back.
     run = RunFile.read(place.experiment)

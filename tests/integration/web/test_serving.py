@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -214,6 +215,43 @@ def test_the_description_fits_openapi(server: WebServer) -> None:
     assert "get" in described["paths"]["/api/v1/experiments/{experiment}/events"]
     names = [one["operationId"] for each in described["paths"].values() for one in each.values()]
     assert len(names) == len(set(names))
+
+
+#: What would make a route a way to run a program here, to write anywhere, or to ask other servers.
+FORBIDDEN = {
+    "command", "script", "shell", "module", "code", "environment", "folder", "directory", "path",
+    "file", "destination", "target", "host", "url", "uri",
+}  # fmt: skip
+
+
+def names_taken(described: dict[str, Any]) -> dict[str, set[str]]:
+    """By route, the names of all that a request may give it."""
+    schemas = described["components"]["schemas"]
+    found: dict[str, set[str]] = {}
+    for path, methods in described["paths"].items():
+        for method, one in methods.items():
+            names = {each["name"] for each in one.get("parameters", ())}
+            for content in one.get("requestBody", {}).get("content", {}).values():
+                body = content["schema"]
+                body = schemas[body["$ref"].rpartition("/")[2]] if "$ref" in body else body
+                names |= set(body.get("properties", ()))
+            found[f"{method.upper()} {path}"] = names
+    return found
+
+
+def test_no_route_takes_a_command_a_path_or_an_address(server: WebServer) -> None:
+    """But the file of a trial, which is looked for among its own. Mutation: a route that writes a
+    backup where the request says."""
+    taken = names_taken(server.get("/openapi.json"))
+    assert "parameters" in taken["POST /api/v1/experiments/{experiment}/trials"]
+    assert "key" in taken["PATCH /api/v1/experiments/{experiment}"]
+    places = {
+        route: {name for name in names if FORBIDDEN & set(name.casefold().split("_"))}
+        for route, names in taken.items()
+    }
+    assert {route: names for route, names in places.items() if names} == {
+        "GET /api/v1/experiments/{experiment}/trials/{trial}/files/{path}": {"path"}
+    }
 
 
 def test_help_loads_no_server() -> None:

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from dispatcher.folders.status import is_led
 from tests.integration.cli.conftest import Place, place
 from tests.integration.web.conftest import laid_down
-from tests.support.browser import Browser, demand_chromium
+from tests.support.browser import Browser
 from tests.support.nni_port import NniPort
 from tests.support.trackers import python_of
 from tests.system.page.conftest import pictures
@@ -93,7 +93,6 @@ def test_nnis_client_steers_and_stops(place: Place, served: NniPort) -> None:
 @pytest.fixture
 def browser(pictures: Path) -> Iterator[Browser]:
     """A window in which nothing ran or came in that is not NNI's page."""
-    demand_chromium()
     one = Browser(pictures)
     yield one
     for fault in one.faults():

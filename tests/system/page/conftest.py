@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, demand_chromium
+from tests.support.browser import Browser
 from tests.support.made_search import MadeSearch
 
-#: The folder in which pictures are kept; a temporary one if it names none.
-PICTURES = "BEQUEATH_PICTURES"
+#: Names the folder in which pictures are kept, one of each page and size; else it is this one.
+PICTURES, KEPT = "BEQUEATH_PICTURES", Path(__file__).parents[3] / ".pictures"
 
 
 @functools.cache
@@ -30,14 +29,13 @@ def search_of(trials: int, hostile: bool = False) -> MadeSearch:
 
 @pytest.fixture(scope="session")
 def pictures() -> Path:
-    folder = Path(os.environ.get(PICTURES) or tempfile.mkdtemp(prefix="bequeath-pictures-"))
+    folder = Path(os.environ.get(PICTURES) or KEPT)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def _window(pictures: Path) -> Iterator[Browser]:
-    demand_chromium()
     browser = Browser(pictures)
     yield browser
     browser.close()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import Browser
 from tests.support.page_files import PAGES as PAGE_MODULES
-from tests.support.page_files import visited
 from tests.support.page_server import PageServer
 from tests.system.page.conftest import search_of
 
@@ -24,6 +22,7 @@ PAGES = {
     "/lineage": "Lineage",
     "/waits": "idle because: lookahead full",
     "/hosts": "Hosts",
+    "/plots?kind=slots": "what was in the way",
     "/compare": "Name two to eight trials",
     "/checks": "No trial descends from itself",
 }
@@ -43,13 +42,24 @@ def complaints(browser: Browser) -> list[str]:
     return [str(one) for one in found]
 
 
+def name_of(page: str) -> str:
+    """The name of a page by its address below the experiment."""
+    return page.partition("?")[0].strip("/").replace("/", "-") or "overview"
+
+
+def test_each_page_that_there_is_is_drawn_at_each_size() -> None:
+    """By the next two tests. Mutation: a new page that nobody opens with 50,000 trials."""
+    lists = {"experiments", "leaderboard", "settings", "trial"}
+    assert {name_of(page) for page in PAGES} | lists == set(PAGE_MODULES)
+
+
 @pytest.mark.parametrize("trials", SIZES)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_drawn_without_a_fault(browser: Browser, page: str, trials: int) -> None:
     with PageServer(search_of(trials)) as server:
         browser.open(f"{server.url}e/{server.search.ident}{page}")
         browser.waits_for(PAGES[page])
-        browser.picture(f"{page.strip('/') or 'overview'}-{trials}")
+        browser.picture(f"{name_of(page)}-{trials}")
         assert browser.faults() == []
         assert all(most == 1 for path, most in server.most_at_once.items() if "events" not in path)
 
@@ -62,9 +72,11 @@ def test_a_trial_and_the_lists_are_drawn_without_a_fault(browser: Browser, trial
         browser.waits_for(search.ident)
         browser.picture(f"experiments-{trials}")
         browser.click("leaderboard", "a")
-        browser.waits_for("Leaderboard")
+        browser.waits_for("data set digits" if trials else "No experiment that is meant")
+        browser.picture(f"leaderboard-{trials}")
         browser.click("settings", "a")
         browser.waits_for("links that only read")
+        browser.picture(f"settings-{trials}")
         browser.open(f"{server.url}e/{search.ident}/t/{max(0, trials - 1)}")
         browser.waits_for("epoch 2" if trials else "has no trial 0")
         browser.picture(f"trial-{trials}")
@@ -92,9 +104,7 @@ def test_a_page_is_accessible(browser: Browser, theme: str) -> None:
             browser.until(lambda: browser.all("main h1, main h2"), f"page {page}")
             browser.until(lambda: "Reading" not in browser.text("main"), f"the data of {page}")
             found[page] = complaints(browser)
-            browser.picture(
-                f"{theme}-{page.strip('/').replace('/', '-').partition('?')[0] or 'overview'}"
-            )
+            browser.picture(f"{theme}-{name_of(page)}")
         browser.open(server.url)
         browser.waits_for(search.ident)
         found["list"] = complaints(browser)
@@ -113,7 +123,7 @@ def test_a_phone_needs_no_scrolling_sideways(browser: Browser, page: str) -> Non
         browser.open(f"{server.url}e/{server.search.ident}{page}")
         browser.until(lambda: browser.all("main h1, main h2"), "the page")
         browser.until(lambda: "Reading" not in browser.text("main"), "the data")
-        browser.picture(f"phone-{page.strip('/').replace('/', '-') or 'overview'}")
+        browser.picture(f"phone-{name_of(page)}")
         assert browser.run("return document.documentElement.scrollWidth") <= 390
 
 
@@ -125,12 +135,3 @@ def test_a_prefix_of_a_proxy_changes_nothing(browser: Browser) -> None:
         browser.waits_for("Wheel zooms")
         assert browser.driver.current_url == f"{server.url}e/{server.search.ident}/lineage"
         assert browser.faults() == []
-
-
-@pytest.mark.parametrize("page", PAGE_MODULES)
-def test_a_page_without_data_is_small(page: str) -> None:
-    """Every file that a visit to it loads, compressed each by itself, as a server sends them. In
-    bytes."""
-    files = visited(PAGE_MODULES[page])
-    assert {"live.js", "index.html", "page.css"} <= {one.name for one in files}
-    assert sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) <= 120_000

@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.cli.conftest import Place, place
 from tests.support import proxies
-from tests.support.browser import Browser, demand_chromium
+from tests.support.browser import Browser
 from tests.support.ports import free_port
 from tests.support.web_server import WebServer
 
@@ -48,7 +48,6 @@ def running(place: Place) -> str:
 @pytest.fixture
 def outside(pictures: Path) -> Iterator[Browser]:
     """A browser that knows the proxy by its name, and nobody beside it."""
-    demand_chromium()
     browser = Browser(pictures, proxies.NAME)
     yield browser
     strangers = browser.strangers()

@@ -116,7 +116,7 @@ def test_too_many_at_once_are_refused(folder: Path, pools: Pools) -> None:
     asyncio.run(ask())
 
 
-def test_a_processanswer_tos_as_the_operation_does(folder: Path) -> None:
+def test_a_process_answers_as_the_operation_does(folder: Path) -> None:
     told = answer_to(WantedPlot(str(folder), "plot timeline", {}))
     assert told[:1] == DONE
     assert msgspec.json.decode(told[1:])["trials"] == [0, 1, 2]

@@ -31,7 +31,7 @@ export function Frame({ where, session, live, change, children }) {
         <button type="button" class="plain" title="keys" aria-label="keys of this page" onClick=${() => document.dispatchEvent(new Event("keys"))}>?</button>
       </div>
     </header>
-    ${live?.standing && html`<${Why} live=${live} experiment=${where.experiment} change=${change} />`}
+    ${live?.standing && live.line !== "refused" && html`<${Why} live=${live} experiment=${where.experiment} change=${change} />`}
     ${live && html`<${Line} live=${live} />`}
     ${session?.left_out?.length > 0 && html`<details class="left-out"><summary>What this file leaves out</summary><ul>${session.left_out.map((one) => html`<li><${Foreign} text=${one} most=${600} /></li>`)}</ul></details>`}
     ${children}`;

@@ -103,7 +103,7 @@ export class Live {
     on("standing", (told) => this.#stands(told));
     on("gone", (told) => {
       if (told.deleted) this.#ended(told.error);
-      this.headGone = told.since ?? Date.now() / 1000;
+      else this.headGone = told.since ?? Date.now() / 1000;
     });
     on("back", () => {
       this.headGone = null;
@@ -127,6 +127,7 @@ export class Live {
   #ended(error) {
     this.stream?.close();
     this.stream = null;
+    this.headGone = null; // nobody misses it
     this.error = error ?? { message: "the experiment was deleted" };
     this.line = "refused";
   }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dispatcher import queries
+from dispatcher.api import Experiment
 from dispatcher.cli.experiment.verbs import Format
 from dispatcher.control.server import snapshot
 from dispatcher.core import events as e
@@ -125,7 +126,7 @@ def test_statistics_count_what_is_listed(asked: Asked) -> None:
 
 
 def test_all_who_show_one_moment_show_the_same(asked: Asked) -> None:
-    """NNI's rows, the page's table, `status` and the head itself; that the live view says what
+    """NNI's rows, the page's table, a notebook, `status` and the head; that the live view says what
     `status` says is tested with it. Mutation: any of them counts by a rule of its own."""
     live(asked)
     counted = snapshot(asked.life.state, asked.life.now)
@@ -133,6 +134,9 @@ def test_all_who_show_one_moment_show_the_same(asked: Asked) -> None:
     with queries.ExperimentReader.open(asked.folder) as reader:
         table = TrialTable()
         table.put(queries.flat_trials(reader))
+    notebook = Experiment.open(asked.folder).status()
+    assert (notebook.states, notebook.outcomes) == (told.states, told.outcomes)
+    assert notebook.best == told.best
     page = {one["name"]: one for one in table.described()["columns"]}
 
     def tally(name: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
@@ -11,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.page_files import PAGES, visited
 
 ROOT = Path(__file__).parents[4]
 STATIC = ROOT / "dispatcher" / "web" / "static"
@@ -79,3 +82,12 @@ def test_the_wheel_has_the_page(tmp_path: Path) -> None:
     wanted = {path.relative_to(ROOT).as_posix() for path in STATIC.rglob("*") if path.is_file()}
     assert wanted <= shipped
     assert not [name for name in shipped if name.rpartition("/")[2].startswith("axe.")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_without_data_is_small(page: str) -> None:
+    """Every file that a visit to it loads, compressed each by itself, as a server sends them. In
+    bytes."""
+    files = visited(PAGES[page])
+    assert {"live.js", "index.html", "page.css"} <= {one.name for one in files}
+    assert sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) <= 120_000
