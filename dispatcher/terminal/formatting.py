@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dispatcher.terminal.safe_text import safe_text
+from dispatcher.safe_text import safe_text
 
 NOTHING = "–"
 
