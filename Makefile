@@ -86,7 +86,7 @@ mutations: $(VENV)/.dev  ## plant each known fault in a copy and see that it is 
 enable:  ## as root, once: install what the system tests need; no service is started
 	tests/system/enable.sh
 	tests/system/enable_ray.sh
-	tests/system/enable_trackers.sh tensorboard jupyter
+	tests/system/enable_trackers.sh tensorboard jupyter frames
 
 test-nfs: enable $(VENV)/.dev  ## as root: NFS between machines with kernels of their own; no service starts here
 	$(BIN)/python -m pytest -q tests/system/nfs

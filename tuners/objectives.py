@@ -132,6 +132,17 @@ def known_objectives(written: object) -> tuple[Objective, ...]:
     return tuple(found)
 
 
+def written_objectives(own: object, arguments: object) -> tuple[Objective, ...]:
+    """Reads the objectives of an experiment: its own, or else those among its tuner's arguments.
+
+    Args:
+        own: as its file has them.
+        arguments: of the tuner, by name.
+    """
+    of_tuner = arguments.get("objectives") if isinstance(arguments, Mapping) else None
+    return known_objectives(own) or known_objectives(of_tuner)
+
+
 def name_fault(name: object) -> str:
     """Why this is no name of a number in a result; empty if it may be one."""
     if not isinstance(name, str) or not name:

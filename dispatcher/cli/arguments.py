@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dispatcher.terminal.safe_text import made_safe
+from dispatcher.safe_text import made_safe
 
 if TYPE_CHECKING:
     from dispatcher.experiments.handle import ExperimentHandle

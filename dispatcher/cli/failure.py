@@ -6,8 +6,8 @@ import traceback
 
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.errors import BequeathError, InternalError, SeveralErrors
+from dispatcher.safe_text import keep_lines, safe_text
 from dispatcher.terminal.console import emit, styled
-from dispatcher.terminal.safe_text import keep_lines, safe_text
 
 
 def report(error: BequeathError) -> ExitCode:

@@ -12,9 +12,9 @@ import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial, context_for
 from dispatcher.errors import UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.operations.answers import ModelAnswered

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
+from dispatcher.safe_text import SafeText, safe_text
 from dispatcher.terminal.console import is_terminal, print_json, say, styled
-from dispatcher.terminal.safe_text import SafeText, safe_text
 
 _COLOURS: dict[str, dict[str, object]] = {
     "branch": {"dim": True},

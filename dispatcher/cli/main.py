@@ -41,7 +41,7 @@ def _make_harmless(error: Exception) -> None:
     """Make an error of click's harmless: it repeats what was typed or read."""
     message = getattr(error, "message", None)
     if isinstance(message, str):
-        from dispatcher.terminal.safe_text import made_safe
+        from dispatcher.safe_text import made_safe
 
         # The library that reads values distinguishes its kinds of faults by it.
         message = message.removeprefix("Value error, ")

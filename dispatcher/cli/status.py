@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.live_view.scene import ends_of_workers, troubles_beside, ways_of_workers
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import heading, print_facts, print_json, say
 from dispatcher.terminal.notes import print_annotations
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.control.snapshot import HeadSnapshot

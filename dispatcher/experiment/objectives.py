@@ -12,11 +12,10 @@ from dispatcher.experiment.problems import Misfit
 from tuners.objectives import (
     EXAMPLES,
     MOST_OBJECTIVES,
-    Objective,
     known_objectives,
     name_fault,
     read_objective,
-    read_objectives,
+    written_objectives,
 )
 from tuners.values import OptimizeMode
 
@@ -105,23 +104,13 @@ def _check_metrics(config: AllKeys, beside: list[str]) -> None:
 def settled_objectives(config: AllKeys) -> Mapping[str, str]:
     """Return the objectives of the experiment: its own, or those that a built-in tuner's arguments
     name, unless these contradict ``optimizeMode``."""
-    given = config.tuner.class_args.get("objectives")
-    if config.objectives or not config.tuner.builtin or given is None:
-        return config.objectives
-    try:
-        known = read_objectives(given)
-    except ValueError:
-        return {}  # the tuner refuses it, at its place
-    mode = _mode_of_default(known)
-    if None not in (mode, config.optimize_mode) and mode != config.optimize_mode:
-        return {}
-    return {one.name: one.text for one in known}
+    arguments = config.tuner.class_args if config.tuner.builtin else None
+    found = {one.name: one.text for one in written_objectives(config.objectives, arguments)}
+    contradicts = {mode_of_default(found), config.optimize_mode} >= {"maximize", "minimize"}
+    return config.objectives if contradicts else found
 
 
 def mode_of_default(objectives: Mapping[str, str]) -> OptimizeMode | None:
     """Return the direction of ``default``; None if it is no objective, or has none."""
-    return _mode_of_default(known_objectives(objectives))
-
-
-def _mode_of_default(known: tuple[Objective, ...]) -> OptimizeMode | None:
+    known = known_objectives(objectives)
     return next((one.mode for one in known if one.name == "default"), None)

@@ -18,9 +18,9 @@ from dispatcher.control.snapshot import (
 )
 from dispatcher.live_view.scene import Scene, ends_of_workers, troubles_beside, workers_by_way
 from dispatcher.queries.records import json_value
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, rich_table
-from dispatcher.terminal.safe_text import safe_text
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
 _OTHER_LINES = 10

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dispatcher.live_view.bar import CellLine, bar, is_cell, last_line
+from dispatcher.safe_text import keep_lines
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import console, emit, is_terminal
-from dispatcher.terminal.safe_text import keep_lines
 
 if TYPE_CHECKING:
     from dispatcher.live_view.scene import Observer, Scene

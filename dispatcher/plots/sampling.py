@@ -10,7 +10,7 @@ from dispatcher import queries
 from dispatcher.errors import UserError
 from dispatcher.plots.axes import finite, word_of
 from dispatcher.queries import ExperimentReader, OptimizeMode
-from dispatcher.queries.export import flatten
+from dispatcher.queries.export import flat_parameters, flatten
 from dispatcher.queries.records import json_value
 
 #: The name of the number by which trials are compared.
@@ -27,11 +27,6 @@ _BEST: Final = 1_000
 MOST_NAMES: Final = 500
 _MOST_LETTERS: Final = 200
 _MOST_METRICS: Final = 50
-
-_AT_ONCE: Final = 500
-
-# Where a trial finds and leaves weights is no parameter.
-_PATHS: Final = frozenset({"save_path", "restore_path"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +207,13 @@ def _columns(reader: ExperimentReader, trials: Sequence[int]) -> tuple[dict[str,
     there are beyond the bound."""
     cells: dict[str, dict[int, Any]] = {}
     beyond: set[str] = set()
-    for first in range(0, len(trials), _AT_ONCE):
-        some = trials[first : first + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT id, parameters FROM trials WHERE id IN ({marks}) ORDER BY id"  # noqa: S608
-        for place, row in enumerate(reader.rows(query, some), first):
-            for name, value in _parameters(row["parameters"]).items():
-                if name in cells or (len(cells) < 10 * MOST_NAMES and len(name) <= _MOST_LETTERS):
-                    cells.setdefault(name, {})[place] = value
-                elif len(beyond) < 100_000:
-                    beyond.add(name)
+    query = "SELECT parameters FROM trials WHERE id IN ({marks}) ORDER BY id"
+    for place, row in enumerate(reader.rows_among(query, trials)):
+        for name, value in flat_parameters(row["parameters"]).items():
+            if name in cells or (len(cells) < 10 * MOST_NAMES and len(name) <= _MOST_LETTERS):
+                cells.setdefault(name, {})[place] = value
+            elif len(beyond) < 100_000:
+                beyond.add(name)
     differing = {name: held for name, held in cells.items() if _differs(held, len(trials))}
     order = sorted(differing, key=lambda name: -len(differing[name]))  # stable: as proposed
     kept = {
@@ -236,14 +228,6 @@ def _differs(held: Mapping[int, Any], trials: int) -> bool:
         return True
     words = {word_of(value) for value in held.values()}
     return len(words) > 1
-
-
-def _parameters(text: str) -> dict[str, Any]:
-    value = json_value(text)
-    if value is None:
-        return {}
-    named = value if isinstance(value, dict) else {"value": value}
-    return {name: one for name, one in flatten(named, "").items() if name not in _PATHS}
 
 
 def _flat_result(text: str) -> dict[str, float]:

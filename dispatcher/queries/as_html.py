@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from dispatcher.safe_text import keep_lines
+
 #: Characters of a cell; longer ones are cut.
 LONGEST: Final = 120
-
-_CONTROLS: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
 
 
 def cell(value: object) -> str:
@@ -22,7 +19,7 @@ def cell(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     if len(text) > LONGEST:
         text = f"{text[: LONGEST - 1]}…"
-    return html.escape(_CONTROLS.sub("�", text))
+    return html.escape(keep_lines(text))
 
 
 def table(

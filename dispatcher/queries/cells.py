@@ -9,7 +9,7 @@ from typing import Any, Final
 from dispatcher.errors import UserError
 from dispatcher.queries.notes import trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import json_value
+from dispatcher.queries.records import WEIGHT_PATHS, json_value
 from dispatcher.queries.where import COLUMNS, TAG, Sql, WhereError, parse_names
 
 #: Names of parameters that a hint lists.
@@ -98,7 +98,7 @@ def _parameters_of_one(reader: ExperimentReader) -> list[str] | None:
         return None
     known = json_value(row["parameters"])
     names = known if isinstance(known, dict) else ()
-    return [name for name in names if name not in ("save_path", "restore_path")]
+    return [name for name in names if name not in WEIGHT_PATHS]
 
 
 def _plain(cell: Any) -> Any:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dispatcher.queries.export import flatten
+from dispatcher.queries.export import flat_parameters, flatten
 from dispatcher.queries.notes import given_to
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import json_value
-
-#: Numbers in one statement.
-_AT_ONCE: Final = 500
-
-#: Where a trial finds and leaves weights is no parameter that anybody compares.
-_PATHS: Final = frozenset({"save_path", "restore_path"})
 
 _TRIALS: Final = """
 SELECT {given}, t.id, t.state, t.outcome, t.parent, t.number, t.asked_at, t.proposed_at, t.since,
@@ -64,36 +58,25 @@ def flat_trials(reader: ExperimentReader, numbers: Sequence[int] | None = None) 
         numbers: only these, those that there are; None: all.
     """
     with reader.moment():
-        if numbers is None:
-            return _read(reader, "", "", ())
-        found: list[FlatTrial] = []
-        ordered = sorted(numbers)
-        for at in range(0, len(ordered), _AT_ONCE):
-            some = ordered[at : at + _AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            found += _read(reader, f"WHERE t.id IN ({marks})", f"AND trial IN ({marks})", some)
-        return found
+        reported = _about(reader, _REPORTED, "AND trial IN ({marks})", numbers)
+        latest = {row["trial"]: (row["many"], row["number"]) for row in reported}
+        trials = _TRIALS.format(given=given_to(reader, "t.id")) + "{which} ORDER BY t.id"
+        rows = _about(reader, trials, "WHERE t.id IN ({marks})", numbers)
+        return [_flat(row, *latest.get(row["id"], (0, None))) for row in rows]
 
 
-def _read(
-    reader: ExperimentReader, which: str, which_metrics: str, values: Sequence[int]
-) -> list[FlatTrial]:
-    reported = {
-        row["trial"]: (row["many"], row["number"])
-        for row in reader.rows(_REPORTED.format(which=which_metrics), values)
-    }
-    trials = _TRIALS.format(given=given_to(reader, "t.id"))
-    rows = reader.rows(f"{trials} {which} ORDER BY t.id", values)
-    return [_flat(row, *reported.get(row["id"], (0, None))) for row in rows]
+def _about(
+    reader: ExperimentReader, query: str, which: str, numbers: Sequence[int] | None
+) -> Iterable[Any]:
+    """Return the rows of a query about these trials, or about all."""
+    if numbers is None:
+        return reader.rows(query.format(which=""))
+    return reader.rows_among(query.format(which=which), sorted(numbers))
 
 
 def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
-    parameters = json_value(row["parameters"])
-    if parameters is not None and not isinstance(parameters, dict):
-        parameters = {"value": parameters}
     result = json_value(row["result"])
     beside = result if isinstance(result, dict) else {}
-    shown = {name: one for name, one in (parameters or {}).items() if name not in _PATHS}
     created = row["asked_at"] if row["asked_at"] is not None else row["proposed_at"]
     return FlatTrial(
         trial=row["id"],
@@ -112,7 +95,7 @@ def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:
         tags=" ".join(sorted(json_value(row["tags"]))) or None,
         starred=int(row["starred"]),
         notes=row["notes"],
-        parameters=flatten(shown, ""),
+        parameters=flat_parameters(row["parameters"]),
         metrics=flatten({k: v for k, v in beside.items() if k != "default"}, ""),
     )
 

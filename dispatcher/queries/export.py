@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dispatcher.queries.front import front_numbers
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import TrialSummary
+from dispatcher.queries.records import WEIGHT_PATHS, TrialSummary, json_value
 from dispatcher.queries.trials import TrialFilter, list_trials
 
 #: Columns of the table before those of the parameters.
@@ -76,6 +76,14 @@ def flatten(parameters: dict[str, Any], prefix: str = _PREFIX) -> dict[str, Any]
         else:
             flat[f"{prefix}{key}"] = value
     return flat
+
+
+def flat_parameters(text: str | None) -> dict[str, Any]:
+    """Return a trial's parameters by names with dots, from their JSON; without the paths of its
+    weights."""
+    value = json_value(text)
+    named = value if isinstance(value, dict) else {} if value is None else {"value": value}
+    return flatten({name: one for name, one in named.items() if name not in WEIGHT_PATHS}, "")
 
 
 def _row(summary: TrialSummary, front: Container[int] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 from dispatcher.queries.where import Scalar, Sql
-from tuners.objectives import Objective, known_objectives, number_of
+from tuners.objectives import Objective, number_of, written_objectives
 
 #: By name, in the order of the file.
 Objectives: TypeAlias = dict[str, OptimizeMode]
@@ -61,10 +61,6 @@ def bounds_as_sql(reader: ExperimentReader) -> Sql:
 
 
 def _known(reader: ExperimentReader) -> tuple[Objective, ...]:
-    """Read those of the file, else those that the tuner's arguments name."""
-    found = known_objectives(reader.config.get("objectives"))
-    if found:
-        return found
     tuner = reader.config.get("tuner")
     arguments = tuner.get("classArgs") if isinstance(tuner, Mapping) else None
-    return known_objectives(arguments.get("objectives") if isinstance(arguments, Mapping) else None)
+    return written_objectives(reader.config.get("objectives"), arguments)

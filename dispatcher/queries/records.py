@@ -19,6 +19,9 @@ from dispatcher.queries.as_html import table
 #: Rows of a table of one trial in a notebook.
 MOST_SHOWN: Final = 40
 
+#: Parameters by which a trial finds and leaves weights, which nobody compares.
+WEIGHT_PATHS: Final = frozenset({"save_path", "restore_path"})
+
 
 class OptimizeMode(StrEnum):
     """The direction in which values are better."""

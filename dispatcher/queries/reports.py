@@ -9,9 +9,6 @@ from typing import Final
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import MetricPoint
 
-#: Numbers in one statement.
-_AT_ONCE: Final = 500
-
 # Of a group with max(), SQLite takes the other columns from the row that has the greatest.
 _NEWEST: Final = """
 SELECT trial, attempt, count(*) AS many, max(seq) AS seq, at, final, counted, value, number
@@ -37,19 +34,9 @@ def newest_reports(
         reader: the experiment.
         numbers: only of these trials; None: of all.
     """
-    if numbers is None:
-        return _read(reader, "", ())
-    found: list[NewestReport] = []
-    ordered = sorted(numbers)
-    for at in range(0, len(ordered), _AT_ONCE):
-        some = ordered[at : at + _AT_ONCE]
-        found += _read(reader, f"AND trial IN ({', '.join('?' * len(some))})", some)
-    return found
-
-
-def _read(reader: ExperimentReader, which: str, values: Sequence[int]) -> list[NewestReport]:
-    rows = reader.rows(_NEWEST.format(which=which), values)
-    return [NewestReport(row["trial"], row["many"], MetricPoint.from_row(row)) for row in rows]
+    query = _NEWEST.format(which="" if numbers is None else "AND trial IN ({marks})")
+    found = reader.rows(query) if numbers is None else reader.rows_among(query, sorted(numbers))
+    return [NewestReport(row["trial"], row["many"], MetricPoint.from_row(row)) for row in found]
 
 
 def metrics_between(

@@ -1,4 +1,4 @@
-"""Text for a terminal: tables, numbers, colours, and texts of others made safe to print.
+"""Text for a terminal: tables, numbers, colours.
 
 `console` prints; all else makes text. Nothing here knows a command.
 """

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import msgspec
 import typer
 
+from dispatcher.safe_text import SafeText, made_safe, safe_json, safe_text
 from dispatcher.terminal.formatting import NOTHING
 from dispatcher.terminal.pager import shown_in_pager
-from dispatcher.terminal.safe_text import SafeText, made_safe, safe_json, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console

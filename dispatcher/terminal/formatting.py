@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from dispatcher.terminal.safe_text import safe_text
+from dispatcher.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.queries import TrialSummary

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import is_terminal, say, styled
-from dispatcher.terminal.safe_text import safe_text
 
 
 class MarkedLine(NamedTuple):

@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 
-from dispatcher.terminal.safe_text import SafeText
+from dispatcher.safe_text import SafeText
 
 
 def shown_in_pager(text: SafeText) -> bool:

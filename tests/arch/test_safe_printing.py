@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.terminal import safe_text
-from dispatcher.terminal.safe_text import SafeText, made_safe
+from dispatcher import safe_text
+from dispatcher.safe_text import SafeText, made_safe
 
 ROOT = Path(__file__).parents[2]
 DISPATCHER = ROOT / "dispatcher"
@@ -45,7 +45,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("terminal/console.py", "sys.stdout.buffer.write"): "bytes into a pipe, not to a terminal",
     ("terminal/console.py", "typer.style"): "styles what was made safe",
     ("terminal/console.py", "SafeText"): "styles, tables of safe cells, JSON with its own escapes",
-    ("terminal/safe_text.py", "SafeText"): "makes it",
     ("cli/foreground.py", "os.write"): "a constant, in a signal handler",
     ("cli/lineage.py", "SafeText"): "a tree whose parts were made safe as they were painted",
     ("cli/main.py", "typer.echo"): "our version; what --version loads is little",

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Makes the environments with real trackers that judge the sinks, with NNI, whose client and page
-# judge its REST, with the Jupyter that stands before the page, and with what runs notebooks: one
-# virtual environment each in a cache, of packages with fixed versions, which nothing else imports.
+# judge its REST, with the Jupyter that stands before the page and runs notebooks, and with pandas and
+# pyarrow: one virtual environment each in a cache, of packages with fixed versions.
 # Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
 #   sudo tests/system/enable_trackers.sh               all of them
 #   sudo tests/system/enable_trackers.sh tensorboard   one of tensorboard, wandb, mlflow, nni, jupyter,
-#                                                      notebook
+#                                                      frames
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -47,7 +47,7 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow nni jupyter notebook}; do
+for tracker in ${*:-tensorboard wandb mlflow nni jupyter frames}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
@@ -55,15 +55,14 @@ for tracker in ${*:-tensorboard wandb mlflow nni jupyter notebook}; do
     mlflow) make_one mlflow 3.17.2 mlflow "mlflow==3.17.2" ;;
     # Its page and its client judge the port of its REST; it, too, wants pkg_resources.
     nni) make_one nni 3.0 nni "nni==3.0" "setuptools<81" ;;
-    # Named by its proxy's version, which is what is tried.
+    # Stands before the page with its proxy, and runs notebooks in its kernels: their version.
     jupyter)
-      make_one jupyter 4.6.0 jupyter_server_proxy "jupyter-server-proxy==4.6.0" \
-        "jupyter_server==2.21.1"
+      make_one jupyter 7.4.0 "ipykernel, jupyter_server_proxy, nbclient" "ipykernel==7.4.0" \
+        "jupyter-server-proxy==4.6.0" "jupyter_server==2.21.1" "nbclient==0.11.0"
       ;;
-    # Runs notebooks; named by nbclient's version.
-    notebook)
-      make_one notebook 0.11.0 "ipykernel, nbclient" "nbclient==0.11.0" "ipykernel==7.4.0"
-      ;;
+    # Tests borrow them. Not among our own packages, since scikit-learn imports pandas when it is
+    # there: half a second and tens of megabytes for each of a thousand trials.
+    frames) make_one frames 3.1.1 "pandas, pyarrow" "pandas==3.1.1" "pyarrow==26.0.1" ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac
 done

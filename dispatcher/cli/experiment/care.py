@@ -17,9 +17,9 @@ from dispatcher.cli.arguments import (
 )
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.stop import tell_swept
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import note, print_json, say
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.operations.answers import FetchedWorker

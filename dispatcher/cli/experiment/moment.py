@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, context_for
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
-from dispatcher.terminal.safe_text import safe_text
 
 
 def at(

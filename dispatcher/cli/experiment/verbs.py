@@ -20,6 +20,7 @@ from dispatcher.cli.arguments import (
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.out_file import write_out
 from dispatcher.errors import UserError
+from dispatcher.safe_text import safe_json
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import (
     Column,
@@ -31,7 +32,6 @@ from dispatcher.terminal.console import (
     print_table,
     say,
 )
-from dispatcher.terminal.safe_text import safe_json
 
 if TYPE_CHECKING:
     from dispatcher.queries import ExperimentListing

@@ -9,9 +9,9 @@ import typer
 
 from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.errors import UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
 from dispatcher.terminal.formatting import duration, size
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.platforms.host import ReachableHost

@@ -11,8 +11,8 @@ from dispatcher.cli.arguments import Json, Yes, confirmed
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.errors import PermanentBackendError, UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import Column, heading, note, print_json, print_table, say
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.cli.hosts.check_targets import CheckTarget

@@ -14,8 +14,8 @@ from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs import arguments as options
 from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
 from dispatcher.errors import BequeathError, PermanentBackendError, SeveralErrors, UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import heading, note, print_json, say
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.members import Connect, Inventory

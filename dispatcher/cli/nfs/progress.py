@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import Column, console, is_terminal, note, print_table, rich_table
 from dispatcher.terminal.formatting import duration
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from nfs_setup.cluster.plan import Outcome

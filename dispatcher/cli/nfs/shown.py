@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dispatcher.safe_text import keep_lines, safe_text
 from dispatcher.terminal.console import heading, note, print_facts, say
-from dispatcher.terminal.safe_text import keep_lines, safe_text
 
 if TYPE_CHECKING:
     from nfs_setup.report import Line, Report

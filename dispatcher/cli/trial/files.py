@@ -18,9 +18,9 @@ from dispatcher.cli.arguments import (
     find_handle,
 )
 from dispatcher.errors import BackendError, PassingBackendError, UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.attempt_files.attempt_at import AttemptAt

@@ -11,8 +11,8 @@ import typer
 
 from dispatcher.cli.arguments import Attempt, Folder, OfExperiment, Trial, find_handle
 from dispatcher.cli.trial.files import note_away
+from dispatcher.safe_text import safe_lines, safe_text
 from dispatcher.terminal.console import emit, note
-from dispatcher.terminal.safe_text import safe_lines, safe_text
 
 if TYPE_CHECKING:
     from dispatcher.ports import AttemptFiles

@@ -11,6 +11,7 @@ from dispatcher.cli.arguments import Experiment, Folder, Json, OfExperiment, Tri
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.trial.table import MOST_ROWS, Columns, Where, check_limit, table_of
 from dispatcher.errors import UserError
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import (
     Column,
@@ -22,7 +23,6 @@ from dispatcher.terminal.console import (
     say,
 )
 from dispatcher.terminal.notes import print_annotations
-from dispatcher.terminal.safe_text import safe_text
 
 if TYPE_CHECKING:
     from dispatcher.operations.answers import OneTrial

@@ -48,8 +48,8 @@ def stderr(
 def _show(
     experiment: str | None, name: str, tail: int | None, head: int | None, path: bool
 ) -> None:
+    from dispatcher.safe_text import keep_lines
     from dispatcher.terminal.console import note, say
-    from dispatcher.terminal.safe_text import keep_lines
 
     if head is not None and tail is not None:
         raise typer.BadParameter("--head and --tail exclude each other", param_hint="'--tail'")

@@ -58,7 +58,7 @@ launch_new_instance()
 @pytest.fixture
 def outputs(tmp_path: Path) -> list[list[Any]]:
     """The outputs of all cells."""
-    python = python_of("notebook")
+    python = python_of("jupyter")
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = subprocess.check_output([python, "-c", where], text=True).strip()
     spec = tmp_path / "jupyter" / "kernels" / "ours" / "kernel.json"

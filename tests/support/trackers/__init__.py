@@ -1,4 +1,5 @@
-"""Real trackers that judge what sinks have written, each in an environment of its own."""
+"""Real trackers that judge what sinks have written, and other packages that some tests need, each
+in an environment of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +25,13 @@ VERSIONS = {
     "wandb": "0.31.0",
     "mlflow": "3.17.2",
     "nni": "3.0",
-    "jupyter": "4.6.0",
-    "notebook": "0.11.0",
+    "jupyter": "7.4.0",
+    "frames": "3.1.1",
 }
 HERE = Path(__file__).parent
 
 #: What ``make enable`` brings; the others take minutes, or most of a gigabyte.
-ENABLED = {"tensorboard", "jupyter"}
+ENABLED = {"tensorboard", "jupyter", "frames"}
 
 #: Seconds until a server answers on a busy machine: one took 71.
 START_S = 480.0
@@ -43,6 +45,15 @@ def python_of(tracker: str) -> Path:
         how = ENABLES if tracker in ENABLED else f"on demand: {command}"
         pytest.skip(f"needs {tracker} in an environment of its own: {how}")
     return python
+
+
+def borrow(packages: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets this process import what is in an environment, behind its own packages, for one test."""
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    folder = python_of(packages).parents[1] / "lib" / python / "site-packages"
+    if not folder.is_dir():
+        pytest.skip(f"{folder.parents[2]} is of another Python than {python}")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
 
 
 def read_by(tracker: str, *arguments: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from dispatcher.queries.parquet import parquet_of
 from tests.support.made_store import Told, made_store
+from tests.support.trackers import borrow
 from tests.unit.cli.conftest import Shell
 
 
@@ -76,8 +77,12 @@ def test_a_missing_library_is_named_before_anything_is_read(
     assert not (tmp_path / "x.parquet").exists()
 
 
-def test_a_parquet_file_has_what_the_rows_have(over: Shell, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
+def test_a_parquet_file_has_what_the_rows_have(
+    over: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrow("frames", monkeypatch)
+    from pyarrow import parquet
+
     for words in ((), ("--metrics",)):
         rows = over("experiment", "export", *words).json()
         file = tmp_path / "x.parquet"
@@ -91,10 +96,12 @@ def test_a_parquet_file_has_what_the_rows_have(over: Shell, tmp_path: Path) -> N
                 assert read[5][name] == value, name
 
 
-def test_a_column_in_which_kinds_meet_holds_texts() -> None:
+def test_a_column_in_which_kinds_meet_holds_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutations: the library's own error; a number too large is cut."""
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    borrow("frames", monkeypatch)
+    import pyarrow
+    from pyarrow import parquet
+
     rows = [
         {"a": 1, "b": 1, "c": True, "d": "x", "e": [1, {"f": None}], "g": 1, "h": None},
         {"a": 2, "b": 0.5, "c": None, "d": 3, "e": "plain", "g": 1 << 70, "i": 7},

@@ -16,18 +16,18 @@ from dispatcher.cli.failure import report, report_internal
 from dispatcher.core.model import Phase
 from dispatcher.errors import UserError
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.safe_text import safe_lines, safe_text
 from dispatcher.store import SqliteJournal
 from dispatcher.store.leadership import Leadership
 from dispatcher.terminal import console
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
-from dispatcher.terminal.safe_text import safe_lines, safe_text
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
 
-@pytest.mark.parametrize("name", ["formatting", "safe_text"])
+@pytest.mark.parametrize("name", ["terminal.formatting", "safe_text"])
 def test_examples_in_docstrings(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(f"dispatcher.terminal.{name}"))
+    result = doctest.testmod(importlib.import_module(f"dispatcher.{name}"))
     assert result.attempted
     assert not result.failed
 

@@ -14,6 +14,7 @@ from dispatcher.errors import UserError
 from dispatcher.notebook import values
 from dispatcher.notebook.misfit import CannotTravel
 from dispatcher.notebook.values import CellValues
+from tests.support.trackers import borrow
 from tests.unit.notebook.cells import Cells, Elsewhere
 from trial_runtime.cells import CellData, CellDataError, from_plain
 
@@ -127,8 +128,10 @@ def test_tensors_that_cannot_be_copied_say_what_to_write() -> None:
         assert hint in refused.value.hint
 
 
-def test_frames(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+def test_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    borrow("frames", monkeypatch)
+    import pandas
+
     frame = pandas.DataFrame(
         {
             "n": [1, 2, 3],

@@ -16,6 +16,7 @@ from tuners.objectives import (
     number_of,
     read_objective,
     read_objectives,
+    written_objectives,
 )
 from tuners.pareto import FARTHEST, Objectives, best_first, excess, fronts
 from tuners.testing import with_gate
@@ -98,6 +99,13 @@ def test_readers_of_what_others_wrote_take_what_can_be_read():
     written = {"a": "maximize", "b": 3, "c": "<= 2", 'd"': "maximize", 4: "minimize"}
     assert [one.name for one in known_objectives(written)] == ["a", "c"]
     assert known_objectives(None) == ()
+
+
+def test_an_experiments_own_come_before_those_of_its_tuners_arguments():
+    arguments = {"objectives": {"b": "minimize", "c": 3}}
+    assert [one.name for one in written_objectives({"a": "maximize"}, arguments)] == ["a"]
+    assert [one.name for one in written_objectives({}, arguments)] == ["b"]
+    assert written_objectives(None, "objectives") == ()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Text of others (trials, tuners, names of files) made harmless for a terminal.
+"""Text of others (trials, tuners, names of files) made harmless for a terminal or a page.
 
 Only :class:`SafeText` is sent to a terminal. :func:`made_safe` converts other text, and the one
 function that prints (``console.emit``) calls it, so that no caller can forget it.
