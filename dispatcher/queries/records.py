@@ -165,9 +165,7 @@ class TrialSummary(Record):
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> TrialSummary:
         """Make it from a row of ``trials`` with what people gave it (``notes.given_to``)."""
-        by_name = dict(
-            zip(row.keys(), row, strict=True)
-        )  # a row looks names up one by one
+        by_name = dict(zip(row.keys(), row, strict=True))  # a row looks names up one by one
         verdict = by_name["verdict"]
         parameters = json_value(by_name["parameters"])
         return cls(
