@@ -159,7 +159,7 @@ class Engine(threading.Thread):
         self._inbox: queue.SimpleQueue[e.Event] = queue.SimpleQueue()
         self._replies: list[tuple[bytes, Handled]] = []
         self._heard: dict[str, None] = {}  # backends whose messages are being applied
-        self._told: dict[str, None] = {}  # those that have something to send, perhaps
+        self._to_flush: dict[str, None] = {}  # those that have something to send, perhaps
         self._due: float | None = None  # the next deadline of the state
         self._of_tuner: deque[OwnedFact] = deque()
         self._messages: dict[str, int] = {}  # of each peer so far
@@ -324,7 +324,7 @@ class Engine(threading.Thread):
         if last:
             for name in self._heard:
                 self._backends[name].acknowledge()
-            self._told |= self._heard
+            self._to_flush |= self._heard
             self._heard.clear()
         failpoint("engine.batch.acknowledged")
         self._perform(actions)
@@ -364,14 +364,14 @@ class Engine(threading.Thread):
             elif isinstance(action, a.WorkerAction):
                 owner = self._owner_of(action.worker)
                 self._backends[owner].perform(action)
-                self._told[owner] = None
+                self._to_flush[owner] = None
             else:
                 self._watcher.act(action)
         self._tuner.flush()
         failpoint("engine.tuner.told")
-        for name in self._told:  # of a thousand the others have nothing to send
+        for name in self._to_flush:  # of a thousand the others have nothing to send
             self._backends[name].flush()
-        self._told.clear()
+        self._to_flush.clear()
         failpoint("engine.actions.sent")
 
     def _owner_of(self, worker: str) -> str:
