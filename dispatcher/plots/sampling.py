@@ -145,7 +145,8 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         direction = _direction(reader, metric, mode)
         by_trial = {number: value for number, _, value in known}
         taken = _even_part(known, _room(reader), direction)
-        columns, beyond = _columns(reader, [number for number, _, _ in taken])
+        lists = _named(reader, "blocks")
+        columns, beyond = _columns(reader, [number for number, _, _ in taken], lists)
     notes = []
     if len(taken) < len(known):
         notes.append(
@@ -156,11 +157,14 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         notes.append(
             f"{beyond:,} more parameters are left out: the rarest, and those of long names"
         )
+    shown = sorted(lists & columns.keys())
+    if shown:
+        notes.append(f"of {', '.join(shown)} the number of blocks is shown")
     return Sample(
         reader, cursor, metric, metrics, direction, len(known),
         [number for number, _, _ in taken], [value for _, _, value in taken],
         [by_trial.get(parent) if parent is not None else None for _, parent, _ in taken],
-        columns, _logarithmic(reader), notes,
+        columns, _named(reader, "loguniform", "lograndint"), notes,
     )  # fmt: skip
 
 
@@ -207,9 +211,11 @@ def _even_part(
     return [known[at] for at in sorted(spread(order, most, _BEST))]
 
 
-def _columns(reader: ExperimentReader, trials: Sequence[int]) -> tuple[dict[str, list[Any]], int]:
+def _columns(
+    reader: ExperimentReader, trials: Sequence[int], lists: frozenset[str]
+) -> tuple[dict[str, list[Any]], int]:
     """Return the parameters in which these trials differ, the most frequent first, and how many
-    there are beyond the bound."""
+    there are beyond the bound. Of ``lists`` the length is taken."""
     cells: dict[str, dict[int, Any]] = {}
     beyond: set[str] = set()
     for first in range(0, len(trials), _AT_ONCE):
@@ -218,8 +224,9 @@ def _columns(reader: ExperimentReader, trials: Sequence[int]) -> tuple[dict[str,
         query = f"SELECT id, parameters FROM trials WHERE id IN ({marks}) ORDER BY id"  # noqa: S608
         for place, row in enumerate(reader.rows(query, some), first):
             for name, value in _parameters(row["parameters"]).items():
+                held = len(value) if name in lists and isinstance(value, list) else value
                 if name in cells or (len(cells) < 10 * MOST_NAMES and len(name) <= _MOST_LETTERS):
-                    cells.setdefault(name, {})[place] = value
+                    cells.setdefault(name, {})[place] = held
                 elif len(beyond) < 100_000:
                     beyond.add(name)
     differing = {name: held for name, held in cells.items() if _differs(held, len(trials))}
@@ -254,13 +261,13 @@ def _flat_result(text: str) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if value is not None}
 
 
-def _logarithmic(reader: ExperimentReader) -> frozenset[str]:
+def _named(reader: ExperimentReader, *types: str) -> frozenset[str]:
+    """Return the parameters whose type in the search space ends so."""
     space = reader.config.get("searchSpace")
     if not isinstance(space, Mapping):
         return frozenset()
     return frozenset(
         str(name)
         for name, one in space.items()
-        if isinstance(one, Mapping)
-        and str(one.get("_type", "")).endswith(("loguniform", "lograndint"))
+        if isinstance(one, Mapping) and str(one.get("_type", "")).endswith(types)
     )
