@@ -52,7 +52,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "min": min,
 }
 
-Named = tuple[tuple[str, Dimension], ...]
+_Named = tuple[tuple[str, Dimension], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Constraint:
 
 
 def constraints_of(
-    written: object, dimensions: Named, path: JsonPath, refuse: Callable[..., None]
+    written: object, dimensions: _Named, path: JsonPath, refuse: Callable[..., None]
 ) -> tuple[Constraint, ...]:
     """Reads the conditions of a space; none where one of them is wrong.
 
@@ -135,7 +135,7 @@ def constraints_of(
     return tuple(constraints) if len(constraints) == len(written) else ()
 
 
-def _unknown(named: tuple[str, ...], dimensions: Named) -> tuple[str, str] | None:
+def _unknown(named: tuple[str, ...], dimensions: _Named) -> tuple[str, str] | None:
     """The mistake, as message and hint, of a condition that names what no trial can have."""
     there = list(dimensions)
     for depth, name in enumerate(named):
