@@ -154,8 +154,8 @@ searchSpace:
         width: int(8, 64)
 ```
 
-A trial gets `{{"lr": 0.01, "cells": [{{"op": "conv3", "width": 32}}, {{"op": "pool", "width": 8}}]}}`.
-In Python, with evolution over 60 networks:
+A trial gets `{{"cells": [{{"op": "conv3", "width": 32}}, {{"op": "pool", "width": 8}}], …}}`. In
+Python, with evolution over 60 networks:
 
 ```python
 cells = bq.blocks(1, 8, {{"op": bq.choice("conv3", "conv5", "pool"), "width": bq.int(8, 64)}})
