@@ -376,6 +376,8 @@ def _quantised(dimension: Range | Bell, value: float, moved: float, away: bool) 
     number = quantise(dimension, moved)
     if dimension.q is not None and number == quantise(dimension, value):
         number = quantise(dimension, value + _direction(value, away) * dimension.q)
+        if "log" in dimension.kind:
+            number = max(number, 0.0)  # below it lies nothing
     return number
 
 
