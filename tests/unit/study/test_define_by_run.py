@@ -250,7 +250,7 @@ def test_with_a_space_any_tuner_of_lists_suggests_them(tmp_path: Path) -> None:
             space,
             folder=folder,
             tuner="RegularizedEvolution",
-            tuner_args={"population_size": 4, "sample_size": 2},
+            tuner_args={"population_size": 4, "sample_size": 2, "inherit": False},
         ) as study:
             study.optimize(lambda t: len(layers(t)), n_trials=10)
             trials = study.trials()
