@@ -148,7 +148,7 @@ class StudyTrial:
             name: of the parameter.
             low: the fewest blocks.
             high: the most blocks.
-            block: as of :func:`bequeath.blocks`, such as ``{"op": bq.choice("conv", "pool")}``.
+            block: as of ``bq.blocks``, such as ``{"op": bq.choice("conv", "pool")}``.
 
         Raises:
             UserError: as of :meth:`suggest_float`.
