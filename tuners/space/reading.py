@@ -337,7 +337,7 @@ class _Reader:
         return blocks
 
     def _block(self, written: object, path: JsonPath) -> Dimension | Space | None:
-        """What each block of a list is: parameters by name, or one parameter alone."""
+        """Reads the block of a list: parameters by name, or one parameter alone."""
         if isinstance(written, Space):
             more = {CONSTRAINTS: ()} if written.constraints else {}
             written = dict(written.dimensions) | more

@@ -230,8 +230,8 @@ def conform(
 
 
 def _conformed(dimension: Dimension | Space, value: Any, rng: np.random.Generator) -> Any:
-    """What is legal of a value, copied; the rest is drawn. A list keeps as many blocks as it may
-    have."""
+    """Keeps what is legal of a value, copied, and draws the rest. A list keeps as many blocks as
+    it may have."""
     if isinstance(dimension, BlockList) and isinstance(value, list | tuple):
         kept = [_conformed(dimension.block, one, rng) for one in value[: dimension.high]]
         return kept + [draw(dimension.block, rng) for _ in range(dimension.low - len(kept))]
