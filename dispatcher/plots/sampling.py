@@ -145,8 +145,8 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         direction = _direction(reader, metric, mode)
         by_trial = {number: value for number, _, value in known}
         taken = _even_part(known, _room(reader), direction)
-        lists = _named(reader, "blocks")
-        columns, beyond = _columns(reader, [number for number, _, _ in taken], lists)
+        columns, beyond = _columns(reader, [number for number, _, _ in taken])
+    lists = sorted(_named(reader, "blocks") & columns.keys())
     notes = []
     if len(taken) < len(known):
         notes.append(
@@ -157,9 +157,10 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         notes.append(
             f"{beyond:,} more parameters are left out: the rarest, and those of long names"
         )
-    shown = sorted(lists & columns.keys())
-    if shown:
-        notes.append(f"of {', '.join(shown)} the number of blocks is shown")
+    for name in lists:
+        columns[name] = [len(one) if isinstance(one, list) else one for one in columns[name]]
+    if lists:
+        notes.append(f"of {', '.join(lists)} the number of blocks is shown")
     return Sample(
         reader, cursor, metric, metrics, direction, len(known),
         [number for number, _, _ in taken], [value for _, _, value in taken],
@@ -211,11 +212,9 @@ def _even_part(
     return [known[at] for at in sorted(spread(order, most, _BEST))]
 
 
-def _columns(
-    reader: ExperimentReader, trials: Sequence[int], lists: frozenset[str]
-) -> tuple[dict[str, list[Any]], int]:
+def _columns(reader: ExperimentReader, trials: Sequence[int]) -> tuple[dict[str, list[Any]], int]:
     """Return the parameters in which these trials differ, the most frequent first, and how many
-    there are beyond the bound. Of ``lists`` the length is taken."""
+    there are beyond the bound."""
     cells: dict[str, dict[int, Any]] = {}
     beyond: set[str] = set()
     for first in range(0, len(trials), _AT_ONCE):
@@ -224,9 +223,8 @@ def _columns(
         query = f"SELECT id, parameters FROM trials WHERE id IN ({marks}) ORDER BY id"  # noqa: S608
         for place, row in enumerate(reader.rows(query, some), first):
             for name, value in _parameters(row["parameters"]).items():
-                held = len(value) if name in lists and isinstance(value, list) else value
                 if name in cells or (len(cells) < 10 * MOST_NAMES and len(name) <= _MOST_LETTERS):
-                    cells.setdefault(name, {})[place] = held
+                    cells.setdefault(name, {})[place] = value
                 elif len(beyond) < 100_000:
                     beyond.add(name)
     differing = {name: held for name, held in cells.items() if _differs(held, len(trials))}
