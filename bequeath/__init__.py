@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from tuners import builtin_tuner as builtin_tuner
     from tuners import make_builtin as make_builtin
     from tuners import with_needs as with_needs
+    from tuners.space.parameters import blocks as blocks
     from tuners.space.parameters import choice as choice
     from tuners.space.parameters import int as int
     from tuners.space.parameters import lognormal as lognormal

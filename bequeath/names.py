@@ -64,6 +64,7 @@ NAMES = {
         "with_needs",
     ),
     "tuners.space.parameters": (
+        "blocks",
         "choice",
         "int",
         "loguniform",

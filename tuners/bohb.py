@@ -89,6 +89,15 @@ class BOHBTuner(HyperbandTuner):
         self._axes: tuple[coordinates.Axis, ...] = ()
         self._seen: dict[int, list[_Seen]] = {}  # by budget
 
+    def handles(self, search_space: Any) -> str:
+        """Whether each parameter is an axis of the model."""
+        space = spaces.parse(search_space)
+        try:
+            coordinates.axes_of(space)
+        except spaces.SpaceError as error:
+            return error.sentence
+        return super().handles(space)
+
     def update_search_space(self, search_space: Any) -> None:
         """Does what the base does; results outside of the new space do not count any more."""
         super().update_search_space(search_space)

@@ -39,7 +39,12 @@ _TYPES: Mapping[str, Any] = {
     "qnormal": {"_type": "qnormal", "_value": [0, 1, 0.5]},
     "lognormal": {"_type": "lognormal", "_value": [0, 1]},
     "qlognormal": {"_type": "qlognormal", "_value": [0, 1, 0.5]},
+    "lists of blocks": {
+        "_type": "blocks",
+        "_value": [1, 3, {"op": {"_type": "choice", "_value": ["conv", "pool"]}}],
+    },
 }
+_NUMBERS: Mapping[str, Any] = dict.fromkeys(("three", "four"), _TYPES["uniform"])
 
 #: Names of annotations for people.
 _TYPE_NAMES = (
@@ -220,8 +225,12 @@ def _spaces(owner: type, name: str) -> str:
         return ""
     taken = [kind for kind, one in _TYPES.items() if not handles({"one": one, "two": one})]
     refused = {kind: handles({"one": one}) for kind, one in _TYPES.items() if kind not in taken}
-    if not refused:
-        return "all types"
     if not taken:
         return f"none. {next(iter(refused.values()))}"
-    return f"{', '.join(taken)}; not by {', '.join(refused)} alone"
+    # Some cannot be alone, and may stand beside numbers.
+    never = [kind for kind in refused if handles({"one": _TYPES[kind], **_NUMBERS})]
+    alone = [kind for kind in refused if kind not in never]
+    shown = f"all types{' but ' if never else ''}{', '.join(never)}"
+    if len(never) > len(taken):
+        shown = ", ".join(taken)
+    return f"{shown}; not by {', '.join(alone)} alone" if alone else shown

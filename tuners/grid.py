@@ -8,6 +8,7 @@ from typing import Any
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 from tuners.space import Space, grid, parse
+from tuners.space.lattice import endless
 
 
 class GridSearchTuner(Tuner):
@@ -24,9 +25,11 @@ class GridSearchTuner(Tuner):
         self._begin(Space(()), 0)
 
     def handles(self, search_space: Any) -> str:
-        """Whether there is a point at all."""
-        empty = not parse(search_space).dimensions
-        return "the search space is empty, and a grid of it has no point." if empty else ""
+        """Whether there is a point at all, and no list of blocks without end."""
+        space = parse(search_space)
+        if not space.dimensions:
+            return "the search space is empty, and a grid of it has no point."
+        return endless(space)
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space; raises SpaceError when it cannot be read."""

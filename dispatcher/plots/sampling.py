@@ -141,6 +141,7 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         by_trial = {number: value for number, _, value in known}
         taken = _even_part(known, _room(reader), direction)
         columns, beyond = _columns(reader, [number for number, _, _ in taken])
+    lists = sorted(_named(reader, "blocks") & columns.keys())
     notes = []
     if len(taken) < len(known):
         notes.append(
@@ -151,11 +152,15 @@ def sample_of(reader: ExperimentReader, metric: str = DEFAULT, mode: str = "") -
         notes.append(
             f"{beyond:,} more parameters are left out: the rarest, and those of long names"
         )
+    for name in lists:
+        columns[name] = [len(one) if isinstance(one, list) else one for one in columns[name]]
+    if lists:
+        notes.append(f"of {', '.join(lists)} the number of blocks is shown")
     return Sample(
         reader, cursor, metric, metrics, direction, len(known),
         [number for number, _, _ in taken], [value for _, _, value in taken],
         [by_trial.get(parent) if parent is not None else None for _, parent, _ in taken],
-        columns, _logarithmic(reader), notes,
+        columns, _named(reader, "loguniform", "lograndint"), notes,
     )  # fmt: skip
 
 
@@ -238,13 +243,13 @@ def _flat_result(text: str) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if value is not None}
 
 
-def _logarithmic(reader: ExperimentReader) -> frozenset[str]:
+def _named(reader: ExperimentReader, *types: str) -> frozenset[str]:
+    """Return the parameters whose type in the search space ends so."""
     space = reader.config.get("searchSpace")
     if not isinstance(space, Mapping):
         return frozenset()
     return frozenset(
         str(name)
         for name, one in space.items()
-        if isinstance(one, Mapping)
-        and str(one.get("_type", "")).endswith(("loguniform", "lograndint"))
+        if isinstance(one, Mapping) and str(one.get("_type", "")).endswith(types)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
 from tuners.space import parameters as kinds
-from tuners.space.model import Choice, Dimension, Range
+from tuners.space.model import Choice, Dimension, Range, Space
 
 
 class TrialLead(Protocol):
@@ -133,6 +134,27 @@ class StudyTrial:
             SpaceError: no choices, or what is no JSON.
         """
         return self.suggest(name, kinds.choice(list(choices)))
+
+    def suggest_blocks(
+        self, name: str, low: int, high: int, block: Mapping[str, Any] | Dimension | Space
+    ) -> list[Any]:
+        """A list of blocks, such as the layers of a network; the same one each time it is asked
+        for.
+
+        Without a search space the study's tuner is ``Random``: samplers of Optuna model single
+        values. With one it is any tuner that searches lists.
+
+        Args:
+            name: of the parameter.
+            low: the fewest blocks.
+            high: the most blocks.
+            block: as of ``bq.blocks``, such as ``{"op": bq.choice("conv", "pool")}``.
+
+        Raises:
+            UserError: as of :meth:`suggest_float`.
+            SpaceError: bounds that hold nothing, or a tuner that cannot search lists.
+        """
+        return copy.deepcopy(list(self.suggest(name, kinds.blocks(low, high, block))))
 
     def suggest(self, name: str, dimension: Dimension) -> Any:
         """A parameter of any kind, such as ``bq.normal(0, 1)``; the same one each time.

@@ -89,6 +89,13 @@ def outcomes(counts: Mapping[str, int]) -> str:
     return f"{', '.join(parts)} ({beside})" if beside else ", ".join(parts)
 
 
+def _listed(item: Any) -> str:
+    """Return an entry of a list, such as a block of a network: ``(op=conv width=32)``."""
+    if isinstance(item, Mapping) and item and "_name" not in item:
+        return f"({parameters(item)})"
+    return value(item)
+
+
 def value(anything: Any) -> str:
     """Return a parameter or metric on one line."""
     if type(anything) is int:
@@ -102,7 +109,7 @@ def value(anything: Any) -> str:
         inside = f"({parameters(rest)})" if rest else ""
         return f"{safe_text(str(anything['_name']))}{inside}"
     if isinstance(anything, list):
-        return "[" + ", ".join(value(item) for item in anything) + "]"
+        return "[" + ", ".join(map(_listed, anything)) + "]"
     return safe_text(json.dumps(anything, ensure_ascii=False))
 
 

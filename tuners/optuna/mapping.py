@@ -1,11 +1,11 @@
 """Our search spaces in Optuna's terms: parameters to suggest, and suggestions as our values.
 
-Every type of ours is taken. Optuna knows no normal distribution: the normal kinds are suggested as
-a quantile between 0 and 1 and looked up in the distribution, so that a sampler that knows nothing
-draws from the space's distribution. Quantised kinds with bounds that are multiples of ``q`` are
-steps to Optuna; others are continuous to it and rounded afterwards. A nested choice is a choice of
-branches, and below it Optuna's "define by run": parameters that exist only where their branch was
-chosen.
+Every type of ours is taken but lists of blocks. Optuna knows no normal distribution: the normal
+kinds are suggested as a quantile between 0 and 1 and looked up in the distribution, so that a
+sampler that knows nothing draws from the space's distribution. Quantised kinds with bounds that are
+multiples of ``q`` are steps to Optuna; others are continuous to it and rounded afterwards. A nested
+choice is a choice of branches, and below it Optuna's "define by run": parameters that exist only
+where their branch was chosen.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from typing import Any
 
 from tuners.space.model import (
     Bell,
+    BlockList,
     Branch,
     Choice,
     Dimension,
     RandInt,
     Range,
+    Single,
     Space,
     SpaceError,
+    no_axis,
 )
 from tuners.space.sampling import is_option, quantise
 
@@ -41,7 +44,7 @@ class OptunaAxis:
 
     key: str
     name: str
-    dimension: Dimension
+    dimension: Single
     labels: tuple[Any, ...] = ()
     branches: Mapping[int, tuple[OptunaAxis, ...]] = field(default_factory=dict)
 
@@ -64,7 +67,7 @@ def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
     """The parameters of a space, in order.
 
     Raises:
-        SpaceError: two parameters would have one name in Optuna.
+        SpaceError: two parameters would have one name in Optuna, or one is a list of blocks.
     """
     axes = tuple(_axis(key, dimension, f"{prefix}{key}") for key, dimension in space.dimensions)
     if not prefix:
@@ -87,6 +90,8 @@ def every(axes: tuple[OptunaAxis, ...]) -> Iterator[OptunaAxis]:
 
 
 def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
+    if isinstance(dimension, BlockList):
+        raise no_axis((name,))
     if not isinstance(dimension, Choice):
         return OptunaAxis(key, name, dimension)
     branches = {

@@ -87,7 +87,7 @@ class OptunaTuner(Tuner):
         try:
             axes = mapping.axes_of(spaces.parse(search_space))
         except spaces.SpaceError as error:
-            return str(error)
+            return error.sentence
         return unfit(self.sampler, axes)
 
     def update_search_space(self, search_space: Any) -> None:

@@ -1,9 +1,9 @@
 """Search spaces: read, check, sample, mutate, perturb, enumerate.
 
-It decides what the types mean (NNI's ten, and integers with steps and logarithms), never which
-parameters are worth trying. A parameter is NNI's JSON, a short form of a file or what a function of
-``parameters.py`` returns; values that come out are plain Python ones. ``model.py`` is what to read
-first.
+It decides what the types mean (NNI's ten; integers with steps and logarithms; lists of blocks),
+never which parameters are worth trying. A parameter is NNI's JSON, a short form of a file or what a
+function of ``parameters.py`` returns; values that come out are plain Python ones. ``model.py`` is
+what to read first.
 """
 
 from __future__ import annotations

@@ -7,14 +7,16 @@ truth values only. Nothing is executed, and what one condition can compute is bo
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tuners.plain_json import JsonPath, kind_of
 from tuners.space.expressions import WORDS, expression
-from tuners.space.model import SpaceError
+from tuners.space.model import Branch, Choice, Dimension, SpaceError
 
 MOST_CHARACTERS: Final = 1_000
 """Of one condition."""
@@ -43,7 +45,14 @@ _COMPARISONS: Final[Mapping[type, Callable[[Any, Any], bool]]] = {
     ast.In: lambda one, among: one in among,
     ast.NotIn: lambda one, among: one not in among,
 }
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {"abs": abs, "max": max, "min": min}
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "abs": abs,
+    "len": len,
+    "max": max,
+    "min": min,
+}
+
+_Named = tuple[tuple[str, Dimension], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,68 @@ class Constraint:
             return False
 
 
+def constraints_of(
+    written: object, dimensions: _Named, path: JsonPath, refuse: Callable[..., None]
+) -> tuple[Constraint, ...]:
+    """Reads the conditions of a space; none where one of them is wrong.
+
+    Args:
+        written: the list of them.
+        dimensions: the parameters that they may name.
+        path: where the list stands.
+        refuse: takes each mistake: its path, the message, a hint.
+    """
+    if len(path) > 1:
+        refuse(path, "stands below an option or in a block, and belongs to the whole search space")
+        return ()
+    if not isinstance(written, list | tuple):
+        hint = "write e.g. '_constraints: [\"layers * width <= 4096\"]'"
+        refuse(path, f"must be a list of conditions, not {kind_of(written)}", hint)
+        return ()
+    constraints = []
+    for index, text in enumerate(written):
+        at = (*path, index)
+        if not isinstance(text, str):
+            refuse(at, f"must be a condition as text, not {kind_of(text)}")
+            continue
+        try:
+            constraint = Constraint.of(text)
+        except SpaceError as error:
+            refuse(at, f"is {text[:80]!r}, which {error.message}", error.hint)
+            continue
+        unknown = [_unknown(named, dimensions) for named in constraint.paths]
+        for message, hint in filter(None, unknown):
+            refuse(at, message, hint)
+        if not any(unknown):
+            constraints.append(constraint)
+    return tuple(constraints) if len(constraints) == len(written) else ()
+
+
+def _unknown(named: tuple[str, ...], dimensions: _Named) -> tuple[str, str] | None:
+    """The mistake, as message and hint, of a condition that names what no trial can have."""
+    there = list(dimensions)
+    for depth, name in enumerate(named):
+        below = [dimension for known, dimension in there if known == name]
+        if not below:
+            names = list(dict.fromkeys(each for each, _ in there))
+            near, known = (
+                difflib.get_close_matches(name, names, 1),
+                ".".join(named[: depth + 1]),
+            )
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"there are {', '.join(names)}" if names else ""
+            return f"names {known!r}, which is no parameter{guess}", hint
+        there = [
+            pair
+            for dimension in below
+            if isinstance(dimension, Choice)
+            for option in dimension.options
+            if isinstance(option, Branch)
+            for pair in option.space.dimensions
+        ]
+    return None
+
+
 def _is_condition(node: ast.expr) -> bool:
     match node:
         case ast.BoolOp(values=parts):
@@ -129,7 +200,7 @@ def _check(node: ast.expr, paths: dict[tuple[str, ...], None], depth: int) -> No
             raise SpaceError(
                 (),
                 f"has {ast.unparse(node)!r}, which conditions do not have",
-                "there are + - * / // % **, comparisons, in, and, or, not, abs, min and max",
+                "there are + - * / // % **, comparisons, in, and, or, not, len, abs, min and max",
             )
     for each in inner:
         _check(each, paths, depth - 1)
@@ -191,7 +262,13 @@ def _looked_up(path: tuple[str, ...], parameters: Mapping[str, Any]) -> Any:
         if not isinstance(value, Mapping) or name not in value:
             raise LookupError(name)
         value = value[name]
-    # A nested choice is compared by the name of its option.
+    return _compared(value)
+
+
+def _compared(value: Any) -> Any:
+    """A nested choice as the name of its option, also among blocks; any other value as it is."""
+    if isinstance(value, list):
+        return [_compared(each) for each in value]
     return value["_name"] if isinstance(value, Mapping) and "_name" in value else value
 
 

@@ -15,7 +15,17 @@ from statistics import NormalDist
 from typing import Any
 
 from tuners.space.lattice import value_at
-from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
+from tuners.space.model import (
+    Bell,
+    BlockList,
+    Branch,
+    Choice,
+    RandInt,
+    Range,
+    Single,
+    Space,
+    no_axis,
+)
 from tuners.space.sampling import branch_of, is_option, share_of
 
 #: How far into the tails of a normal distribution points lie: 4.75 sigma.
@@ -28,15 +38,21 @@ class Axis:
     choice has; 0: a number."""
 
     path: tuple[str, ...]
-    dimension: Dimension
+    dimension: Single
     options: int = 0
 
 
 def axes_of(space: Space, path: tuple[str, ...] = ()) -> tuple[Axis, ...]:
-    """All axes of a space, in order."""
+    """All axes of a space, in order.
+
+    Raises:
+        SpaceError: it has a list of blocks, which is no axis.
+    """
     found: list[Axis] = []
     for name, dimension in space.dimensions:
         here = (*path, name)
+        if isinstance(dimension, BlockList):
+            raise no_axis(here)
         if not isinstance(dimension, Choice):
             found.append(Axis(here, dimension))
             continue
@@ -69,13 +85,14 @@ def _places(
         if name not in parameters:
             raise ValueError(f"there is no {name!r}")
         value, here = parameters[name], (*path, name)
+        assert not isinstance(dimension, BlockList)  # such a space has no axes
         yield here, _coordinate(name, dimension, value)
         branch = branch_of(dimension, value)
         if branch is not None:
             yield from _places(branch.space, value, (*here, branch.name))
 
 
-def _coordinate(name: str, dimension: Dimension, value: Any) -> float:
+def _coordinate(name: str, dimension: Single, value: Any) -> float:
     if isinstance(dimension, Choice):
         for place, option in enumerate(dimension.options):
             if is_option(option, value):
@@ -130,6 +147,7 @@ def _values(
     for name, dimension in space.dimensions:
         here = (*path, name)
         at = point[here]
+        assert not isinstance(dimension, BlockList)  # such a space has no axes
         if not isinstance(dimension, Choice):
             values[name] = value_at(dimension, min(max(at, _TAIL), 1 - _TAIL))
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuners.plain_json import kind_of
-from tuners.space.model import SpaceError
+from tuners.space.model import BLOCKS, SpaceError
 
 _LIKELY_MISSPELT = 0.6
 
@@ -64,6 +64,11 @@ _ALL = (
     _bell("qnormal", "qnormal(0, 10, 1)"),
     _bell("lognormal", "lognormal(-3, 1)"),
     _bell("qlognormal", "qlognormal(3, 1, 1)"),
+    Form(
+        BLOCKS,
+        ("low", "high", "block"),
+        "blocks(1, 8, {'op': choice('conv', 'pool'), 'width': int(8, 64)})",
+    ),
 )
 
 FORMS: Mapping[str, Form] = {form.name: form for form in _ALL}

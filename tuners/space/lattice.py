@@ -4,8 +4,9 @@ Each dimension is a list of points, each with the level at which it appears: cho
 integers have all theirs at level 0; a number has the middle of its distribution at level 0, the
 quarters at level 1, the odd eighths at level 2, and so on, as in NNI's grid search. (Ranges of
 more than 1024 integers are treated as numbers, so that nobody waits for a million integers.)
-Level *n* of the whole space is the combinations of points of levels up to *n* that have at least
-one of level *n*.
+A list of blocks has a point for each combination of points of its blocks, and is refused where
+those are many. Level *n* of the whole space is the combinations of points of levels up to *n* that
+have at least one of level *n*.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from itertools import product
 from statistics import NormalDist
 from typing import Any, TypeGuard
 
-from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
+from tuners.space.model import (
+    Bell,
+    BlockList,
+    Branch,
+    Choice,
+    Dimension,
+    RandInt,
+    Range,
+    Space,
+    SpaceError,
+)
 from tuners.space.reading import parse
 from tuners.space.sampling import integer_at, nothing_fits, quantise
 
@@ -25,6 +36,7 @@ from tuners.space.sampling import integer_at, nothing_fits, quantise
 # that a narrow bell practically never takes.
 _FINEST_LEVEL = 20
 _MOST_INTEGERS_AT_ONCE = 1024
+_MOST_LISTS = 10_000  # of one list of blocks
 _MOST_IN_VAIN = 100_000  # points that no constraint admits, one after another
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -45,9 +57,13 @@ def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
             seen some of every value of each parameter.
 
     Raises:
-        SpaceError: the constraints exclude 100,000 points in a row.
+        SpaceError: the constraints exclude 100,000 points in a row, or :func:`endless` names a
+            list of blocks.
     """
     whole = parse(space)
+    reason = endless(whole)
+    if reason:
+        raise SpaceError((), reason)
     in_vain = 0
     for level in range(_FINEST_LEVEL + 1):
         for values in _strewn(whole, level) if spread else _in_order(whole, level):
@@ -60,6 +76,22 @@ def grid(space: Any, *, spread: bool = False) -> Iterator[dict[str, Any]]:
                     raise nothing_fits(whole, f"{in_vain:,} points of the grid in a row")
         if not _may_refine(whole, level):
             return
+
+
+def endless(space: Space) -> str:
+    """The reason why a list of blocks cannot be enumerated; empty if all can."""
+    for name, dimension in space.dimensions:
+        if isinstance(dimension, Choice):
+            branches = [option for option in dimension.options if isinstance(option, Branch)]
+            below = next(filter(None, (endless(branch.space) for branch in branches)), "")
+            if below:
+                return below
+        elif isinstance(dimension, BlockList):
+            count = _count(dimension)
+            if count is None or count > _MOST_LISTS:
+                many = "numbers without steps" if count is None else "too many combinations"
+                return f"{name!r} is a list of blocks with {many}, and a grid names all of them."
+    return ""
 
 
 def _in_order(space: Space, level: int) -> Iterator[dict[str, Any]]:
@@ -109,7 +141,16 @@ def _strewn(space: Space, level: int) -> Iterator[dict[str, Any]]:
             yield dict(zip(names, reversed(values), strict=True))
 
 
-def _points(dimension: Dimension, level: int) -> list[_Point]:
+def _points(dimension: Dimension | Space, level: int) -> list[_Point]:
+    if isinstance(dimension, Space):
+        return list(_combinations(dimension, level))
+    if isinstance(dimension, BlockList):
+        block = _points(dimension.block, level)
+        return [
+            (max((born for born, _ in blocks), default=0), [value for _, value in blocks])
+            for length in range(dimension.low, dimension.high + 1)
+            for blocks in product(block, repeat=length)
+        ]
     if _is_short(dimension):
         return [(0, number) for number in range(dimension.low, dimension.high, dimension.step)]
     if isinstance(dimension, Choice):
@@ -164,7 +205,12 @@ def _may_refine(space: Space, level: int) -> bool:
     return False
 
 
-def _count(dimension: Dimension) -> int | None:
+def _count(dimension: Dimension | Space) -> int | None:
+    if isinstance(dimension, Space):
+        return size(dimension)
+    if isinstance(dimension, BlockList):
+        each, lengths = _count(dimension.block), range(dimension.low, dimension.high + 1)
+        return None if each is None else sum(each**length for length in lengths)
     if isinstance(dimension, RandInt):
         return dimension.count
     if isinstance(dimension, Choice):

@@ -21,13 +21,20 @@ RANGES: tuple[RangeKind, ...] = ("uniform", "quniform", "loguniform", "qlogunifo
 BELLS: tuple[BellKind, ...] = ("normal", "qnormal", "lognormal", "qlognormal")
 TYPES = ("choice", "randint", *RANGES, *BELLS)
 """NNI's types."""
-OWN_TYPES = ("qrandint", "lograndint")
+OWN_INTEGERS = ("qrandint", "lograndint")
 """Types of ours: integers in steps, and integers even by their logarithm."""
-INTEGERS = ("randint", *OWN_TYPES)
+BLOCKS = "blocks"
+"""The type of ours for lists of blocks."""
+OWN_TYPES = (*OWN_INTEGERS, BLOCKS)
+"""All types of ours."""
+INTEGERS = ("randint", *OWN_INTEGERS)
 """Types of whole numbers below an upper bound."""
 
 CONSTRAINTS = "_constraints"
 """The key of a search space that holds conditions between its parameters."""
+
+MOST_BLOCKS = 1_000
+"""Blocks that one parameter may have, those within blocks included."""
 
 
 class SpaceError(ValueError):
@@ -37,14 +44,15 @@ class SpaceError(ValueError):
         path: keys and indexes from the top to the place, e.g. ``("conv", "_value", 1, "size")``.
         message: what is wrong there, to stand behind the place.
         hint: what to write instead, or empty.
+        sentence: all three in one.
     """
 
     def __init__(self, path: JsonPath, message: str, hint: str = "") -> None:
         self.path = path
         self.message = message
         self.hint = hint
-        sentence = f"{written_path(path)} {message}".strip() + (f" ({hint})" if hint else "")
-        super().__init__(f"search space: {sentence}")
+        self.sentence = f"{written_path(path)} {message}".strip() + (f" ({hint})" if hint else "")
+        super().__init__(f"search space: {self.sentence}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +137,29 @@ class Bell:
         return _call(self.kind, self.mu, self.sigma, self.q)
 
 
-Dimension: TypeAlias = Choice | RandInt | Range | Bell
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockList:
+    """A list of ``low`` to ``high`` blocks, such as the layers of a network.
+
+    Each block is a value of one dimension, or has the parameters of a small space.
+    """
+
+    low: int
+    high: int
+    block: Dimension | Space
+
+    @property
+    def most(self) -> int:
+        """The most blocks that there can be, those within blocks included."""
+        return self.high * (1 + _most_within(self.block))
+
+    def __repr__(self) -> str:
+        return f"{BLOCKS}({self.low}, {self.high}, {self.block!r})"
+
+
+Single: TypeAlias = Choice | RandInt | Range | Bell
+"""A parameter that has one value, and so a place on an axis."""
+Dimension: TypeAlias = Choice | RandInt | Range | Bell | BlockList
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -148,6 +178,28 @@ class Space:
         if self.constraints:
             items.append(f"{CONSTRAINTS!r}: {[each.text for each in self.constraints]!r}")
         return f"{{{', '.join(items)}}}"
+
+
+def no_axis(path: JsonPath) -> SpaceError:
+    """The error for a list of blocks where a model needs an axis; ``path``: of the parameter."""
+    return SpaceError(
+        path,
+        "is a list of blocks, and this tuner models single values",
+        "take RegularizedEvolution, PBT, ASHA, Hyperband or Random for lists",
+    )
+
+
+def _most_within(one: Dimension | Space) -> int:
+    match one:
+        case Space(dimensions=dimensions):
+            return sum(_most_within(each) for _, each in dimensions)
+        case BlockList():
+            return one.most
+        case Choice(options=options):
+            branches = [option.space for option in options if isinstance(option, Branch)]
+            return max(map(_most_within, branches), default=0)
+        case _:
+            return 0
 
 
 def _call(name: str, *numbers: float | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tuners.space import parameters
 from tuners.space.forms import FORMS
-from tuners.space.model import OWN_TYPES
+from tuners.space.model import BLOCKS, MOST_BLOCKS, OWN_INTEGERS
 from tuners.space.reading import dimension_of
 from tuners.space.writing import as_json
 
@@ -81,7 +81,8 @@ Within `{}` and `[]` of YAML a comma ends a text, so that a call needs quotes th
 
 _END = """
 {own} are types of ours: NNI has no integers with steps or logarithms. Their upper bound is never
-reached, as that of `randint`. A tuner that is written for NNI may not know them. All other types
+reached, as that of `randint`. `{blocks}` is a type of ours, too ([lists of
+blocks](#lists-of-blocks)). A tuner that is written for NNI may not know them. All other types
 are NNI's ([what differs between its releases](from-nni.md)).
 
 ## Parameters of one option only
@@ -128,6 +129,81 @@ searchSpace:
       - _name: adam
 ```
 
+## Lists of blocks
+
+A list of blocks is an architecture: its length is searched, and so is each block. A block has the
+parameters of a small space:
+
+```yaml
+searchSpace:
+  lr: loguniform(1e-4, 1e-1)
+  cells: "blocks(1, 8, {{op: choice(conv3, conv5, pool), width: int(8, 64)}})"
+```
+
+In NNI's form, where the small space may be written in any spelling:
+
+```yaml
+searchSpace:
+  lr: loguniform(1e-4, 1e-1)
+  cells:
+    _type: blocks
+    _value:
+      - 1
+      - 8
+      - op: choice(conv3, conv5, pool)
+        width: int(8, 64)
+```
+
+A trial gets `{{"cells": [{{"op": "conv3", "width": 32}}, {{"op": "pool", "width": 8}}], …}}`. In
+Python, with evolution over 60 networks:
+
+```python
+cells = bq.blocks(1, 8, {{"op": bq.choice("conv3", "conv5", "pool"), "width": bq.int(8, 64)}})
+study = bq.Study(
+    {{"cells": cells, "lr": bq.loguniform(1e-4, 1e-1)}},
+    tuner="RegularizedEvolution",
+    tuner_args={{"population_size": 12, "sample_size": 4}},
+)
+
+
+def trial(t):
+    widths = [cell["width"] for cell in t.parameters["cells"] if cell["op"] != "pool"]
+    return min(sum(widths), 128) - 4 * len(widths)  # in place of a training
+
+
+study.optimize(trial, n_trials=60)
+print(study.best().parameters["cells"])
+```
+
+A block may be one value: `blocks(1, 4, int(16, 256))` is a list of widths. It may be a choice whose
+options have parameters of their own, and a list may stand in a block:
+
+```yaml
+searchSpace:
+  widths: blocks(1, 4, int(16, 256, 16))
+  layers: "blocks(2, 6, choice({{conv: {{kernel: choice(3, 5)}}, pool: {{}}}}))"
+  stages: "blocks(1, 3, {{width: int(8, 64), ops: blocks(1, 4, choice(conv, pool))}})"
+  _constraints:
+    - len(layers) + len(widths) <= 8
+    - "'pool' in layers"
+    - max(widths) < 256
+```
+
+- A random draw takes each length as often as any other, and draws each block by itself.
+- A mutation of evolution, and a move of PBT, is one change: a block more, a block less, one
+  parameter of one block, or two neighbours swapped. Each is as likely as the others.
+- Crossover takes a list from one parent.
+- A condition has `len` of a list. A list of options is compared by their names.
+- `GridSearch` takes a list with 10,000 combinations or fewer. `BOHB`, `SPOS` and the samplers of
+  Optuna refuse a list.
+- `t.suggest_blocks("cells", 1, 8, {{…}})` suggests a list while a trial runs. The study's tuner is
+  `Random`, unless the study has a search space.
+- One parameter has {most:,} blocks at most. Plots show how many there are.
+
+A child with other blocks than its parent gets the parent's weights as they are. The trial decides
+which of them fit. `MorphingEvolution` has a form of its own, in which each block has a number and
+each change says what becomes of the weights ([tuners](tuners.md)).
+
 ## Constraints
 
 `_constraints` lists conditions that each trial meets:
@@ -153,7 +229,7 @@ space = bq.space(
 ```
 
 - A condition has names of parameters, numbers, quoted texts, lists, `+ - * / // % **`,
-  comparisons, `in`, `and`, `or`, `not`, `abs`, `min` and `max`.
+  comparisons, `in`, `and`, `or`, `not`, `len`, `abs`, `min` and `max`.
 - A choice with names is compared by the name. `optimizer.momentum` is a parameter below it.
 - A condition about a parameter that a trial does not have holds.
 - A condition that cannot be computed, such as a division by zero, does not hold.
@@ -187,18 +263,20 @@ _MISTAKES = (
     "int(1, 64, 2, log=true)",
     "choice(1, uniform(0, 1))",
     "uniform(0, 2 ** 3)",
+    "blocks(1, 8, {op: [conv, pool]})",
+    "blocks(8, 1, int(8, 64))",
 )
 
 
 def page() -> str:
     """Return the text of ``docs/search-spaces.md``."""
-    own = " and ".join(f"`{name}`" for name in OWN_TYPES)
+    own = " and ".join(f"`{name}`" for name in OWN_INTEGERS)
     calls = "\n".join(_calls())
     return (
         f"{_BEGINNING}{calls}\n{_FORMS_BEGIN}"
         + "\n".join(_in_json())
         + "\n"
-        + _END.format(own=own, mistakes="\n".join(_mistakes()))
+        + _END.format(own=own, blocks=BLOCKS, most=MOST_BLOCKS, mistakes="\n".join(_mistakes()))
     )
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 from tuners.plain_json import written_path
 from tuners.space.forms import FORMS, entry
-from tuners.space.model import Bell, Choice, Dimension, RandInt, Range, Space, SpaceError
+from tuners.space.model import Bell, BlockList, Choice, Dimension, RandInt, Range, Space, SpaceError
 from tuners.space.reading import dimension_of, parse
 from tuners.space.writing import rendered
 
 __all__ = [
     "Space",
     "SpaceError",
+    "blocks",
     "choice",
     "int",
     "lognormal",
@@ -173,6 +174,27 @@ def qlognormal(mu: float, sigma: float, q: float) -> Bell:
         SpaceError: a sigma or a step that is not above 0.
     """
     return _bell("qlognormal", mu, sigma, q)
+
+
+def blocks(
+    low: builtins.int, high: builtins.int, block: Mapping[str, Any] | Dimension | Space
+) -> BlockList:
+    """A list of `low` to `high` blocks, such as the layers of a network. Each has parameters of its
+    own: `blocks(1, 8, {"op": choice("conv", "pool"), "width": int(8, 64)})`; or it is one value:
+    `blocks(1, 4, int(16, 256))`.
+
+    Args:
+        low: the fewest blocks, from 0 up.
+        high: the most blocks.
+        block: parameters by name, or one parameter. Lists may be nested.
+
+    Raises:
+        SpaceError: bounds that hold nothing, more than 1,000 blocks in all, or a block that cannot
+            be read.
+    """
+    made = _made("blocks", low, high, block)
+    assert isinstance(made, BlockList)
+    return made
 
 
 def space(parameters: Mapping[str, Any], constraints: Sequence[str] = ()) -> Space:

@@ -12,16 +12,19 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from tuners.plain_json import JsonPath, kind_of, unjson, written_path
-from tuners.space.constraints import Constraint
+from tuners.space.constraints import constraints_of
 from tuners.space.forms import FORMS, branches
 from tuners.space.model import (
     BELLS,
+    BLOCKS,
     CONSTRAINTS,
     INTEGERS,
+    MOST_BLOCKS,
     OWN_TYPES,
     RANGES,
     TYPES,
     Bell,
+    BlockList,
     Branch,
     Choice,
     Dimension,
@@ -37,12 +40,14 @@ _LARGEST = sys.float_info.max
 _EXAMPLE = (
     "write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
 )
+_OF_SEVERAL = "one of several options is written choice('conv', 'pool')"
 _NUMBERS = {name: 3 if name.startswith("q") else 2 for name in (*TYPES, *OWN_TYPES)}
 _FORMS = {
     "choice": "[option, option, …]",
     "randint": "[low, high]",
     "qrandint": "[low, high, step]",
     "lograndint": "[low, high]",
+    BLOCKS: "[low, high, block]",
 } | {
     name: ("[mu, sigma" if name in BELLS else "[low, high")
     + (", q]" if name.startswith("q") else "]")
@@ -147,61 +152,9 @@ class _Reader:
                 dimensions.append((str(name), dimension))
         read = tuple(dimensions)
         if CONSTRAINTS in value and not self.foreign:
-            return Space(read, self._constraints(value[CONSTRAINTS], read, (*path, CONSTRAINTS)))
+            at = (*path, CONSTRAINTS)
+            return Space(read, constraints_of(value[CONSTRAINTS], read, at, self.refuse))
         return Space(read)
-
-    def _constraints(
-        self, written: object, dimensions: tuple[tuple[str, Dimension], ...], path: JsonPath
-    ) -> tuple[Constraint, ...]:
-        if len(path) > 1:
-            self.refuse(path, "stands below an option, and belongs to the whole search space")
-            return ()
-        if not isinstance(written, list | tuple):
-            hint = "write e.g. '_constraints: [\"layers * width <= 4096\"]'"
-            self.refuse(path, f"must be a list of conditions, not {kind_of(written)}", hint)
-            return ()
-        before = len(self.problems)
-        constraints = []
-        for index, text in enumerate(written):
-            at = (*path, index)
-            if not isinstance(text, str):
-                self.refuse(at, f"must be a condition as text, not {kind_of(text)}")
-                continue
-            try:
-                constraint = Constraint.of(text)
-            except SpaceError as error:
-                self.refuse(at, f"is {text[:80]!r}, which {error.message}", error.hint)
-                continue
-            for named in constraint.paths:
-                self._refuse_unknown(named, dimensions, at)
-            constraints.append(constraint)
-        return tuple(constraints) if len(self.problems) == before else ()
-
-    def _refuse_unknown(
-        self, named: tuple[str, ...], dimensions: tuple[tuple[str, Dimension], ...], path: JsonPath
-    ) -> None:
-        """Refuse the path of a parameter in a condition that no trial can have."""
-        there = list(dimensions)
-        for depth, name in enumerate(named):
-            below = [dimension for known, dimension in there if known == name]
-            if not below:
-                names = list(dict.fromkeys(each for each, _ in there))
-                near, known = (
-                    difflib.get_close_matches(name, names, 1),
-                    ".".join(named[: depth + 1]),
-                )
-                guess = f"; did you mean {near[0]!r}?" if near else ""
-                hint = f"there are {', '.join(names)}" if names else ""
-                self.refuse(path, f"names {known!r}, which is no parameter{guess}", hint)
-                return
-            there = [
-                pair
-                for dimension in below
-                if isinstance(dimension, Choice)
-                for option in dimension.options
-                if isinstance(option, Branch)
-                for pair in option.space.dimensions
-            ]
 
     def _short(self, text: str, path: JsonPath) -> Dimension | None:
         """A short form, whose mistakes are named by the arguments of the call."""
@@ -225,7 +178,7 @@ class _Reader:
 
     def dimension(self, entry: object, path: JsonPath) -> Dimension | None:
         """One parameter in any form; None if it is none, which is a problem unless foreign."""
-        if isinstance(entry, Choice | RandInt | Range | Bell):
+        if isinstance(entry, Dimension):
             return entry
         if isinstance(entry, str) and (is_short(entry) or not self.foreign):
             return self._short(entry, path)
@@ -250,6 +203,8 @@ class _Reader:
             self.refuse(at, f"must be a list, not {kind_of(value)}", f"{kind}: {_FORMS[kind]}")
         elif kind == "choice":
             return self._choice(value, at)
+        elif kind == BLOCKS:
+            return self._blocks(value, at)
         else:
             return self._numbers(kind, value, at)
         return None
@@ -258,7 +213,8 @@ class _Reader:
         """Whether the entry is of one of NNI's types; a misspelt one is refused as such."""
         if not isinstance(entry, Mapping) or "_type" not in entry:
             if not self.foreign:
-                self.refuse(path, "must be a mapping with '_type' and '_value'", _EXAMPLE)
+                hint = _OF_SEVERAL if isinstance(entry, list | tuple) else _EXAMPLE
+                self.refuse(path, "must be a mapping with '_type' and '_value'", hint)
             return False
         kind = entry["_type"]
         if isinstance(kind, str) and kind in (*TYPES, *OWN_TYPES):
@@ -316,7 +272,7 @@ class _Reader:
         return Choice(tuple(read))
 
     def _refuse_dimension(self, option: object, path: JsonPath) -> bool:
-        if not isinstance(option, Choice | RandInt | Range | Bell):
+        if not isinstance(option, Dimension):
             return True
         self.refuse(
             path,
@@ -356,6 +312,43 @@ class _Reader:
             inner = option.items() if isinstance(option, Mapping) else enumerate(option)
             for key, each in inner:
                 self._refuse_parameters(each, (*path, key))
+
+    def _blocks(self, value: _List, path: JsonPath) -> BlockList | None:
+        """A list of blocks: the fewest, the most, and what each is."""
+        before = len(self.problems)
+        if len(value) != 3:
+            form = f"{BLOCKS}: {_FORMS[BLOCKS]}"
+            self.refuse(path, f"has {len(value)} values, {BLOCKS} needs 3", form)
+            return None
+        low, high, written = value
+        for index, number in enumerate((low, high)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                text = f"must be a whole number from 0 up, not {kind_of(number)}"
+                self.refuse((*path, index), text)
+        block = self._block(written, (*path, 2))
+        if block is None or len(self.problems) > before:
+            return None
+        blocks = BlockList(low, high, block)
+        if high < max(low, 1):
+            hint = "write the lower bound first, and an upper one above 0"
+            self.refuse(path, f"is contradictory: {low} to {high} blocks", hint)
+        elif blocks.most > MOST_BLOCKS:
+            self.refuse(path, f"may have {blocks.most:,} blocks, and {MOST_BLOCKS:,} are the most")
+        return blocks
+
+    def _block(self, written: object, path: JsonPath) -> Dimension | Space | None:
+        """Reads the block of a list: parameters by name, or one parameter alone."""
+        if isinstance(written, Space):
+            more = {CONSTRAINTS: ()} if written.constraints else {}
+            written = dict(written.dimensions) | more
+        if not isinstance(written, Mapping) or "_type" in written:
+            return self.dimension(written, path)
+        if not written:
+            self.refuse(path, "is empty: a block has one parameter at least")
+        if "_name" in written:
+            hint = "write choice({'conv': {'width': int(8, 64)}, 'pool': {}}) as the block"
+            self.refuse((*path, "_name"), "is the name of an option, and a block has none", hint)
+        return self.space(written, path)
 
     def _numbers(self, kind: Any, value: _List, path: JsonPath) -> Dimension | None:
         before = len(self.problems)

@@ -7,14 +7,17 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tuners.space.blocks import changed
 from tuners.space.model import (
     CONSTRAINTS,
     Bell,
+    BlockList,
     Branch,
     Choice,
     Dimension,
     RandInt,
     Range,
+    Single,
     Space,
     SpaceError,
 )
@@ -82,9 +85,10 @@ def mutate(space: Any, parameters: Mapping[str, Any], rng: np.random.Generator) 
 
     The dimension is chosen evenly among those that these parameters have, those inside the chosen
     branches of nested choices included; a nested choice that is drawn itself changes its branch
-    and gets fresh parameters below it. The new value differs from the old where the dimension has
-    another. Keys that the space does not know (``save_path`` and the like) are dropped, and those
-    that are missing or no longer legal are drawn, so parameters outlive a change of the space.
+    and gets fresh parameters below it. A list of blocks is one dimension and gets one change: see
+    :mod:`tuners.space.blocks`. The new value differs from the old where the dimension has another.
+    Keys that the space does not know (``save_path`` and the like) are dropped, and those that are
+    missing or no longer legal are drawn, so parameters outlive a change of the space.
     Where no change of one dimension meets the constraints, all are drawn anew.
 
     Args:
@@ -111,8 +115,16 @@ def _mutated(
     return child
 
 
-def draw(dimension: Dimension, rng: np.random.Generator) -> Any:
-    """Draws one value of one dimension."""
+def draw(dimension: Dimension | Space, rng: np.random.Generator) -> Any:
+    """Draws one value of one dimension, or all parameters of a space.
+
+    Of a list of blocks every length is as likely, and each block is drawn by itself.
+    """
+    if isinstance(dimension, Space):
+        return sample(dimension, rng)
+    if isinstance(dimension, BlockList):
+        length = int(rng.integers(dimension.low, dimension.high + 1))
+        return [draw(dimension.block, rng) for _ in range(length)]
     if isinstance(dimension, Choice):
         return _take(dimension.options[int(rng.integers(len(dimension.options)))], rng)
     if isinstance(dimension, RandInt):
@@ -170,6 +182,8 @@ def _take(option: Any, rng: np.random.Generator) -> Any:
 
 
 def _draw_other(dimension: Dimension, old: Any, rng: np.random.Generator) -> Any:
+    if isinstance(dimension, BlockList):
+        return _changed(dimension, old, rng)
     if isinstance(dimension, Choice):
         others = [option for option in dimension.options if not is_option(option, old)]
         return _take(others[int(rng.integers(len(others)))], rng) if others else old
@@ -178,6 +192,21 @@ def _draw_other(dimension: Dimension, old: Any, rng: np.random.Generator) -> Any
         if new != old:
             return new
     return old
+
+
+def _changed(dimension: BlockList, old: list[Any], rng: np.random.Generator) -> list[Any]:
+    """A list of blocks with one change."""
+    block = dimension.block
+
+    def fresh() -> Any:
+        return draw(block, rng)
+
+    def other(one: Any) -> Any:
+        if isinstance(block, Space):
+            return _mutated(block, one, rng)
+        return _mutated(Space((("", block),)), {"": one}, rng)[""]
+
+    return changed(dimension, old, rng, fresh, other)
 
 
 def conform(
@@ -190,19 +219,30 @@ def conform(
         parameters: of one trial; not changed. Names that the space does not know are dropped.
         rng: the only source of randomness.
     """
-    conformed: dict[str, Any] = {}
-    for name, dimension in space.dimensions:
-        if name in parameters and is_legal(dimension, parameters[name]):
-            value = parameters[name]
-            branch = branch_of(dimension, value)
-            conformed[name] = (
-                copy.deepcopy(value)
-                if branch is None
-                else {"_name": branch.name, **conform(branch.space, value, rng)}
-            )
-        else:
-            conformed[name] = draw(dimension, rng)
-    return conformed
+    return {
+        name: (
+            _conformed(dimension, parameters[name], rng)
+            if name in parameters
+            else draw(dimension, rng)
+        )
+        for name, dimension in space.dimensions
+    }
+
+
+def _conformed(dimension: Dimension | Space, value: Any, rng: np.random.Generator) -> Any:
+    """Keeps what is legal of a value, copied, and draws the rest. A list keeps as many blocks as
+    it may have."""
+    if isinstance(dimension, BlockList) and isinstance(value, list | tuple):
+        kept = [_conformed(dimension.block, one, rng) for one in value[: dimension.high]]
+        return kept + [draw(dimension.block, rng) for _ in range(dimension.low - len(kept))]
+    if isinstance(dimension, Space):
+        return conform(dimension, value if isinstance(value, Mapping) else {}, rng)
+    if not is_legal(dimension, value):
+        return draw(dimension, rng)
+    branch = branch_of(dimension, value)
+    if branch is None:
+        return copy.deepcopy(value)
+    return {"_name": branch.name, **conform(branch.space, value, rng)}
 
 
 def _places(
@@ -234,9 +274,13 @@ def is_option(option: Any, value: Any) -> bool:
 
 
 def is_legal(dimension: Dimension, value: Any) -> bool:
-    """Whether a parameter may have a value. Steps of a quantised range are not looked at."""
+    """Whether a parameter may have a value. Steps of a quantised range are not looked at, and of a
+    nested choice the name alone, but not within blocks: these are legal as a whole."""
     if isinstance(dimension, Choice):
         return any(is_option(option, value) for option in dimension.options)
+    if isinstance(dimension, BlockList):
+        fits = isinstance(value, list | tuple) and dimension.low <= len(value) <= dimension.high
+        return fits and all(_is_whole(dimension.block, one) for one in value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if isinstance(dimension, RandInt):
@@ -245,6 +289,18 @@ def is_legal(dimension: Dimension, value: Any) -> bool:
     if isinstance(dimension, Range):
         return dimension.low <= value <= dimension.high
     return True
+
+
+def _is_whole(block: Dimension | Space, value: Any) -> bool:
+    """Whether a value is legal with all that is below it."""
+    if isinstance(block, Space):
+        own = dict(block.dimensions)
+        named = isinstance(value, Mapping) and value.keys() == own.keys()
+        return named and all(_is_whole(one, value[name]) for name, one in own.items())
+    branch = branch_of(block, value)
+    if branch is None:
+        return is_legal(block, value)
+    return _is_whole(branch.space, {name: value[name] for name in value if name != "_name"})
 
 
 def perturb(
@@ -262,8 +318,9 @@ def perturb(
     the paper leaves open: results are clipped to the bounds; an integer or a quantised number that
     rounds back to itself goes one step in that direction; a choice moves to the option before or
     after it in the order of the file and stays at the ends; of a nested choice the branch stays
-    and what is below it moves. A zero that is not quantised can only be drawn anew. Where no move
-    meets the constraints, all are drawn anew.
+    and what is below it moves; a list of blocks gets one change, as by :func:`mutate`. A zero that
+    is not quantised can only be drawn anew. Where no move meets the constraints, all are drawn
+    anew.
 
     Args:
         space: a Space, or what :func:`parse` reads as one.
@@ -294,12 +351,14 @@ def _move_all(
             values[name] = draw(dimension, rng)
         elif branch is not None:
             _move_all(branch.space, values[name], rng, factor, resample_probability)
+        elif isinstance(dimension, BlockList):
+            values[name] = _changed(dimension, values[name], rng)
         else:
             away = bool(rng.random() < 0.5)
             values[name] = _move(dimension, values[name], away, factor)
 
 
-def _move(dimension: Dimension, value: Any, away: bool, factor: float) -> Any:
+def _move(dimension: Single, value: Any, away: bool, factor: float) -> Any:
     """``away``: by the factor above 1, away from zero; else towards it."""
     if isinstance(dimension, Choice):
         return _neighbour(dimension, value, 1 if away else -1)
@@ -317,6 +376,8 @@ def _quantised(dimension: Range | Bell, value: float, moved: float, away: bool) 
     number = quantise(dimension, moved)
     if dimension.q is not None and number == quantise(dimension, value):
         number = quantise(dimension, value + _direction(value, away) * dimension.q)
+        if "log" in dimension.kind:
+            number = max(number, 0.0)  # below it lies nothing
     return number
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tuners.plain_json import kind_of
 from tuners.space.expressions import WORDS, expression
 from tuners.space.forms import FORMS, Entry, entry, near
-from tuners.space.model import SpaceError
+from tuners.space.model import BLOCKS, SpaceError
 
 MOST_CHARACTERS = 10_000
 """Of one short form; more belongs into a list of the file."""
@@ -83,13 +83,14 @@ def _call(node: ast.Call) -> Entry:
     name = _name_of(node.func)
     if name not in FORMS:
         raise _not_ours(f"{name}()", name)
+    read = _below if name == BLOCKS else _literal
     named: dict[str, Any] = {}
     for each in node.keywords:
         if each.arg is None:
             raise SpaceError((), "cannot take '**'", f"write {FORMS[name].signature}")
-        named[each.arg] = _literal(each.value)
+        named[each.arg] = read(each.value)
     alone = len(node.args) == 1 and name == "choice"
-    given = [_options(node.args[0])] if alone else [_literal(each) for each in node.args]
+    given = [_options(node.args[0])] if alone else [read(each) for each in node.args]
     return entry(name, given, named)
 
 
@@ -111,10 +112,16 @@ def _option(node: ast.expr) -> Any:
 def _branch(node: ast.expr) -> Any:
     if not isinstance(node, ast.Dict):
         return _literal(node)
-    return {
-        key: _call(value) if isinstance(value, ast.Call) else _literal(value)
-        for key, value in _items(node)
-    }
+    return {key: _parameter(value) for key, value in _items(node)}
+
+
+def _parameter(node: ast.expr) -> Any:
+    return _call(node) if isinstance(node, ast.Call) else _literal(node)
+
+
+def _below(node: ast.expr) -> Any:
+    """An argument of a list of blocks, of which one is a parameter, or several by their names."""
+    return _branch(node) if isinstance(node, ast.Dict) else _parameter(node)
 
 
 def _items(node: ast.Dict) -> list[tuple[str, ast.expr]]:

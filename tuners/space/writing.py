@@ -12,8 +12,10 @@ from typing import Any
 
 from tuners.space.forms import Entry, branches
 from tuners.space.model import (
+    BLOCKS,
     CONSTRAINTS,
     Bell,
+    BlockList,
     Branch,
     Choice,
     Dimension,
@@ -53,6 +55,9 @@ def rendered(dimension: Dimension) -> Entry:
             return {"_type": kind, "_value": [first, second] + ([] if q is None else [q])}
         case Bell(kind=bell, mu=first, sigma=second, q=q):
             return {"_type": bell, "_value": [first, second] + ([] if q is None else [q])}
+        case BlockList(low=low, high=high, block=block):
+            one = _rendered(block) if isinstance(block, Space) else rendered(block)
+            return {"_type": BLOCKS, "_value": [low, high, one]}
 
 
 def _rendered(space: Space) -> dict[str, Any]:
@@ -70,10 +75,12 @@ def _option(option: Any) -> Any:
 
 def _entry(one: Any) -> Any:
     """One parameter as JSON, if it can be read."""
-    if isinstance(one, Choice | RandInt | Range | Bell):
+    if isinstance(one, Dimension):
         return rendered(one)
     if isinstance(one, str):
         return _entry(read_short(one)) if is_short(one) and is_sound(one) else one
+    if isinstance(one, Mapping) and one.get("_type") == BLOCKS:
+        return _blocks(one)
     if not (isinstance(one, Mapping) and one.get("_type") == "choice"):
         return one
     options = one.get("_value")
@@ -90,3 +97,13 @@ def _below(option: Any) -> Any:
     if isinstance(option, Mapping) and "_name" in option:
         return {name: one if name == "_name" else _entry(one) for name, one in option.items()}
     return option
+
+
+def _blocks(one: Mapping[str, Any]) -> Any:
+    value = one.get("_value")
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        return one
+    low, high, block = value
+    if isinstance(block, Space) or (isinstance(block, Mapping) and "_type" not in block):
+        return {**one, "_value": [low, high, as_json(block)]}
+    return {**one, "_value": [low, high, _entry(block)]}

@@ -8,6 +8,7 @@ import pytest
 
 from dispatcher.cli.experiment import verbs as experiment_verbs
 from dispatcher.cli.trial import table
+from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, fitted, fitted_lines
 
 TRIALS = table.COLUMNS
@@ -32,6 +33,21 @@ def test_parameters_give_way_and_never_the_trials_number() -> None:
         assert line.split()[:6] == [str(1000 + n), "succeeded", "0.160712", "999", "1m", "02s"]
         assert "rate=0.05" in line
         assert line.rstrip().endswith("…")
+
+
+@pytest.mark.parametrize(
+    "value, shown",
+    [
+        ([{"op": "conv", "width": 32}, {"op": "po\nol"}], "[(op=conv width=32), (op=po␊ol)]"),
+        ([{"_name": "conv", "kernel": 3}, {"_name": "pool"}], "[conv(kernel=3), pool]"),
+        ([{"ops": [{"op": "pool"}], "width": 0.25}], "[(ops=[(op=pool)] width=0.25)]"),
+        (["conv", 8, None, {}], "[conv, 8, null, {}]"),
+        ([], "[]"),
+    ],
+)
+def test_a_list_of_blocks_is_one_short_text(value: list[object], shown: str) -> None:
+    """Mutation: a block is shown as JSON, three times as long."""
+    assert formatting.value(value) == shown
 
 
 def test_the_list_of_experiments_keeps_what_tells_them_apart() -> None:

@@ -25,6 +25,7 @@ searchSpace:
   width: int(64, 256, 64)
   batch: int(1, 256, log=true)
   activation: choice(relu, gelu)
+  cells: "blocks(1, 8, {op: choice(conv, pool), width: int(8, 64)})"
   optimizer:
     _type: choice
     _value:
@@ -39,6 +40,17 @@ JSON = {
     "width": {"_type": "qrandint", "_value": [64, 257, 64]},
     "batch": {"_type": "lograndint", "_value": [1, 257]},
     "activation": {"_type": "choice", "_value": ["relu", "gelu"]},
+    "cells": {
+        "_type": "blocks",
+        "_value": [
+            1,
+            8,
+            {
+                "op": {"_type": "choice", "_value": ["conv", "pool"]},
+                "width": {"_type": "randint", "_value": [8, 65]},
+            },
+        ],
+    },
     "optimizer": {
         "_type": "choice",
         "_value": [
@@ -55,6 +67,7 @@ PYTHON = {
     "width": bq.int(64, 256, 64),
     "batch": bq.int(1, 256, log=True),
     "activation": bq.choice("relu", "gelu"),
+    "cells": bq.blocks(1, 8, {"op": bq.choice("conv", "pool"), "width": bq.int(8, 64)}),
     "optimizer": bq.choice({"sgd": {"momentum": bq.uniform(0, 1)}, "adam": {}}),
 }
 
@@ -141,6 +154,16 @@ def test_python_gives_the_same(space: Any, tmp_path: Path) -> None:
             "'uniform(0, 1)')",
         ),
         (
+            "c: {_type: blocks, _value: [1, 8, {w: 'int(8, 1)'}]}",
+            "e.yml:5:41: 'searchSpace.c._value[2].w' is 'int(8, 1)', which holds nothing: 8 to 1 "
+            "(write the lower bound first)",
+        ),
+        (
+            'c: "blocks(1, 8, {w: uniform(1, 0)})"',
+            "e.yml:5:6: 'searchSpace.c' is 'blocks(1, 8, {w: uniform(1, 0)})', whose block at "
+            "w._value is contradictory: 1 to 0 holds nothing (write the lower bound first)",
+        ),
+        (
             "n: int(1, 8)\n  _constraints: [n < 3, m < 3]",
             "e.yml:6:25: 'searchSpace._constraints[1]' names 'm', which is no parameter; did you "
             "mean 'n'? (there are n)",
@@ -175,7 +198,9 @@ def test_a_tuner_of_ones_own_keeps_its_own_texts(tmp_path: Path) -> None:
     assert "holds nothing: 8 to 1" in error
 
 
-def test_all_blocks_of_the_page_are_read(tmp_path: Path) -> None:
+def test_all_blocks_of_the_page_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path / "home"))
     text = (ROOT / "docs" / "search-spaces.md").read_text()
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.S)
     assert len(blocks) >= 6
@@ -185,9 +210,16 @@ def test_all_blocks_of_the_page_are_read(tmp_path: Path) -> None:
         file.write_text(HEAD + block)
         read.append(load_experiment(file).search_space)
     assert read[0] == read[1]
+    one, other = [space for space in read if "cells" in space]
+    assert one == other
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(block, names)
     assert build_experiment(keys(tmp_path, names["search_space"])).search_space == read[0]
     assert build_experiment(keys(tmp_path, names["space"])).search_space["_constraints"]
+    assert build_experiment(keys(tmp_path, {"cells": names["cells"]})).search_space == {
+        "cells": one["cells"]
+    }
+    assert names["study"].best().value > 60
+    names["study"].close()
     json.dumps(read)

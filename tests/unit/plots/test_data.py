@@ -205,6 +205,22 @@ def test_missing_parameters_have_no_place(opened: Open) -> None:
     assert sum(one is None for one in found.at[0]) == 20
 
 
+def test_of_lists_of_blocks_the_length_is_shown(opened: Open) -> None:
+    """Mutation: each list is a choice of its own, and a plot shows forty of them."""
+    trials: list[Told] = [
+        ({"cells": [{"op": "conv", "width": at}] * (1 + at % 9), "n": [at]}, float(at), None)
+        for at in range(45)
+    ]
+    space = {"cells": {"_type": "blocks", "_value": [1, 9, {}]}}
+    reader = opened(trials, searchSpace=space)
+    found = parallel(reader, parameters=["cells", "n"])
+    cells, others = found.axes[0], found.axes[1]
+    assert (cells.name, cells.kind, cells.low, cells.high) == ("cells", "number", 1.0, 9.0)
+    assert others.kind == "choice"
+    assert found.notes[-1] == "of cells the number of blocks is shown"
+    assert "blocks" not in " ".join(sample_of(opened(trials)).notes)
+
+
 # -- results -----------------------------------------------------------------------------------
 
 

@@ -195,3 +195,68 @@ def test_what_a_trial_does_wrong_is_one_sentence(study: bq.Study) -> None:
     assert [t.outcome for t in study.trials()] == ["failed"] * 5
     assert study.trials()[1].error == "ZeroDivisionError: division by zero"
     assert study.best() is None
+
+
+def layers(t: Any) -> list[dict[str, Any]]:
+    block = {"op": bq.choice("conv", "pool"), "width": bq.int(8, 64)}
+    found: list[dict[str, Any]] = t.suggest_blocks("layers", 1, 4, block)
+    return found
+
+
+def test_a_list_of_blocks_is_suggested_and_is_on_record(study: bq.Study) -> None:
+    """Mutation: what the trial does with its list is on record."""
+
+    def trial(t: bq.StudyTrial) -> float:
+        first = layers(t)
+        first[0]["op"] = "mine"
+        again = layers(t)
+        assert 1 <= len(again) <= 4
+        assert again[0]["op"] in ("conv", "pool")
+        return len(again)
+
+    study.enqueue({"layers": [{"op": "pool", "width": 9}]})
+    study.optimize(trial, n_trials=8)
+    trials = study.trials()
+    assert trials[0].parameters == {"layers": [{"op": "pool", "width": 9}]}
+    assert {t.value for t in trials} == {len(t.parameters["layers"]) for t in trials}
+    assert len({t.value for t in trials}) > 1
+    study.close()
+    with bq.Study(folder=study.folder) as again:
+        t = again.ask()
+        assert len(layers(t)) <= 4
+        with pytest.raises(UserError, match="'layers' is blocks"):
+            t.suggest_blocks("layers", 1, 9, {"op": bq.choice("conv", "pool")})
+        again.enqueue({"layers": [{"op": "conv", "width": 99}]})
+        with pytest.raises(UserError, match="which is outside of blocks"):
+            layers(again.ask())
+
+
+def test_samplers_of_single_values_refuse_a_list_by_run(tmp_path: Path) -> None:
+    with bq.Study(folder=tmp_path / "study", tuner="TPE") as study:
+        t = study.ask()
+        with pytest.raises(bq.SpaceError, match="layers is a list of blocks, and this tuner"):
+            layers(t)
+        assert t.parameters == {}
+        study.tell(t, t.suggest_float("x", 0, 1))
+
+
+def test_with_a_space_any_tuner_of_lists_suggests_them(tmp_path: Path) -> None:
+    """Evolution, resumed; and a warm start that leaves out what is no list of this space."""
+    block = {"op": bq.choice("conv", "pool"), "width": bq.int(8, 64)}
+    space = {"layers": bq.blocks(1, 4, block)}
+    folder = tmp_path / "study"
+    for _ in range(2):
+        with bq.Study(
+            space,
+            folder=folder,
+            tuner="RegularizedEvolution",
+            tuner_args={"population_size": 4, "sample_size": 2, "inherit": False},
+        ) as study:
+            study.optimize(lambda t: len(layers(t)), n_trials=10)
+            trials = study.trials()
+    with bq.Study(
+        {"layers": bq.blocks(1, 2, block)}, folder=tmp_path / "next", tuner="Random"
+    ) as other:
+        found = other.warm_start(folder)
+        assert found.taken == sum(len(t.parameters["layers"]) <= 2 for t in trials)
+        assert "layers is [" in str(found)

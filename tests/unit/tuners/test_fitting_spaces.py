@@ -22,6 +22,14 @@ def one(name: str) -> dict[str, object]:
     }
 
 
+LISTS = {
+    "cells": {"_type": "blocks", "_value": [1, 8, {"w": {"_type": "uniform", "_value": [0, 1]}}]}
+}
+
+#: Tuners that model single values.
+MODELS = {"BOHB", "TPE", "GP", "QMC", "NSGA-II", "NSGA-III", "Optuna"}
+
+
 @pytest.mark.parametrize(
     "name, arguments, space, words",
     [
@@ -39,6 +47,11 @@ def one(name: str) -> dict[str, object]:
         ("MorphingEvolution", {"blocks": BLOCKS}, one("blocks"), "'blocks' is one that"),
         ("TPE", {}, {}, "the search space is empty"),
         ("SPOS", {}, one("x"), "'x' is no choice between a few"),
+        ("SPOS", {}, LISTS, "'cells' is no choice between a few"),
+        ("TPE", {}, LISTS, "cells is a list of blocks, and this tuner models single values"),
+        ("BOHB", {"max_budget": 9}, LISTS, "(take RegularizedEvolution, PBT, ASHA, Hyperband or"),
+        ("CMA-ES", {}, {**LISTS, **one("y")}, "cells is a list of blocks"),
+        ("GridSearch", {}, LISTS, "'cells' is a list of blocks with numbers without steps"),
     ],
 )
 def test_what_cannot_be_searched(name, arguments, space, words, tmp_path: Path) -> None:
@@ -65,7 +78,8 @@ def test_networks_need_no_search_space_and_all_say_what_they_take() -> None:
     assert make_builtin("MorphingEvolution", {"blocks": BLOCKS}).handles({}) == ""
     for name in BUILTIN_NAMES:
         page = describe(name)
-        assert page.spaces == "all types" or name in {"CMA-ES", "SPOS", "ENAS"}
+        wanted = "all types but lists of blocks" if name in MODELS else "all types"
+        assert page.spaces == wanted or name in {"CMA-ES", "SPOS", "ENAS"}
         assert page.arguments or name == "GridSearch"
         assert all(argument.text for argument in page.arguments), name
         # Words for people, not annotations or marks of a docstring.

@@ -125,6 +125,23 @@ BAD = [
     ("choice({1: {}})", "whose key is the number 1", ""),
     ("choice(" + "[" * 3000 + "]" * 3000 + ")", "cannot be read", ""),
     ("choice(" + "1," * 6000 + ")", "10,000 are the most", ""),
+    ("block(1, 8, int(1, 2))", "calls 'block'", "did you mean blocks(1, 8, {'op': choice("),
+    ("blocks(1, 8)", "lacks block", "write e.g. blocks(1, 8, {'op': choice("),
+    ("blocks(1, 8, int(1, 2), 3)", "has 4 arguments, and takes 3", "blocks(low, high, block)"),
+    ("blocks(8, 1, int(1, 2))", "is contradictory: 8 to 1 blocks", "lower bound first"),
+    ("blocks(0, 0, int(1, 2))", "is contradictory: 0 to 0 blocks", "an upper one above 0"),
+    ("blocks(-1, 2, int(1, 2))", "whose low must be a whole number from 0 up, not", ""),
+    ("blocks(1, 2.5, int(1, 2))", "whose high must be a whole number from 0 up, not", ""),
+    ("blocks(int(1, 2), 3, int(1, 2))", "whose low must be a whole number from 0 up, not", ""),
+    ("blocks(1, 2, conv)", "whose block is 'conv', which is a text and no parameter", ""),
+    ("blocks(1, 2, {})", "whose block is empty: a block has one parameter at least", ""),
+    ("blocks(1, 2, {x: [a, b]})", "whose block at x must be a mapping", "choice('conv', 'pool')"),
+    ("blocks(1, 2, {x: int(2, 1)})", "holds nothing: 2 to 1", "lower bound first"),
+    ("blocks(1, 2, {x: uniform(2, 1)})", "whose block at x._value is contradictory", ""),
+    ("blocks(1, 2, {_name: a})", "whose block at _name is the name of an option", "choice({"),
+    ("blocks(1, 2, {x: int(1, 2), _constraints: ['x < 2']})", "below an option or in a block", ""),
+    ("blocks(1, 2000, int(1, 2))", "may have 2,000 blocks, and 1,000 are the most", ""),
+    ("blocks(1, 40, {x: blocks(1, 40, int(1, 2))})", "may have 1,640 blocks", ""),
 ]
 
 
@@ -153,12 +170,38 @@ def test_a_wrong_short_form_has_one_error_with_what_to_write(
         (lambda: bq.choice(object()), "option 1 must be a JSON value, not a object"),
         (lambda: bq.space({"a": bq.uniform}), "a is a function, 'uniform', and no parameter"),
         (lambda: bq.space({"a": "uniform(0)"}), "a is 'uniform(0)', which lacks high"),
+        (lambda: bq.blocks(3, 1, bq.int(1, 2)), "blocks(3, 1, int(1, 2)) is contradictory"),
+        (lambda: bq.blocks(1, 2, {"a": bq.int}), "block at a is a function, 'int'"),
+        (
+            lambda: bq.blocks(1, 2, bq.space({"a": bq.int(1, 3)}, ["a < 2"])),
+            "block at _constraints stands below an option or in a block",
+        ),
     ],
 )
 def test_a_wrong_call_has_one_error(call: object, words: str) -> None:
     with pytest.raises(SpaceError) as refused:
         call()  # type: ignore[operator]
     assert words in str(refused.value)
+
+
+def test_a_block_is_written_in_any_form() -> None:
+    """Mutation: what stands in a block of NNI's form is passed on as it is."""
+    json_ = {"_type": "blocks", "_value": [1, 3, {"w": {"_type": "randint", "_value": [1, 3]}}]}
+    mixed = [
+        "blocks(1, 3, {w: int(1, 2)})",
+        "blocks(1, 3, {'w': int(1, 2)})",
+        {"_type": "blocks", "_value": [1, 3, {"w": "int(1, 2)"}]},
+        {"_type": "blocks", "_value": [1, 3, {"w": bq.int(1, 2)}]},
+        {"_type": "blocks", "_value": (1, 3, bq.space({"w": bq.int(1, 2)}))},
+        bq.blocks(1, 3, {"w": "int(1, 2)"}),
+        bq.blocks(1, 3, bq.space({"w": bq.int(1, 2)})),
+        json_,
+    ]
+    for written in mixed:
+        assert as_json({"c": written}) == {"c": json_}
+        assert parse({"c": written}) == parse({"c": json_})
+    widths = {"_type": "blocks", "_value": [1, 3, "int(1, 2)"]}
+    assert as_json({"c": widths}) == as_json({"c": bq.blocks(1, 3, bq.int(1, 2))})
 
 
 def test_values_are_frozen_and_show_themselves() -> None:

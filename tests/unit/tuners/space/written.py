@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tuners.space import parameters as bq
-from tuners.space.model import Bell, Branch, Choice, Dimension, RandInt, Range, Space
+from tuners.space.model import Bell, BlockList, Branch, Choice, Dimension, RandInt, Range, Space
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,10 @@ def _choices(draw: st.DrawFn) -> Forms:
 
 def _nested(inner: st.SearchStrategy[Forms]) -> st.SearchStrategy[Forms]:
     below = st.dictionaries(_NAMES, inner, max_size=2)
-    return st.dictionaries(_NAMES, below, min_size=1, max_size=3).map(_branches)
+    branches = st.dictionaries(_NAMES, below, min_size=1, max_size=3).map(_branches)
+    bounds = st.tuples(st.integers(0, 3), st.integers(0, 2))
+    spaces = st.dictionaries(_NAMES, inner, min_size=1, max_size=2).map(_space)
+    return branches | st.builds(_blocks, bounds, inner | spaces)
 
 
 def _branches(named: Mapping[str, Mapping[str, Forms]]) -> Forms:
@@ -99,6 +102,23 @@ def _branches(named: Mapping[str, Mapping[str, Forms]]) -> Forms:
     return Forms(bq.choice(python), f"choice({{{shown}}})", {"_type": "choice", "_value": options})
 
 
+def _space(named: Mapping[str, Forms]) -> Forms:
+    return Forms(
+        {name: one.python for name, one in named.items()},
+        f"{{{', '.join(f'{name}: {one.short}' for name, one in named.items())}}}",
+        {name: one.json for name, one in named.items()},
+    )
+
+
+def _blocks(bounds: tuple[int, int], block: Forms) -> Forms:
+    low, high = bounds[0], max(1, sum(bounds))
+    return Forms(
+        bq.blocks(low, high, block.python),
+        f"blocks({low}, high={high}, block={block.short})",
+        {"_type": "blocks", "_value": [low, high, block.json]},
+    )
+
+
 PARAMETERS = st.recursive(_ranges() | _bells() | _integers() | _choices(), _nested, max_leaves=6)
 
 SPACES = st.dictionaries(_NAMES, PARAMETERS, min_size=1, max_size=3)
@@ -108,12 +128,18 @@ def is_inside(space: Space, values: Mapping[str, Any]) -> bool:
     """Whether parameters are of a space, by its definition and by no code of ours."""
     names = {name for name, _ in space.dimensions}
     return names <= values.keys() and all(
-        _is_of(dimension, values[name]) for name, dimension in space.dimensions
+        is_of(dimension, values[name]) for name, dimension in space.dimensions
     )
 
 
-def _is_of(dimension: Dimension, value: Any) -> bool:
+def is_of(dimension: Dimension, value: Any) -> bool:
+    """Whether a value is one of a parameter's, by its definition and by no code of ours."""
     match dimension:
+        case BlockList(low=low, high=high, block=block):
+            many = type(value) is list and low <= len(value) <= high
+            if isinstance(block, Space):
+                return many and all(is_inside(block, one) for one in value)
+            return many and all(is_of(block, one) for one in value)
         case Choice(options=options):
             for option in options:
                 if isinstance(option, Branch):
