@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from hashlib import blake2s
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
@@ -58,6 +59,21 @@ class KindStanding(NamedTuple):
     began: bool = False
     limit_s: float | None = None
     since: str = ""
+
+
+def label_name(name: str, most: int) -> str:
+    """Return a name as labels of RFC 1035 are: a letter comes first, and one that would be too long
+    ends in a digest.
+
+    Args:
+        name: of an allocation.
+        most: how many characters there is room for.
+    """
+    begun = name if name[0].isalpha() else f"t-{name}"
+    if len(begun) <= most:
+        return begun
+    end = blake2s(name.encode(), digest_size=5).hexdigest()
+    return f"{begun[: most - len(end) - 1].rstrip('-')}-{end}"
 
 
 class AllocationKind(ABC):
