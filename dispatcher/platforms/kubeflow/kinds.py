@@ -114,12 +114,14 @@ class TrainingJobKind(AllocationKind):
             return KindStanding(AllocationState.WAITING, Gone.FAILED, sentence_of(again))
         suspended = condition_of(document, "Suspended")
         if suspended is not None:
-            return KindStanding(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
+            reason = text_of(suspended.get("message")) or NOT_ADMITTED
+            return KindStanding(reason=reason, suspended=True)
         holds = [each for each in conditions_of(document) if each.get("status") == "True"]
         if holds and condition_of(document, *_GOES_ON) is None:
             return KindStanding(AllocationState.UNKNOWN, reason=text_of(holds[-1].get("type")))
         policy = mapping_in(mapping_in(document, "spec"), "runPolicy")
-        return KindStanding(reason=NOT_ADMITTED if policy.get("suspend") is True else "")
+        waits = policy.get("suspend") is True
+        return KindStanding(reason=NOT_ADMITTED if waits else "", suspended=waits)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`: those of all roles."""

@@ -126,10 +126,11 @@ def allocation_of(
         return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     others = [each for each in pods if first and uid_of(each) not in first]
     missing = first and not pods and document is not None
-    if missing and kind.removes_pods and _left_first(left):
+    if missing and kind.removes_pods and not standing.suspended and _left_first(left):
         return Allocation(name, AllocationState.UNKNOWN)  # its controller says next how it ended
     if (others or missing) and not kind.renews_pods:
-        return Allocation(name, AllocationState.WAITING, SECOND, waited_s)
+        reason = standing.reason if missing and standing.suspended else SECOND
+        return Allocation(name, AllocationState.WAITING, reason, waited_s)
     if not pods:
         event = (events or {}).get(text_of(about.get("name")), "")
         return Allocation(name, AllocationState.WAITING, event or standing.reason, waited_s)

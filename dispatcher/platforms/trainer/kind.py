@@ -177,15 +177,16 @@ class TrainJobKind(AllocationKind):
         if over is not None:
             return KindStanding(AllocationState.ENDED, _gone(over), sentence_of(over))
         spec = mapping_in(document, "spec")
-        reason = ""
-        if spec.get("suspend") is True:
+        reason, suspended = "", spec.get("suspend") is True
+        if suspended:
             labels = mapping_in(mapping_in(document, "metadata"), "labels")
             reason = NOT_ADMITTED if QUEUE in labels else "it is suspended"
         elif first := self._first_jobs(document):
             reason = f"of its runtime {', '.join(first)} runs first"
         limit = spec.get("activeDeadlineSeconds")
         limit_s = float(limit) if isinstance(limit, int) else None
-        return KindStanding(reason=reason, limit_s=limit_s, since=_since(document))
+        since = _since(document)
+        return KindStanding(reason=reason, suspended=suspended, limit_s=limit_s, since=since)
 
     def _first_jobs(self, document: Document) -> list[str]:
         """The jobs of the runtime that run while ours does not: they prepare something."""
