@@ -48,8 +48,8 @@ class KindStanding(NamedTuple):
         gone: how it ends. What has become of its pods comes first, unless this is ``CANCELLED``
             or ``NEVER``; what its agent has made of that does not, where its place was taken.
         reason: of that; with no state, why it has no pod yet.
-        suspended: whether it is to have no pods for now: who admits it has not, or has thought better
-            of it.
+        suspended: whether it is to have no pods for now: its queue has not admitted it, or not any
+            more.
         began: whether it has had pods before: how long it waits for the next ones is not known.
         limit_s: how long it may last, where the object has a limit that its pods do not show.
         since: the time stamp from which that counts.
