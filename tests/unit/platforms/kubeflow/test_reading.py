@@ -184,8 +184,8 @@ def test_within_one_second_the_exit_code_tells(code: int, cause: Gone) -> None:
 
 
 def test_a_queue_that_takes_it_back_is_the_reason() -> None:
-    """Kueue suspends what it preempts. Mutations: that another pod was started; one whose agent left
-    by itself in that second waits for a word that never comes."""
+    """Kueue suspends what it preempts. Mutations: that another pod was started; one whose agent
+    left by itself in that second waits for a word that never comes."""
     suspended = condition("Suspended", "PyTorchJob j is suspended.")
     for code in (143, 1):
         left = [gone(exits(code), asked_s=5, ended_s=5)]
