@@ -49,6 +49,7 @@ def test_a_manifest_of_json_with_tabs(tmp_path: Path) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
 
+
 FILE = """\
 searchSpaceFile: space.json
 trialCommand: python train.py   # a remark that stays
