@@ -175,7 +175,7 @@ class Mirror:
             if self._objects is None or change.kind == "BOOKMARK":
                 return
             name = _name(change.object)
-            if not name:  # whoever sends that, it is no object
+            if not name:  # that is no object
                 return
             if change.kind == "DELETED":
                 if self._objects.pop(name, None) is not None:
