@@ -171,7 +171,7 @@ def test_secrets_are_in_the_secret_alone() -> None:
     assert container["command"] == ["python3", "-m", "trial_runtime.agent", "/run/bequeath/config"]
     (owner,) = secret["metadata"]["ownerReferences"]
     assert owner["uid"] == "u1"
-    assert "blockOwnerDeletion" not in owner, "OpenShift gives that to few: it is a right of its own"
+    assert "blockOwnerDeletion" not in owner, "a right of its own, as on OpenShift"
     assert job["metadata"]["annotations"]["bequeath/ticket"] == ticket_of(order())
 
 
