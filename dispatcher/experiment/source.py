@@ -40,8 +40,8 @@ _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _TEXTS = frozenset(_TAG + name for name in ("str", "timestamp", "value"))
 
-#: Those of a text: none, unless it has a directive.
-_VERSIONS = (None, (1, 1), (1, 2))
+#: Those that a directive may name.
+_VERSIONS = ((1, 1), (1, 2))
 
 Place = tuple[int, int]
 """Line and column, both from 1."""
@@ -181,18 +181,22 @@ class _Scanner(Scanner):
     def fetch_more_tokens(self) -> Any:
         try:
             comment = super().fetch_more_tokens()
-        except ValueError as error:  # of a character, or of the version in a directive
+        except (ValueError, OverflowError) as error:  # of a character, or of a version
             text = "found a number that stands for nothing"
             raise ScannerError(None, None, text, self.reader.get_mark()) from error
-        if self.yaml_version not in _VERSIONS:
-            text = "found a version of YAML that nobody reads: there are 1.1 and 1.2"
-            raise ScannerError(None, None, text, self.reader.get_mark())
         place = (self.reader.line + 1, self.reader.column)
         if len(self.flow_context) + len(self.indents) > MOST_LEVELS:
             raise _TooMuch(_TOO_DEEP, place)
         if self.tokens_taken > MOST_TOKENS:
             raise _TooMuch(_TOO_MANY, place)
         return comment
+
+    def scan_yaml_directive_value(self, start_mark: Any) -> Any:
+        version = super().scan_yaml_directive_value(start_mark)
+        if version not in _VERSIONS:
+            text = "found a version of YAML that nobody reads: there are 1.1 and 1.2"
+            raise ScannerError(None, None, text, start_mark)
+        return version
 
 
 class _NodeReader:

@@ -373,10 +373,11 @@ def test_a_mistake_in_place_of_a_line(errors_of: Errors, line: str, instead: str
         ),
         (
             "%YAML 1.3\n---\na: 1\n",
-            "e.yml:1:10: is not YAML: found a version of YAML that nobody reads: there are 1.1 and "
+            "e.yml:1:1: is not YAML: found a version of YAML that nobody reads: there are 1.1 and "
             "1.2",
         ),
         ('a: "\\UFFFFFFFF"\n', "e.yml:1:7: is not YAML: found a number that stands for nothing"),
+        ('a: "\\U00110000"\n', "e.yml:1:7: is not YAML: found a number that stands for nothing"),
         ("a: !!bool maybe\n", "e.yml:1:4: not true or false: 'maybe'"),
         ("a: !!int ''\n", "e.yml:1:4: not a number: ''"),
         ("a: 0x" + "f" * 5000 + "\n", "e.yml:1:4: a whole number of more than 300 digits"),

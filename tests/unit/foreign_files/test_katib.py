@@ -264,7 +264,10 @@ def test_a_file_without_a_name_is_katibs_own_or_none(files: Files) -> None:
     text = KATIB.replace('args: ["', 'args: [--log=/var/log/katib/metrics.log, "')
     text = text.replace("  parallelTrialCount", f"{COLLECTOR}  parallelTrialCount")
     config = files.load(text.replace("path: /out/m.json", "path: ''"))
-    assert config.trial_command == ('python3 train.py --lr="" --log="" --layers "-e"')
+    assert config.trial_command == (
+        "python3 train.py --lr=${trialParameters.lr} "
+        '--log="${BEQUEATH_METRICS_FILE}" --layers ${trialParameters.num-layers}'
+    )
     assert config.metrics is not None
     assert config.metrics.file == "metrics.log"
     (error,) = files.errors(text.replace("path: /out/m.json", "path: /"))
