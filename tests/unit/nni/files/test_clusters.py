@@ -257,17 +257,21 @@ def test_dlc(files: Files) -> None:
     assert service.memory == 10 << 30
 
 
-@pytest.mark.skipif("dlts" in MISSING, reason="the platform is not there")
+@pytest.mark.skipif("dlc" in MISSING, reason="the platform is not there")
 def test_paths_of_a_share_that_no_job_has_are_named(files: Files) -> None:
     """Mutation: they are left out, and nobody is told."""
     remarks: list[str] = []
     files.load(
-        texts.DLC_V2.replace("  nasDataSourceId: d-nas\n", "  sharedFolder: share\n"), remarks
+        texts.DLC_V2.replace(
+            "  nasDataSourceId: d-nas\n", "  sharedFolder: share\n  mounts: {share: /mnt}\n"
+        ),
+        remarks,
     )
     named = [each for each in remarks if "no 'nasDataSourceId'" in each]
     assert len(named) == 2
 
 
+@pytest.mark.skipif("dlts" in MISSING, reason="the platform is not there")
 def test_dlts(files: Files) -> None:
     service = section(files.load(texts.DLTS_V1))
     assert (service.address, service.team, service.gpus) == ("https://dlts.lab", "platform", 1)
@@ -403,7 +407,7 @@ WRONG: dict[str, Wrong] = {
         "'trialMemorySize' must be a size, not 'much'",
     ),
     "a share without its place in jobs": (
-        texts.PAI_V1, "containerNFSMountPath: /mnt/confignfs-data", "virtualCluster: x",
+        texts.PAI_V1, "share\n  containerNFSMountPath: /mnt/confignfs-data", "share",
         "'nniManagerNFSMountPath' is one of two paths of a share, and the other one is missing",
     ),
     "a dict that is none": (
