@@ -96,6 +96,7 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
         raise _one(origin, None, f"is larger than {MOST_BYTES >> 20} MiB")
     yaml = YAML(typ="safe", pure=True)
     yaml.Scanner = _Scanner
+    yaml.composer.warn_double_anchors = False  # a name may be given anew
     try:
         root = yaml.compose(text)
     except _TooMuch as error:

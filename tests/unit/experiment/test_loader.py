@@ -397,6 +397,13 @@ def test_nested_aliases_are_not_followed_for_ever(errors_of: Errors) -> None:
     assert any("more than 200,000 values" in error for error in errors_of("\n".join(lines)))
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_anchor_may_be_given_anew(errors_of: Errors) -> None:
+    """Mutation: the parser warns in its own words, between ours."""
+    (error,) = errors_of(GOOD + "maxTrialNumber: &a 1\nseed: &a x\n")
+    assert "'seed' must be" in error
+
+
 def test_no_more_is_read_than_a_file_may_hold(
     errors_of: Errors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
