@@ -192,7 +192,7 @@ def test_a_queue_that_takes_it_back_is_the_reason() -> None:
         taken = read(job(CREATED, suspended, suspend=True), first=["p"], left=left)
         assert (taken.state, taken.reason) == (WAITING, "PyTorchJob j is suspended.")
     silent = read(job(CREATED, suspend=True), first=["p"])
-    assert silent.reason == "its queue has not admitted it yet"
+    assert silent.reason == "its queue has taken it back"
 
 
 def test_one_that_is_being_deleted() -> None:
