@@ -26,7 +26,7 @@ from dispatcher.experiment.plugged import unusable_platforms
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.sink_kinds import unusable_sinks
-from dispatcher.experiment.source import MOST_BYTES, Source, read_json_source, read_source
+from dispatcher.experiment.source import MOST_BYTES, Source, read_source, read_source_of
 from tuners.plain_json import JsonPath, kind_of, written_path
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
@@ -366,19 +366,8 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
 
 
 def _read_file(file: Path, origin: str, *, lax: bool = False) -> Source:
-    """Read a file; with ``lax``, for dialects, JSON is tried as YAML, too, which takes more."""
-    text = _read_text(file, origin)
-    if file.suffix.lower() != ".json":
-        return read_source(text, origin, doubles=lax)
-    try:
-        return read_json_source(text, origin, doubles=lax)
-    except ExperimentFileErrors as not_json:
-        if not lax:
-            raise
-        try:
-            return read_source(text.replace("\t", " "), origin, doubles=True)
-        except ExperimentFileErrors:
-            raise not_json from None
+    """Read a file; with ``lax`` for dialects."""
+    return read_source_of(_read_text(file, origin), file, origin, lax=lax)
 
 
 def _read_text(file: Path, origin: str) -> str:

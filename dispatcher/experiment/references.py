@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.experiment.source import read_source
+from dispatcher.experiment.source import read_source_of
 from tuners.plain_json import JsonPath
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
@@ -68,7 +68,7 @@ def _content(path: Path, most: int) -> str:
             content = file.read(most + 1)
         if len(content) > most:
             raise ValueError(f"refers to {path}, which holds no text of {most >> 10} KiB")
-        return content.decode()
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"refers to {path}, which cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -79,7 +79,8 @@ def _read_value(path: Path, keys: list[str]) -> str:
     """One value of a YAML file. The text is not repeated in errors: it is a secret."""
     place = f"{path}, key {'.'.join(keys)}"
     try:
-        value: object = read_source(_content(path, _MOST_YAML_BYTES), str(path)).value
+        text = _content(path, _MOST_YAML_BYTES)
+        value: object = read_source_of(text, path, str(path), lax=True).value
     except ExperimentFileErrors as error:
         raise ValueError(f"refers to {path}, which is not YAML") from error
     for key in keys:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.scanner import Scanner, ScannerError
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.problems import ExperimentFileErrors
@@ -22,9 +24,24 @@ MOST_BYTES = 16 << 20
 MOST_VALUES = 200_000
 """Values after aliases are followed: a few lines of nested aliases can mean billions."""
 
+MOST_TOKENS = 5 * MOST_VALUES
+"""Keys, values and what stands between them."""
+
+MOST_LEVELS = 100
+"""Lists and mappings in one another: a parser takes seconds for a thousand of them."""
+
+MOST_WHOLE = 10**300
+"""Greatest whole number: a greater one is no floating-point number, and cannot be shown."""
+
+_TOO_DEEP = f"is nested deeper than {MOST_LEVELS} levels"
+_TOO_MANY = f"more than {MOST_VALUES:,} values"
+
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _TEXTS = frozenset(_TAG + name for name in ("str", "timestamp", "value"))
+
+#: Those that a directive may name.
+_VERSIONS = ((1, 1), (1, 2))
 
 Place = tuple[int, int]
 """Line and column, both from 1."""
@@ -78,22 +95,21 @@ def read_source(text: str, origin: str, *, doubles: bool = False) -> Source:
     if len(text) > MOST_BYTES:
         raise _one(origin, None, f"is larger than {MOST_BYTES >> 20} MiB")
     yaml = YAML(typ="safe", pure=True)
+    yaml.Scanner = _Scanner
+    yaml.composer.warn_double_anchors = False  # a name may be given anew
     try:
         root = yaml.compose(text)
+    except _TooMuch as error:
+        raise _one(origin, error.place, error.text) from None
     except MarkedYAMLError as error:
         raise _not_yaml(error, origin) from error
     except YAMLError as error:
         line = " ".join(str(error).split())
         raise _one(origin, (1, 1), f"is not YAML: {line}") from error
-    except RecursionError:
-        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
     if root is None:
         return Source(origin)
     reader = _NodeReader(yaml, origin)
-    try:
-        reader.source.value = reader.read(root, (), ())
-    except RecursionError:
-        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
+    reader.source.value = reader.read(root, (), ())
     if reader.errors or (reader.source.doubles and not doubles):
         raise ExperimentFileErrors(reader.all_errors())
     return reader.source
@@ -118,11 +134,70 @@ def read_json_source(text: str, origin: str, *, doubles: bool = False) -> Source
         text = str(error).partition(";")[0]
         raise _one(origin, (1, 1), f"has a number that cannot be read: {text}") from error
     except RecursionError:
-        raise _one(origin, (1, 1), "is nested too deeply to be read") from None
+        value = None  # read_source refuses it at its place
     # JSON is YAML but for tabs between values, and inside its strings no tab is legal.
     source = read_source(text.replace("\t", " "), origin, doubles=doubles)
     source.value = value
     return source
+
+
+def read_source_of(text: str, file: Path, origin: str, *, lax: bool = False) -> Source:
+    """Read what a file holds: JSON if it is called so, else YAML.
+
+    Args:
+        text: what it holds.
+        file: its path, for its name alone.
+        origin: what to call it in errors.
+        lax: for other frameworks: keys may be given twice, see :func:`read_source`, and what is no
+            JSON is tried as YAML, too, which takes more.
+
+    Raises:
+        ExperimentFileErrors: not to be read, or keys given twice.
+    """
+    if file.suffix.lower() != ".json":
+        return read_source(text, origin, doubles=lax)
+    try:
+        return read_json_source(text, origin, doubles=lax)
+    except ExperimentFileErrors as not_json:
+        if not lax:
+            raise
+        try:
+            return read_source(text.replace("\t", " "), origin, doubles=True)
+        except ExperimentFileErrors:
+            raise not_json from None
+
+
+class _TooMuch(YAMLError):
+    """Raised where a text begins to hold more than it may; says what, as the end of a sentence."""
+
+    def __init__(self, text: str, place: Place) -> None:
+        super().__init__(text)
+        self.text, self.place = text, place
+
+
+class _Scanner(Scanner):
+    """Reads no further than to the first level or token too many: the rest would take minutes, and
+    gigabytes. Knows the places of numbers that stand for nothing."""
+
+    def fetch_more_tokens(self) -> Any:
+        try:
+            comment = super().fetch_more_tokens()
+        except (ValueError, OverflowError) as error:  # of a character, or of a version
+            text = "found a number that stands for nothing"
+            raise ScannerError(None, None, text, self.reader.get_mark()) from error
+        place = (self.reader.line + 1, self.reader.column)
+        if len(self.flow_context) + len(self.indents) > MOST_LEVELS:
+            raise _TooMuch(_TOO_DEEP, place)
+        if self.tokens_taken > MOST_TOKENS:
+            raise _TooMuch(_TOO_MANY, place)
+        return comment
+
+    def scan_yaml_directive_value(self, start_mark: Any) -> Any:
+        version = super().scan_yaml_directive_value(start_mark)
+        if version not in _VERSIONS:
+            text = "found a version of YAML that nobody reads: there are 1.1 and 1.2"
+            raise ScannerError(None, None, text, start_mark)
+        return version
 
 
 class _NodeReader:
@@ -153,10 +228,13 @@ class _NodeReader:
         self.count += 1
         if self.count > MOST_VALUES:
             if self.count == MOST_VALUES + 1:
-                self.refuse(node, f"more than {MOST_VALUES:,} values, aliases followed")
+                self.refuse(node, f"{_TOO_MANY}, aliases followed")
             return None
         if any(node is outer for outer in above):
             self.refuse(node, "an alias that contains itself")
+            return None
+        if len(above) > MOST_LEVELS:  # by aliases
+            self.refuse(node, _TOO_DEEP)
             return None
         self.source.values[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
         match node:
@@ -179,10 +257,15 @@ class _NodeReader:
 
     def _scalar(self, node: ScalarNode) -> Any:
         try:
-            return self.constructor.construct_object(node)
-        except (ValueError, YAMLError):
-            self.refuse(node, f"not a number: {str(node.value)[:40]!r}")
+            value = self.constructor.construct_object(node)
+        except (ValueError, LookupError, YAMLError):
+            wanted = "true or false" if node.tag == _TAG + "bool" else "a number"
+            self.refuse(node, f"not {wanted}: {str(node.value)[:40]!r}")
             return None
+        if isinstance(value, int) and abs(value) >= MOST_WHOLE:
+            self.refuse(node, "a whole number of more than 300 digits")
+            return None
+        return value
 
     def _mapping(self, node: MappingNode, path: JsonPath, above: tuple[Node, ...]) -> Any:
         here = self.source.values[path]

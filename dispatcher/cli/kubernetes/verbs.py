@@ -147,11 +147,11 @@ def _plan(
     from dispatcher.cli.kubernetes import manifest as objects
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.problems import ExperimentFileErrors
-    from dispatcher.experiment.source import Place, read_source
+    from dispatcher.experiment.source import Place, read_source_of
 
     config = load_experiment(file, elsewhere=True)
     text = file.expanduser().read_text("utf-8-sig")
-    source = read_source(text, str(file), doubles=True)
+    source = read_source_of(text, file, str(file), lax=True)
     name = name or objects.usual_name(config.experiment_name)
     if not objects.is_name(name):
         wanted = "must be at most 48 lower-case letters, digits and '-', a letter first"

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def _whole(text: Any) -> int:
-    return int(float(text))
+    number = float(text)
+    if number != int(number):
+        raise ValueError(text)
+    return int(text) if str(text).strip().isdecimal() else int(number)
 
 
 def _number(text: Any) -> float:

@@ -106,6 +106,8 @@ def _number(value: Any, key: str, *, is_whole: bool) -> float | int | None:
         return None
     try:
         number = int(value) if is_whole else float(value)
+        if isinstance(value, float) and number != value:  # int() would cut it
+            raise ValueError
         if isinstance(value, bool) or not spaces.is_number(number):
             raise ValueError
         return number

@@ -248,7 +248,13 @@ class _Experiment:
             self._draft.broken.add("metrics")
 
     def _file_path(self, value: Any, at: JsonPath) -> None:
-        if (text := self._translation.text(value, at)) is not None:
+        text = self._translation.text(value, at)
+        if text == "":
+            self._draft.drop(at, "Katib takes its own path then")
+        elif text is not None and not text.strip("/"):
+            self._draft.refuse(at, f"is {text!r}, which is no file", is_key=False)
+            self._draft.broken.add("metrics")
+        elif text is not None:
             self._path = (text, at)
 
     def _file_kind(self, value: Any, at: JsonPath) -> None:

@@ -138,8 +138,9 @@ def _has_nnis_clusters(folded: Mapping[str, Any]) -> bool:
 
 def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
     """Whether a machine has a key that only NNI has."""
-    for machines in _services(folded):
-        for machine in machines.get("machinelist") or ():
+    for service in _services(folded):
+        machines = service.get("machinelist")
+        for machine in machines if isinstance(machines, list) else ():
             if isinstance(machine, Mapping) and _V2_MACHINE_MARKS & {
                 fold_word(str(name)) for name in machine
             }:

@@ -31,7 +31,7 @@ _SERVICE, _MACHINE = loosely(V2_SERVICE), loosely(V2_MACHINE)
 def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
     """Turn a v2 or v3 file into native values; see :meth:`.dialects.Dialect.translate`."""
     draft = Draft()
-    folded = {fold_word(key): key for key, _ in given(values)}
+    folded = {fold_word(key): key for key, _ in reversed(given(values))}  # the first spelling
     words: list[str] = []
     if "trainingservice" in folded:  # first: its repeated keys override those of the top level
         key = folded["trainingservice"]
@@ -44,6 +44,8 @@ def translate_v2(values: Mapping[str, Any], origin: str) -> Draft:
             draft.drop(at, "what 'trainingService' says overrides it")
         elif row.does is not Does.SPECIAL:
             carry(draft, row, value, at)
+        elif (first := folded[fold_word(key)]) != key:
+            draft.refuse(at, f"is {first!r} in another spelling", "keep one of the two")
         else:
             _special(draft, fold_word(key), value, at, words)
     if "tuner" not in folded and "advisor" not in folded:

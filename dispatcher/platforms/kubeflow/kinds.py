@@ -21,7 +21,12 @@ from dispatcher.platforms.kubernetes.api.documents import (
 )
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 from dispatcher.platforms.kubernetes.jobs import NOT_ADMITTED
-from dispatcher.platforms.kubernetes.kind import KEPT_S, AllocationKind, KindStanding
+from dispatcher.platforms.kubernetes.kind import (
+    KEPT_S,
+    AllocationKind,
+    KindStanding,
+    label_name,
+)
 from dispatcher.platforms.kubernetes.roles import template_of
 
 if TYPE_CHECKING:
@@ -36,6 +41,10 @@ REPLICA_INDEX = "training.kubeflow.org/replica-index"
 
 #: The proxies of a mesh, which namespaces of Kubeflow have by default, would outlive the agent.
 NO_PROXY = {"sidecar.istio.io/inject": "false"}
+
+#: Longest name: the operator makes a Service for each pod, as `NAME-evaluator-0`, whose name has 63
+#: characters at most.
+LONGEST_NAME = 48
 
 #: More pods than a role has.
 _MANY = 100_000
@@ -105,18 +114,25 @@ class TrainingJobKind(AllocationKind):
             return KindStanding(AllocationState.WAITING, Gone.FAILED, sentence_of(again))
         suspended = condition_of(document, "Suspended")
         if suspended is not None:
-            return KindStanding(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
+            reason = text_of(suspended.get("message")) or NOT_ADMITTED
+            return KindStanding(reason=reason, suspended=True)
         holds = [each for each in conditions_of(document) if each.get("status") == "True"]
         if holds and condition_of(document, *_GOES_ON) is None:
             return KindStanding(AllocationState.UNKNOWN, reason=text_of(holds[-1].get("type")))
         policy = mapping_in(mapping_in(document, "spec"), "runPolicy")
-        return KindStanding(reason=NOT_ADMITTED if policy.get("suspend") is True else "")
+        waits = policy.get("suspend") is True
+        return KindStanding(reason=NOT_ADMITTED if waits else "", suspended=waits)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`: those of all roles."""
         specs = mapping_in(mapping_in(document, "spec"), self.specs)
         pods = (mapping_in(specs, role).get("replicas", 1) for role in specs)
         return sum(each for each in pods if isinstance(each, int))
+
+    def object_name(self, name: str) -> str:
+        """See :meth:`AllocationKind.object_name`: a letter comes first, as in names of Services,
+        and there is room for the end of these."""
+        return label_name(name, LONGEST_NAME)
 
     def rank_of(self, pod: Document) -> int:
         """See :meth:`AllocationKind.rank_of`: of those of a role, behind all of the role before."""

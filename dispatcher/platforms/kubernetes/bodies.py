@@ -128,8 +128,7 @@ def secret_of(
         "kind": kind.word,
         "name": kind.object_name(order.name),
         "uid": owner["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
+        "controller": True,  # and its end is not waited for, which needs a right more
     }
     values = {CONFIG: encode_config(order.config).decode()}
     values |= {_key(index): value for index, (_, value) in enumerate(_variables(order))}

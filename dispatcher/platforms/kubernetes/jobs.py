@@ -64,7 +64,8 @@ class JobKind(AllocationKind):
         if mapping_in(document, "spec").get("suspend") is not True:
             return KindStanding()
         suspended = condition_of(document, "Suspended") or {}
-        return KindStanding(reason=text_of(suspended.get("message")) or NOT_ADMITTED)
+        reason = text_of(suspended.get("message")) or NOT_ADMITTED
+        return KindStanding(reason=reason, suspended=True)
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from hashlib import blake2s
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
@@ -47,6 +48,8 @@ class KindStanding(NamedTuple):
         gone: how it ends. What has become of its pods comes first, unless this is ``CANCELLED``
             or ``NEVER``; what its agent has made of that does not, where its place was taken.
         reason: of that; with no state, why it has no pod yet.
+        suspended: whether it is to have no pods for now: its queue has not admitted it, or not any
+            more.
         began: whether it has had pods before: how long it waits for the next ones is not known.
         limit_s: how long it may last, where the object has a limit that its pods do not show.
         since: the time stamp from which that counts.
@@ -55,9 +58,25 @@ class KindStanding(NamedTuple):
     state: AllocationState | None = None
     gone: Gone | None = None
     reason: str = ""
+    suspended: bool = False
     began: bool = False
     limit_s: float | None = None
     since: str = ""
+
+
+def label_name(name: str, most: int) -> str:
+    """Return a name as labels of RFC 1035 are: a letter comes first, and one that would be too long
+    ends in a digest.
+
+    Args:
+        name: of an allocation.
+        most: how many characters there is room for.
+    """
+    begun = name if name[0].isalpha() else f"t-{name}"
+    if len(begun) <= most:
+        return begun
+    end = blake2s(name.encode(), digest_size=5).hexdigest()
+    return f"{begun[: most - len(end) - 1].rstrip('-')}-{end}"
 
 
 class AllocationKind(ABC):

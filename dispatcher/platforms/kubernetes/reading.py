@@ -23,6 +23,7 @@ from dispatcher.platforms.kubernetes.api.documents import (
     uid_of,
 )
 from dispatcher.platforms.kubernetes.api.server import Document
+from dispatcher.platforms.kubernetes.jobs import NOT_ADMITTED
 from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding
 
 #: An image that nodes could not pull for so long (seconds) is one that cannot be had: registries
@@ -76,6 +77,7 @@ _CONTAINERS = "containerStatuses"
 SECOND = "its pod was taken away, and Kubernetes has started another one"
 AGAIN = "its node starts it again, and that is none of ours"
 DELETED = "its pod was deleted"
+TAKEN_BACK = "its queue has taken it back"
 
 
 def allocation_of(
@@ -126,10 +128,13 @@ def allocation_of(
         return Allocation(name, AllocationState.ENDED, reason, gone=gone, place=_place(pods))
     others = [each for each in pods if first and uid_of(each) not in first]
     missing = first and not pods and document is not None
-    if missing and kind.removes_pods and _left_first(left):
+    if missing and kind.removes_pods and not standing.suspended and _left_first(left):
         return Allocation(name, AllocationState.UNKNOWN)  # its controller says next how it ended
     if (others or missing) and not kind.renews_pods:
-        return Allocation(name, AllocationState.WAITING, SECOND, waited_s)
+        reason = SECOND
+        if missing and standing.suspended:
+            reason = TAKEN_BACK if standing.reason == NOT_ADMITTED else standing.reason
+        return Allocation(name, AllocationState.WAITING, reason, waited_s)
     if not pods:
         event = (events or {}).get(text_of(about.get("name")), "")
         return Allocation(name, AllocationState.WAITING, event or standing.reason, waited_s)

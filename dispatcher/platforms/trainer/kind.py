@@ -26,7 +26,7 @@ from dispatcher.platforms.kubernetes.api.errors import NotAllowed, NotThere
 from dispatcher.platforms.kubernetes.api.server import Document, ObjectKind
 from dispatcher.platforms.kubernetes.bodies import QUEUE
 from dispatcher.platforms.kubernetes.jobs import NOT_ADMITTED
-from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding, Right
+from dispatcher.platforms.kubernetes.kind import AllocationKind, KindStanding, Right, label_name
 from dispatcher.platforms.trainer.fields import (
     NEWEST,
     OVERRIDES,
@@ -66,6 +66,10 @@ _KEYS = {
     "serviceAccountName": "serviceAccount",
     "tolerations": "tolerations",
 }
+
+#: Longest name: of 63 characters JobSet needs the rest for names of pods, as `NAME-node-0-0-abcde`:
+#: the job of the runtime may have a longer name, and there may be more pods.
+LONGEST_NAME = 40
 
 #: Hints to those who run a cluster.
 INSTALL = "its administrators install Kubeflow Trainer 2.1 or later"
@@ -173,15 +177,16 @@ class TrainJobKind(AllocationKind):
         if over is not None:
             return KindStanding(AllocationState.ENDED, _gone(over), sentence_of(over))
         spec = mapping_in(document, "spec")
-        reason = ""
-        if spec.get("suspend") is True:
+        reason, suspended = "", spec.get("suspend") is True
+        if suspended:
             labels = mapping_in(mapping_in(document, "metadata"), "labels")
             reason = NOT_ADMITTED if QUEUE in labels else "it is suspended"
         elif first := self._first_jobs(document):
             reason = f"of its runtime {', '.join(first)} runs first"
         limit = spec.get("activeDeadlineSeconds")
         limit_s = float(limit) if isinstance(limit, int) else None
-        return KindStanding(reason=reason, limit_s=limit_s, since=_since(document))
+        since = _since(document)
+        return KindStanding(reason=reason, suspended=suspended, limit_s=limit_s, since=since)
 
     def _first_jobs(self, document: Document) -> list[str]:
         """The jobs of the runtime that run while ours does not: they prepare something."""
@@ -195,8 +200,9 @@ class TrainJobKind(AllocationKind):
         return nodes if isinstance(nodes, int) else 1
 
     def object_name(self, name: str) -> str:
-        """See :meth:`AllocationKind.object_name`: a letter comes first."""
-        return name if name[0].isalpha() else f"t-{name}"
+        """See :meth:`AllocationKind.object_name`: a letter comes first, and there is room for the
+        names of pods: of a longer one no pod would ever be made."""
+        return label_name(name, LONGEST_NAME)
 
 
 def _known(

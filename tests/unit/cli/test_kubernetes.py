@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,16 @@ def test_the_manifest_is_printed_or_what_the_file_lacks(tmp_path: Path) -> None:
     first, second = (ran.stderr.find(f"{file}:{place}") for place in ("3:", "11:"))
     assert 0 <= first < second, ran.stderr
     assert "write 'headAddress: bequeath-lab.default:7070'" in ran.stderr
+
+
+def test_a_manifest_of_json_with_tabs(tmp_path: Path) -> None:
+    """The experiment is read so. Mutation: its text is read once more, as YAML."""
+    (tmp_path / "space.json").write_text('{"x": {"_type": "choice", "_value": [1]}}')
+    file = tmp_path / "lab.json"
+    file.write_text(json.dumps(YAML(typ="safe").load(FILE), indent="\t"))
+    command = [sys.executable, "-m", "dispatcher.cli", "kubernetes", "manifest", str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
 
 
 FILE = """\

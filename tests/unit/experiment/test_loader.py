@@ -1,5 +1,6 @@
 """Each kind of mistake: exact place, exact words."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dispatcher.experiment import (
     load_experiment,
     parse_experiment,
 )
+from dispatcher.experiment import source as source_module
 
 from .conftest import GOOD, OURS
 
@@ -362,11 +364,29 @@ def test_a_mistake_in_place_of_a_line(errors_of: Errors, line: str, instead: str
             "another document\n  keep one document; remove the line '---'",
         ),
         ("a: &a [*a]\n", "e.yml:1:4: an alias that contains itself"),
-        ("[" * 3000, "e.yml:1:1: is nested too deeply to be read"),
+        ("[" * 3000, "e.yml:1:101: is nested deeper than 100 levels"),
+        ("a: " + "{b: " * 120, "e.yml:1:400: is nested deeper than 100 levels"),
+        ("- " * 120 + "a\n", "e.yml:1:201: is nested deeper than 100 levels"),
+        (
+            "".join(f"{' ' * level}a:\n" for level in range(120)),
+            "e.yml:101:102: is nested deeper than 100 levels",
+        ),
+        (
+            "%YAML 1.3\n---\na: 1\n",
+            "e.yml:1:1: is not YAML: found a version of YAML that nobody reads: there are 1.1 and "
+            "1.2",
+        ),
+        ('a: "\\UFFFFFFFF"\n', "e.yml:1:7: is not YAML: found a number that stands for nothing"),
+        ('a: "\\U00110000"\n', "e.yml:1:7: is not YAML: found a number that stands for nothing"),
+        ("a: !!bool maybe\n", "e.yml:1:4: not true or false: 'maybe'"),
+        ("a: !!int ''\n", "e.yml:1:4: not a number: ''"),
+        ("a: 0x" + "f" * 5000 + "\n", "e.yml:1:4: a whole number of more than 300 digits"),
+        (f"a: {'9' * 400}\n", "e.yml:1:4: a whole number of more than 300 digits"),
         ("a: *b\n", "e.yml:1:4: is not YAML: found undefined alias 'b'"),
     ],
 )
 def test_texts_that_are_no_experiment(errors_of: Errors, text: str, said: str) -> None:
+    """Mutations: each makes a traceback of the parser's, or seconds of waiting for it."""
     assert errors_of(text) == [said]
 
 
@@ -375,6 +395,29 @@ def test_nested_aliases_are_not_followed_for_ever(errors_of: Errors) -> None:
     for i in range(1, 12):
         lines.append(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]")
     assert any("more than 200,000 values" in error for error in errors_of("\n".join(lines)))
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_anchor_may_be_given_anew(errors_of: Errors) -> None:
+    """Mutation: the parser warns in its own words, between ours."""
+    (error,) = errors_of(GOOD + "maxTrialNumber: &a 1\nseed: &a x\n")
+    assert "'seed' must be" in error
+
+
+def test_no_more_is_read_than_a_file_may_hold(
+    errors_of: Errors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: all of it is read before it is counted, and there is no memory left."""
+    monkeypatch.setattr(source_module, "MOST_TOKENS", 1000)
+    (error,) = errors_of("a:\n" + "- 1\n" * 5000)
+    assert re.fullmatch(r"e\.yml:50\d:\d: more than 200,000 values", error)
+
+
+def test_aliases_nest_as_deeply_as_brackets_may(errors_of: Errors) -> None:
+    """Mutation: the bound of the brackets is the only one, and the interpreter's is met."""
+    lines = ["l0: &l0 [x]", *(f"l{i}: &l{i} [*l{i - 1}]" for i in range(1, 400))]
+    errors = errors_of("\n".join(lines))
+    assert "e.yml:1:5: is nested deeper than 100 levels" in errors
 
 
 def test_all_mistakes_come_in_one_run_in_the_order_of_the_file(errors_of: Errors) -> None:
@@ -464,6 +507,13 @@ class TestSearchSpaceFile:
         (error,) = errors_of(self.REST + "searchSpaceFile: s.json\n")
         assert error.startswith("s.json:1:")
         assert "is not JSON: " in error
+
+    @pytest.mark.parametrize("levels", [120, 100_000])
+    def test_levels_beyond_reason(self, errors_of: Errors, tmp_path: Path, levels: int) -> None:
+        """Mutation: the place is the beginning of the file."""
+        (tmp_path / "s.json").write_text(f'{{\n"x": {"[" * levels}{"]" * levels}}}')
+        (error,) = errors_of(self.REST + "searchSpaceFile: s.json\n")
+        assert error == "s.json:2:105: is nested deeper than 100 levels"
 
     def test_a_number_that_is_too_long(self, errors_of: Errors, tmp_path: Path) -> None:
         """Mutation: the interpreter's own error, and a traceback."""

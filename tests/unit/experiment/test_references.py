@@ -86,3 +86,26 @@ def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="which is a pipe"):
         resolve_reference(f"file:{tmp_path}/pipe")
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.json", '{\n\t"t":\t"s3cret"}'),
+        ("a.json", '{"t": "s3cret",}'),
+        ("a.yml", "t: old\nt: s3cret\n"),
+        ("a.json", '\ufeff{"t": "s3cret"}'),
+    ],
+    ids=["tabs", "comma", "twice", "mark"],
+)
+def test_one_value_is_found_in_each_file_that_is_read(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    """Files of other frameworks are read so. Mutation: they are read, and their secrets are not."""
+    (tmp_path / name).write_text(content)
+    assert resolve_reference(f"file:{tmp_path / name}#t", {}) == "s3cret"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(b"\xef\xbb\xbfs3cret\r\n")
+    assert resolve_reference(f"file:{tmp_path / 'token'}", {}) == "s3cret"

@@ -259,6 +259,42 @@ def test_a_variable_may_name_it(files: Files) -> None:
     assert config.trial_environment == {"A": "b c"}
 
 
+def test_a_file_without_a_name_is_katibs_own_or_none(files: Files) -> None:
+    """Mutation: an empty text is looked for in the command, and stands before each letter of it."""
+    text = KATIB.replace('args: ["', 'args: [--log=/var/log/katib/metrics.log, "')
+    text = text.replace("  parallelTrialCount", f"{COLLECTOR}  parallelTrialCount")
+    config = files.load(text.replace("path: /out/m.json", "path: ''"))
+    assert config.trial_command == (
+        "python3 train.py --lr=${trialParameters.lr} "
+        '--log="${BEQUEATH_METRICS_FILE}" --layers ${trialParameters.num-layers}'
+    )
+    assert config.metrics is not None
+    assert config.metrics.file == "metrics.log"
+    (error,) = files.errors(text.replace("path: /out/m.json", "path: /"))
+    assert "is '/', which is no file" in error.message
+
+
+@pytest.mark.parametrize(
+    "before, after, sentence",
+    [
+        ('min: "2"', "min: 2.5", "has the 'min' 2.5, which is not a whole number"),
+        ('value: "7"', 'value: "7.5"', "is no number: '7.5'"),
+    ],
+)
+def test_a_fraction_is_no_whole_number(
+    files: Files, before: str, after: str, sentence: str
+) -> None:
+    """Mutation: what is behind the point is cut off, and nobody is told."""
+    (error,) = files.errors(KATIB.replace(before, after))
+    assert sentence in error.message
+
+
+def test_a_long_seed_is_kept(files: Files) -> None:
+    """Mutation: it is read as a floating-point number."""
+    config = files.load(KATIB.replace('value: "7"', 'value: "1234567890123456789"'))
+    assert config.tuner.class_args == {"seed": 1234567890123456789}
+
+
 def test_filters_are_those_of_the_file(files: Files) -> None:
     spec = "  metricsCollectorSpec: {source: {filter: {metricsFormat: ['(a+): ([0-9]+)']}}}\n"
     metrics = files.load(

@@ -80,7 +80,7 @@ class _Job:
         if isinstance(value, str) and value.lstrip().startswith("{"):
             try:
                 asked = ast.literal_eval(value.strip())
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 self._making.draft.refuse(at, "is no text of a dict", is_key=False)
                 return
         if not isinstance(asked, Mapping):
@@ -109,6 +109,9 @@ class _Job:
             if here is not None:
                 making.draft.put((*base, 0, "here"), here[0], here[1])
                 making.add("sharedFolder", here[0], "for code, logs and messages", here[1])
+        else:
+            for each in filter(None, (here, there)):
+                making.no_effect("there is no 'nasDataSourceId' of which it would be")(*each)
         if "oss" in noted:
             oss, at = noted["oss"]
             index = 0 if nas is None else 1

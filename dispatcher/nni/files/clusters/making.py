@@ -102,11 +102,15 @@ class Making:
             self.draft.refuse(part.at, "must be a section of keys", is_key=False)
             return
         self._walks = True
+        spelt: dict[str, str] = {}
         for key, value in given(part.values):
             row, at = find(key), (*part.at, key)
+            before = spelt.setdefault(fold_word(key), key)
             if row is None:
                 text = "a key of bequeath's own"
                 self.draft.put((*BASE, key), copy.deepcopy(value), at, text)
+            elif row.does is Does.SPECIAL and before != key:
+                self.draft.refuse(at, f"is {before!r} in another spelling", "keep one of the two")
             elif row.does is Does.SPECIAL:
                 special[fold_word(key)](value, at)
             else:

@@ -132,6 +132,10 @@ class _Job:
         making, noted = self._making, self._noted
         here, there = noted.get("here"), noted.get("there")
         if here is None or there is None:
+            alone = here or there
+            if alone is not None:
+                text = "is one of two paths of a share, and the other one is missing"
+                making.draft.refuse(alone[1], text)
             return
         folder, path = making.text(*here), making.text(*there)
         if folder and path:

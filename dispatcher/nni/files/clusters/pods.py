@@ -81,6 +81,8 @@ def read_role(making: Making, name: str, part: Part, find: Find) -> RoleMaking |
                 draft.drop(at, "'imagePullSecrets' of the section counts")
             else:
                 carry(draft, row, value, at)
+        elif row.native in role.given:
+            draft.refuse(at, "is given in two spellings", "keep one of the two")
         else:
             role.given[row.native] = (value, at)
     many, at = role.of("replicas")

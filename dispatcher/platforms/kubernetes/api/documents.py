@@ -15,7 +15,7 @@ def name_of(document: Document) -> str:
 
 def label_of(document: Document, label: str) -> str:
     """The value of a label of an object; empty if it has none of that name."""
-    return str((document["metadata"].get("labels") or {}).get(label, ""))
+    return text_of(mapping_in(mapping_in(document, "metadata"), "labels").get(label))
 
 
 def uid_of(document: Document) -> str:

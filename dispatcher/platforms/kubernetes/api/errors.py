@@ -41,6 +41,13 @@ LONGEST_RETRY_AFTER_S = 30.0
 
 _QUOTA = re.compile(r"exceeded quota|quota .*exceeded|failed quota", re.IGNORECASE)
 
+#: Words of those who have a say in what is created: no right would change their mind.
+_REFUSED = re.compile(
+    r"denied (the )?request|violates PodSecurity|security context constraint"
+    r"|error looking up service account|no PriorityClass with name",
+    re.IGNORECASE,
+)
+
 
 class TooOld(PassingBackendError):
     """Raised when the server has forgotten what happened since a version: list anew (410)."""
@@ -67,6 +74,8 @@ def error_of(
             return NotLoggedIn(message, hint=hint, where=where)
         case 403 if _QUOTA.search(text):
             return OverQuota(message, where=where)
+        case 403 if _REFUSED.search(text):
+            return Invalid(message, where=where)
         case 403:
             hint = "`bequeath kubernetes rights USER` prints the Role for its administrators"
             return NotAllowed(message, hint=hint, where=where)

@@ -161,7 +161,7 @@ class Mirror:
 
     def _take(self, listed: ObjectList) -> None:
         self._times.note(listed.date)
-        now = {_name(each): each for each in listed.objects}
+        now = {name: each for each in listed.objects if (name := _name(each))}
         with self._state:
             before = self._objects or {}
             self._gone.extend(each for name, each in before.items() if name not in now)
@@ -175,6 +175,8 @@ class Mirror:
             if self._objects is None or change.kind == "BOOKMARK":
                 return
             name = _name(change.object)
+            if not name:  # that is no object
+                return
             if change.kind == "DELETED":
                 if self._objects.pop(name, None) is not None:
                     self._gone.append(change.object)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from dispatcher.platforms.kubernetes.api.access import Access
-from dispatcher.platforms.kubernetes.api.errors import Busy, NotThere, Unreachable, error_of
+from dispatcher.platforms.kubernetes.api.errors import NotThere, TooOld, Unreachable, error_of
 from dispatcher.platforms.kubernetes.api.transport import ServerAnswer, Stream, Transport
 
 Document = Mapping[str, Any]
@@ -367,7 +367,7 @@ class Watched:
             try:
                 event = json.loads(line)
                 kind, item = str(event["type"]), event["object"]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 text = f"cannot {self._asked}: the server sends what is no event"
                 raise Unreachable(text, where=self._where) from None
             if kind == "ERROR":
@@ -380,8 +380,8 @@ class Watched:
 
     def _error(self, status: object) -> Exception:
         code = status.get("code") if isinstance(status, Mapping) else None
-        if not isinstance(code, int) or code < 400:
-            return Busy(f"cannot {self._asked}: the server gives up", where=self._where)
+        if not isinstance(code, int) or code < 400:  # nothing says that the version is good still
+            return TooOld(f"cannot {self._asked}: the server gives up", where=self._where)
         return error_of(code, status, asked=self._asked, where=self._where)
 
 

@@ -299,5 +299,5 @@ class Stream:
 def _document(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return content.decode("utf-8", "replace")

@@ -257,6 +257,20 @@ def test_dlc(files: Files) -> None:
     assert service.memory == 10 << 30
 
 
+@pytest.mark.skipif("dlc" in MISSING, reason="the platform is not there")
+def test_paths_of_a_share_that_no_job_has_are_named(files: Files) -> None:
+    """Mutation: they are left out, and nobody is told."""
+    remarks: list[str] = []
+    files.load(
+        texts.DLC_V2.replace(
+            "  nasDataSourceId: d-nas\n", "  sharedFolder: share\n  mounts: {share: /mnt}\n"
+        ),
+        remarks,
+    )
+    named = [each for each in remarks if "no 'nasDataSourceId'" in each]
+    assert len(named) == 2
+
+
 @pytest.mark.skipif("dlts" in MISSING, reason="the platform is not there")
 def test_dlts(files: Files) -> None:
     service = section(files.load(texts.DLTS_V1))
@@ -391,6 +405,22 @@ WRONG: dict[str, Wrong] = {
     "a size": (
         texts.OPENPAI_V2, "trialMemorySize: 8GB", "trialMemorySize: much",
         "'trialMemorySize' must be a size, not 'much'",
+    ),
+    "a share without its place in jobs": (
+        texts.PAI_V1, "share\n  containerNFSMountPath: /mnt/confignfs-data", "share",
+        "'nniManagerNFSMountPath' is one of two paths of a share, and the other one is missing",
+    ),
+    "a dict that is none": (
+        texts.DLC_V2, "ecsSpec: ecs.c6.large", "ecsSpec: '{[]: 1}'",
+        "'ecsSpec' is no text of a dict",
+    ),
+    "a role in two spellings": (
+        texts.KUBEFLOW_V2, "dockerImage: registry.lab/other:1", "cpu_number: 4",
+        "'cpu_number' is given in two spellings\n  keep one of the two",
+    ),
+    "a key in two spellings": (
+        texts.KUBEFLOW_V2, "reuseMode: false", "Operator: tf-operator",
+        "'Operator' is 'operator' in another spelling\n  keep one of the two",
     ),
     "a share that is not there": (
         texts.PAI_V1, "nniManagerNFSMountPath: share", "nniManagerNFSMountPath: nowhere",

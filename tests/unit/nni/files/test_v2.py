@@ -95,6 +95,9 @@ WRONG = {
     "sharedStorage: {storageType: NFS}": "e.yml:14:1: 'sharedStorage' cannot be honoured",
     "maxTrialNumer: 3": "e.yml:14:1: unknown key 'maxTrialNumer'; did you mean 'maxTrialNumber'?",
     "trial_gpu_number: x": "e.yml:14:1: 'trial_gpu_number' says another thing than",
+    "training_service: {platform: remote}": (
+        "e.yml:14:1: 'training_service' is 'trainingService' in another spelling"
+    ),
 }
 
 
@@ -112,6 +115,14 @@ def test_names_that_are_ours_as_well_make_no_file_nnis(files: Files, name: str) 
     config = files.load(V2.replace(own, f"  name: {name}\n"))
     assert not config.for_nni
     assert config.tuner.name == name
+
+
+@pytest.mark.parametrize("machines", ["5", "true", "x", "{host: a}", "[5]"])
+def test_machines_that_are_no_list_are_named(files: Files, machines: str) -> None:
+    """Mutation: who looks for keys of NNI's goes through them, whatever they are."""
+    text = V2.replace("platform: local", f"platform: remote\n  machineList: {machines}")
+    errors = files.errors(text)
+    assert any("'trainingService.machineList" in error for error in errors), errors
 
 
 BUILT_IN = V2.replace(

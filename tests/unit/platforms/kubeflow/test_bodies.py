@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from dispatcher.platforms.kubeflow.kinds import KINDS
+from dispatcher.platforms.allocations.allocation import LONGEST_NAME
+from dispatcher.platforms.kubeflow.kinds import KINDS, TrainingJobKind
 from dispatcher.platforms.kubeflow.section import ROLES, KubeflowSection
-from dispatcher.platforms.kubernetes.bodies import object_of
+from dispatcher.platforms.kubernetes.bodies import allocation_in, object_of
 from dispatcher.platforms.kubernetes.roles import RolesDoNotFit
 from tests.support.kubernetes.contract import complaints
 from tests.support.kubernetes.crds import Crd, published
@@ -287,3 +290,19 @@ def test_each_kind_has_its_roles() -> None:
         assert (kind.resource.version, kind.resource.plural) == (
             CRDS[word].api_version, CRDS[word].plural,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_names_are_those_of_services(kind: TrainingJobKind) -> None:
+    """The operator makes one for each pod, and its webhook refuses a job whose name begins with a
+    digit, as experiments like '3d-unet' have it. Mutation: the name of the allocation."""
+    assert kind.object_name("unet-0a0b0c-kubeflow-1") == "unet-0a0b0c-kubeflow-1"
+    longest = ["3" * LONGEST_NAME, "3" * (LONGEST_NAME - 1) + "4", "a-" * (LONGEST_NAME // 2)]
+    names = [kind.object_name(each) for each in ("3d-unet-0a0b0c-1", *longest)]
+    assert len({*names}) == 4
+    for name in names:
+        assert re.fullmatch("[a-z][a-z0-9-]*[a-z0-9]", name)
+        assert max(len(f"{name}-{role.lower()}-99") for role in kind.names.values()) <= 63
+    given = section(kind=kind.word)
+    job = object_of(kind, replace(order(), name="3d-unet-0a0b0c-1"), given, "3d-unet-0a0b0c")
+    assert allocation_in(kind, job) == "3d-unet-0a0b0c-1"

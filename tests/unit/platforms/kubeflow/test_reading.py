@@ -183,6 +183,18 @@ def test_within_one_second_the_exit_code_tells(code: int, cause: Gone) -> None:
     assert read(job(CREATED, FAILED), left=[both]).gone is cause
 
 
+def test_a_queue_that_takes_it_back_is_the_reason() -> None:
+    """Kueue suspends what it preempts. Mutations: that another pod was started; one whose agent
+    left by itself in that second waits for a word that never comes."""
+    suspended = condition("Suspended", "PyTorchJob j is suspended.")
+    for code in (143, 1):
+        left = [gone(exits(code), asked_s=5, ended_s=5)]
+        taken = read(job(CREATED, suspended, suspend=True), first=["p"], left=left)
+        assert (taken.state, taken.reason) == (WAITING, "PyTorchJob j is suspended.")
+    silent = read(job(CREATED, suspend=True), first=["p"])
+    assert silent.reason == "its queue has taken it back"
+
+
 def test_one_that_is_being_deleted() -> None:
     deleted = job(CREATED, RUNS, deletionTimestamp=ago(1))
     assert read(deleted, pod("Running"), first=["p"]).state is RUNNING

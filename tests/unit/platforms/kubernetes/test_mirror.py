@@ -119,6 +119,31 @@ def test_after_410_all_are_listed_and_what_is_missing_has_gone(
     assert pauses == []
 
 
+def test_an_end_that_says_nothing_has_all_listed_anew(
+    mirror: Mirror, client: ApiServer, there: Served
+) -> None:
+    """Mutation: the same version is asked for again, for ever."""
+    names(mirror)
+    until(lambda: there.count("WATCH") == 1)
+    lists = there.count("GET")
+    there.cut_watches(b'{"type": "ERROR", "object": {"reason": "Expired"}}\n')
+    client.create(JOBS, job("a"))
+    until(lambda: not fails(mirror, BackendError) and names(mirror) == ["a"])
+    assert there.count("GET") == lists + 1
+
+
+def test_what_has_no_name_is_no_object(mirror: Mirror, client: ApiServer, there: Served) -> None:
+    """Mutation: each look at the picture fails until all is listed anew."""
+    client.create(JOBS, job("a"))
+    assert names(mirror) == ["a"]
+    until(lambda: there.count("WATCH") == 1)
+    version = there.objects.version
+    about = f'{{"resourceVersion": "{version}"}}'
+    there.cut_watches(f'{{"type": "ADDED", "object": {{"metadata": {about}}}}}\n'.encode())
+    client.create(JOBS, job("b"))
+    until(lambda: names(mirror) == ["a", "b"])
+
+
 def test_a_server_that_forgets_what_it_has_just_listed_is_asked_less_and_less(
     mirror: Mirror, client: ApiServer, there: Served, pauses: list[int]
 ) -> None:

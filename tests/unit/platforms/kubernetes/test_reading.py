@@ -237,6 +237,8 @@ def test_a_second_pod_is_a_place_that_was_taken_back() -> None:
     assert (both.state, both.reason) == (WAITING, SECOND)
     none = read(job(), first=["p"])  # drained under 1.20: the next one is not there yet
     assert (none.state, none.reason) == (WAITING, SECOND)
+    taken = read(job(condition("Suspended", message="Preempted"), suspend=True), first=["p"])
+    assert (taken.state, taken.reason) == (WAITING, "Preempted"), "by Kueue, and none was started"
     assert read(job(condition("Complete")), first=["p"]).state is ENDED
 
 

@@ -27,6 +27,7 @@ from dispatcher.platforms.kubernetes.api.errors import (
     TooOld,
     Unreachable,
     Untrusted,
+    error_of,
 )
 from dispatcher.platforms.kubernetes.api.kubeconfig import read_access
 from dispatcher.platforms.kubernetes.api.server import JOBS, PODS, SECRETS, ApiServer
@@ -246,6 +247,7 @@ def test_a_watch_that_is_cut_is_no_end(torn: bytes, client: ApiServer, there: Se
     [
         (b"nonsense\n", "what is no event"),
         (b"[]\n", "what is no event"),
+        (b"[" * 50_000 + b"\n", "what is no event"),
         (b'{"type": "ADDED"}\n', "what is no event"),
         (b'{"type": "ADDED", "object": {}}\n', "without a version"),
         (b'{"type": "ERROR", "object": {}}\n', "the server gives up"),
@@ -455,3 +457,26 @@ def test_the_namespace_is_that_of_the_context_unless_it_is_named(
     with pytest.raises(NotThere, match="cannot list jobs in 'nowhere': namespaces \"nowhere\" not"):
         client.list(JOBS, "")
     client.close()
+
+
+_RIGHTS = 'jobs is forbidden: User "a" cannot create resource "jobs" in API group "batch"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'admission webhook "validator.pytorchjob.training-operator.kubeflow.org" denied the '
+        "request: spec.pytorchReplicaSpecs[Master]: Required value",
+        'pods "a" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
+        'pods "a" is forbidden: error looking up service account trials/b: not found',
+        "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no GPUs here",
+    ],
+)
+def test_who_has_a_say_in_an_object_is_no_matter_of_rights(text: str) -> None:
+    """Mutation: people whose object a webhook refuses are offered a Role."""
+    refused = error_of(403, {"reason": "Forbidden", "message": text}, asked="ask", where="here")
+    assert isinstance(refused, Invalid)
+    assert refused.hint == ""
+    missing = error_of(403, {"reason": "Forbidden", "message": _RIGHTS}, asked="ask", where="here")
+    assert isinstance(missing, NotAllowed)
+    assert "prints the Role" in missing.hint

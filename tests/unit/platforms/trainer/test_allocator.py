@@ -269,4 +269,4 @@ def test_a_queue_admits_it_and_takes_it_back(
         until(is_seen(allocator, "running"))
         there.api.objects.patch("trainjobs", "trials", NAME, {"spec": {"suspend": True}})
         again = until(lambda: (each := seen(allocator)) and each.state == "waiting" and each)
-        assert again.reason == SECOND, "its agent is none any more"
+        assert again.reason == "its queue has taken it back", "its agent is none any more"

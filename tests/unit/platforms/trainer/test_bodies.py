@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dispatcher.errors import PermanentBackendError
+from dispatcher.platforms.allocations.allocation import LONGEST_NAME as LONGEST_ALLOCATION
 from dispatcher.platforms.kubernetes.bodies import allocation_in, object_of, secret_of
 from dispatcher.platforms.trainer.fields import MANAGER, PodFields, fields_in
 from dispatcher.platforms.trainer.kind import TRAIN_JOB, TrainJobKind
@@ -182,6 +184,17 @@ def test_names_begin_with_a_letter(name: str, made: str) -> None:
     assert job["metadata"]["name"] == made
     assert NEW.complaints(job) == []
     assert allocation_in(TRAIN_JOB, job) == name
+
+
+def test_pods_of_the_longest_name_have_names() -> None:
+    """JobSet refuses to make any that would have none. Two that begin alike stay apart. Mutation:
+    the name of the allocation as it is, and a TrainJob that waits for ever."""
+    longest = ["9" * LONGEST_ALLOCATION, "9" * (LONGEST_ALLOCATION - 1) + "8"]
+    names = [TRAIN_JOB.object_name(each) for each in longest]
+    assert len({*names}) == 2
+    for name in names:
+        assert re.fullmatch("[a-z][a-z0-9-]*[a-z0-9]", name)
+        assert len(f"{name}-trainer-node-0-9-abcde") <= 63
 
 
 # -- the judge -------------------------------------------------------------------------------------

@@ -157,6 +157,8 @@ def test_other_pods_than_the_first_are_a_second_start() -> None:
     for documents in ([job(), RAN, other], [job(), other], [job()]):
         allocation = read(*documents, first=["p"])
         assert (allocation.state, allocation.reason) == (WAITING, SECOND)
+    taken = read(job(SUSPENDED, queue="team"), first=["p"])
+    assert (taken.state, taken.reason) == (WAITING, "its queue has taken it back")
 
 
 @pytest.mark.parametrize(
