@@ -75,5 +75,9 @@ def _painter(terminal: bool) -> Callable[[str, str], str]:
 
 
 def _ascii() -> bool:
-    """Whether the terminal or file shows nothing but ASCII."""
-    return (sys.stdout.encoding or "ascii").lower().replace("-", "") in ("ascii", "ansix3.41968")
+    """Whether the terminal or file has no signs for branches, as those with nothing but ASCII."""
+    try:
+        "├─└│★▲▼→…".encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False

@@ -10,8 +10,9 @@ from typing import Final
 #: Characters of a cell; longer ones are cut.
 LONGEST: Final = 120
 
-_CONTROLS: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+#: What a page or a terminal would obey, or cannot be sent at all.
+CONTROLS: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
@@ -22,7 +23,7 @@ def cell(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     if len(text) > LONGEST:
         text = f"{text[: LONGEST - 1]}…"
-    return html.escape(_CONTROLS.sub("�", text))
+    return html.escape(CONTROLS.sub("�", text))
 
 
 def table(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Columns of a rich console that is no terminal; only tests see it.
 _DEFAULT_WIDTH = 100
 
+#: To how many characters cells of a column are filled up in a pipe; longer ones stand out.
+_WIDEST = 200
+
 #: Blanks between columns of a table, and the fewest characters to which a column is cut.
 _GAP = 3
 _LEAST = 6
@@ -43,7 +46,10 @@ class Column(NamedTuple):
 
 def is_terminal(stream: TextIO | None = None) -> bool:
     """Whether a stream is a terminal. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
-    return (stream or sys.stdout).isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    stream = sys.stdout if stream is None else stream
+    if stream is None:  # of a program without stdout
+        return False
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -95,7 +101,7 @@ def pass_on(text: str) -> None:
 
 def pass_on_bytes(content: bytes) -> None:
     """Send data that is no text into a pipe or a file; a terminal gets none."""
-    if not is_terminal():
+    if sys.stdout is not None and not is_terminal():
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
 
@@ -148,7 +154,7 @@ def print_table(
 
 def _whole_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     everything = [[column.title for column in columns], *rows]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
+    widths = [min(_WIDEST, max(len(row[i]) for row in everything)) for i in range(len(columns))]
     for row in everything:
         parts = [
             cell.rjust(width) if column.right else cell.ljust(width)
@@ -168,7 +174,8 @@ def fitted_lines(
         rows: their cells, made harmless.
         width: columns of the terminal, to which it is fitted.
     """
-    cells = [[cell.replace("\t", " ") for cell in row] for row in rows]
+    # No more of a cell is seen, and a text of megabytes takes long to be measured.
+    cells = [[cell[: 4 * width].replace("\t", " ") for cell in row] for row in rows]
     widths = fitted(columns, cells, width)
     shown = [at for at, wide in enumerate(widths) if wide]
     titles = [column.title for column in columns]

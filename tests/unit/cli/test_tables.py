@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 
 import pytest
 
+from dispatcher.cli import lineage
 from dispatcher.cli.experiment import verbs as experiment_verbs
+from dispatcher.cli.main import main
 from dispatcher.cli.trial import table
+from dispatcher.terminal import console
 from dispatcher.terminal.console import Column, fitted, fitted_lines
 
 TRIALS = table.COLUMNS
@@ -83,3 +88,43 @@ def test_wide_characters_take_two_columns_and_tabs_one() -> None:
     assert cut == "1       漢字漢字漢…"
     assert whole == "2       漢字"
     assert tab == "3       a b"
+
+
+def test_one_long_text_fills_no_other_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Mutation: each cell in a pipe is filled up to the longest one: rows times megabytes."""
+    rows = [("x" * 100_000, "1"), *(("y", str(n)) for n in range(100))]
+    console.print_table((Column("text"), Column("trial")), rows)
+    out = capsys.readouterr().out
+    assert out.splitlines()[1] == f"{'x' * 100_000}  1"
+    assert len(out) < 130_000
+
+
+def test_what_no_terminal_shows_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: a text of megabytes is gone through, character by character, to be cut to 20."""
+    measured = []
+    cells = console._cells
+    monkeypatch.setattr(console, "_cells", lambda text: measured.append(len(text)) or cells(text))
+    _, line = _drawn((Column("trial"), Column("text", shrink=True)), [("1", "漢" * 100_000)], 20)
+    assert line == "1       漢漢漢漢漢…"
+    assert max(measured) <= 80
+
+
+def test_a_program_without_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `bequeath trial ls >&-` has it. Mutation: it is asked whether it is a terminal."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert not console.is_terminal()
+    console.print_table((Column("trial"),), [("1",)])
+    console.pass_on("text")
+    console.pass_on_bytes(b"bytes")
+
+
+def test_an_encoding_that_lacks_our_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: "–" for nothing ends `trial ls` as a fault of ours where the locale is Latin-1."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "argv", ["bequeath", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    console.say("–")
+    assert stream.buffer.getvalue().endswith(b"?\n")  # type: ignore[attr-defined]
+    assert lineage._ascii()
