@@ -24,6 +24,10 @@ Definition = FunctionType | type
 #: Stands for no value.
 EMPTY = object()
 
+#: Files of functions that a decorator has made of text, such as the ``__init__`` of a dataclass: it
+#: makes them again.
+_GENERATED = ("<string>", "<attrs generated")
+
 #: Decorators of one function.
 _MOST_WRAPPERS = 100
 
@@ -161,7 +165,9 @@ def functions_of(thing: Definition) -> Iterator[FunctionType]:
     for each in vars(thing).values():
         inner: Any = unwrapped(getattr(each, "__func__", each))
         inner = getattr(inner, "fget", inner)
-        if isinstance(inner, FunctionType) and inner.__module__ == thing.__module__:
+        if not isinstance(inner, FunctionType) or inner.__module__ != thing.__module__:
+            continue
+        if not inner.__code__.co_filename.startswith(_GENERATED):
             yield inner
 
 
