@@ -6,10 +6,12 @@ not where NO_COLOR is set (https://no-color.org).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -91,19 +93,36 @@ def emit(*parts: str, err: bool = False) -> None:
         parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
         err: on stderr.
     """
-    typer.echo("".join(made_safe(part) for part in parts), err=err)
+    with _written():
+        typer.echo("".join(made_safe(part) for part in parts), err=err)
 
 
 def pass_on(text: str) -> None:
     """Print data: unchanged into a pipe or a file, and made harmless on a terminal."""
-    typer.echo(made_safe(text) if is_terminal() else text, nl=False)
+    with _written():
+        typer.echo(made_safe(text) if is_terminal() else text, nl=False)
 
 
 def pass_on_bytes(content: bytes) -> None:
     """Send data that is no text into a pipe or a file; a terminal gets none."""
     if sys.stdout is not None and not is_terminal():
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
+        with _written():
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    """Raise ``UserError`` where a file that output goes to has no room. A pipe without a reader
+    is no error of that kind."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        from dispatcher.errors import UserError
+
+        raise UserError(f"output cannot be written: {error.strerror}") from error
 
 
 def styled(text: str, **looks: Any) -> SafeText:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import sys
+from contextlib import suppress
+from typing import cast
 
 import pytest
 
@@ -12,6 +14,8 @@ from dispatcher.cli import lineage
 from dispatcher.cli.experiment import verbs as experiment_verbs
 from dispatcher.cli.main import main
 from dispatcher.cli.trial import table
+from dispatcher.errors import UserError
+from dispatcher.queries import TrialSummary
 from dispatcher.terminal import console
 from dispatcher.terminal.console import Column, fitted, fitted_lines
 
@@ -128,3 +132,24 @@ def test_an_encoding_that_lacks_our_signs(monkeypatch: pytest.MonkeyPatch) -> No
     console.say("–")
     assert stream.buffer.getvalue().endswith(b"?\n")  # type: ignore[attr-defined]
     assert lineage._ascii()
+
+
+def test_numbers_in_columns_that_were_asked_for_are_never_cut() -> None:
+    """Mutation: 1.23457e+08 is shown as `1.234…`."""
+    names = [f"p{n}" for n in range(9)]
+    cells = [[123456789.0 * (n + 1) for n in range(8)] + ["text " * 20]]
+    columns, rows = table.table_of(",".join(names), [cast("TrialSummary", None)], cells)
+    _, line = _drawn(tuple(columns), [tuple(row) for row in rows], 80)
+    assert "…" not in line
+    assert line.split() == [f"{cell:.6g}" for cell in cells[0][:6]]
+
+
+def test_output_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: `bequeath trial ls > FILE` on a full disk is called a fault of bequeath itself."""
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        for write in (console.say, console.pass_on):
+            with pytest.raises(UserError, match="output cannot be written: No space"):
+                write("text\n")
+        with suppress(OSError):
+            full.close()
