@@ -1,4 +1,4 @@
-"""What a notebook has changed since the text of a definition ran, and that text does not say.
+"""Changes that a notebook has made since the text of a definition ran, and which it does not have.
 
 A default keeps the value that its variable had at that moment, as of a function that a loop has
 made. Later cells set attributes of classes, such as those of a class of settings.

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import cast
 
 import pytest
+import rich.cells
 
 from dispatcher.cli import lineage
 from dispatcher.cli.experiment import verbs as experiment_verbs
@@ -106,8 +107,13 @@ def test_one_long_text_fills_no_other_line(capsys: pytest.CaptureFixture[str]) -
 def test_what_no_terminal_shows_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutation: a text of megabytes is gone through, character by character, to be cut to 20."""
     measured = []
-    cells = console._cells
-    monkeypatch.setattr(console, "_cells", lambda text: measured.append(len(text)) or cells(text))
+    cells = rich.cells.cell_len
+
+    def measure(text: str) -> int:
+        measured.append(len(text))
+        return cells(text)
+
+    monkeypatch.setattr(rich.cells, "cell_len", measure)
     _, line = _drawn((Column("trial"), Column("text", shrink=True)), [("1", "漢" * 100_000)], 20)
     assert line == "1       漢漢漢漢漢…"
     assert max(measured) <= 80
@@ -130,8 +136,8 @@ def test_an_encoding_that_lacks_our_signs(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(SystemExit):
         main()
     console.say("–")
-    assert stream.buffer.getvalue().endswith(b"?\n")  # type: ignore[attr-defined]
-    assert lineage._ascii()
+    assert stream.buffer.getvalue().endswith(b"?\n")
+    assert lineage.shows_ascii_only()
 
 
 def test_numbers_in_columns_that_were_asked_for_are_never_cut() -> None:
