@@ -61,7 +61,7 @@ def lineage(
         tree = queries.Lineage(
             answer.mode, answer.nodes, answer.roots, answer.best, answer.best_path
         )
-        text = queries.lineage_text(tree, width=width, ascii_only=_ascii(), paint=paint)
+        text = queries.lineage_text(tree, width=width, ascii_only=shows_ascii_only(), paint=paint)
         say(SafeText(text.rstrip("\n")))  # each part of it was painted
 
 
@@ -74,6 +74,10 @@ def _painter(terminal: bool) -> Callable[[str, str], str]:
     return paint
 
 
-def _ascii() -> bool:
-    """Whether the terminal or file shows nothing but ASCII."""
-    return (sys.stdout.encoding or "ascii").lower().replace("-", "") in ("ascii", "ansix3.41968")
+def shows_ascii_only() -> bool:
+    """Whether the terminal or file has no signs for branches, as those with nothing but ASCII."""
+    try:
+        "├─└│★▲▼→…".encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False

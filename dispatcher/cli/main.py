@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated, Any
 
@@ -88,6 +89,8 @@ def root() -> RootGroup:
 
 def main() -> None:
     """Run the command ``bequeath``. Ends the process."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # signs that an encoding such as Latin-1 lacks
     try:
         root().main(prog_name=PROGRAM)
     except Exception as error:  # noqa: BLE001 - the top of the main thread

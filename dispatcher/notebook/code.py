@@ -27,6 +27,14 @@ _FOLDER = "notebook"
 _TRIAL_MODULE = "bequeath_trial"
 _TUNER_FILE = "bequeath_tuner.py"
 
+#: Where a trial finds modules beside the notebook: before installed ones of their names, as there,
+#: and behind those of Python, most of which a notebook has loaded before.
+_BEFORE_PACKAGES = """sys.path.insert(
+    next((n for n, each in enumerate(sys.path) if each.endswith("-packages")), len(sys.path)),
+    {!r},
+)
+"""
+
 
 class NotebookCode:
     """Functions and classes of one experiment; those of no module are written out as source.
@@ -65,9 +73,8 @@ class NotebookCode:
             }
         here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
         # Relative paths and neighbours mean in the trial what they mean in the notebook.
-        preamble = (
-            f"import os\n{_path_with(here)}if os.path.isdir({here!r}):\n    os.chdir({here!r})\n"
-        )
+        neighbours = _path_with(here, _BEFORE_PACKAGES)
+        preamble = f"import os\n{neighbours}if os.path.isdir({here!r}):\n    os.chdir({here!r})\n"
         self._write(f"{_TRIAL_MODULE}.py", module_source(function, preamble))
         return {
             "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
@@ -136,12 +143,13 @@ class NotebookCode:
         return config.model_copy(update=update)
 
 
-def _path_with(folder: str) -> str:
+def _path_with(folder: str, add: str = "sys.path.append({!r})\n") -> str:
     """Return lines by which modules of a folder can be imported, those called like ours too."""
+    add = add.format(folder)
     if not in_folder(folder):
-        return f"import sys\n\nsys.path.append({folder!r})\n"
+        return f"import sys\n\n{add}"
     admitted = f"from trial_runtime.namesakes import admit\n\nadmit({folder!r}, last=True)\n"
-    return f"import sys\n{admitted}sys.path.append({folder!r})\n"
+    return f"import sys\n{admitted}{add}"
 
 
 def _builtin_name(owner: Definition) -> str | None:

@@ -102,9 +102,9 @@ def _put_texts(what: str, key: str, column: Any, arrays: dict[str, Any]) -> None
         if isinstance(each, str):
             parts.append(each.encode("utf-8", "surrogatepass"))
             lacks.append(0)
-        elif each is None or each != each or type(each).__name__ == "NAType":
+        elif lack := _lack(each):
             parts.append(b"")
-            lacks.append(1 if each is None else 2)
+            lacks.append(lack)
         else:
             raise CannotTravel(
                 f"its {what} holds objects of the class {type(each).__name__}",
@@ -113,3 +113,15 @@ def _put_texts(what: str, key: str, column: Any, arrays: dict[str, Any]) -> None
     arrays[f"{key}.text"] = numpy.frombuffer(b"".join(parts), numpy.uint8)
     arrays[f"{key}.ends"] = numpy.cumsum([len(each) for each in parts], dtype=numpy.int64)
     arrays[f"{key}.lacks"] = numpy.array(lacks, numpy.uint8)
+
+
+def _lack(value: Any) -> int:
+    """Return 1 for None, 2 for what pandas has in place of a value, and 0 for a value. Arrays and
+    ``pandas.NA`` compare to something that is neither true nor false."""
+    import numpy
+
+    if value is None:
+        return 1
+    if isinstance(value, float | numpy.floating):
+        return 2 * bool(value != value)
+    return 2 * (type(value).__name__ in ("NAType", "NaTType"))

@@ -18,6 +18,7 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from dispatcher.errors import UserError
+from dispatcher.notebook.changed import changed_attributes, changed_defaults
 from dispatcher.notebook.misfit import CannotTravel
 from dispatcher.notebook.sources import (
     EMPTY,
@@ -227,8 +228,52 @@ class _Module:
         if own == name or self._top.take(own, thing, user):
             self._provide_globals(source, own)
             self._top.put(source, own)
+            self._keep_changes(unwrapped(thing), source, own)
         if own != name:
             self._top.add(f"{name} = {own}")
+
+    def _keep_changes(self, thing: Definition, source: CellSource, own: str) -> None:
+        """Write what was changed since the text of a definition ran, after it."""
+        if isinstance(thing, FunctionType):
+            if source.lines[0].startswith("@"):
+                return  # the name stands for what a decorator has made of it
+            self._keep_defaults(thing, source, own)
+            return
+        for name, value, new in list(changed_attributes(thing, source)):
+            try:
+                text = self._attribute(name, value, source, own)
+            except UserError:
+                if not new:
+                    raise
+                continue  # whether the function uses it is not known
+            self._top.add(f"{own}.{name} = {text}")
+
+    def _attribute(self, name: str, value: Any, source: CellSource, own: str) -> str:
+        if not isinstance(value, FunctionType):
+            return self._expression(name, value, source, f"{own!r} has as its attribute")
+        self.define(f"{own}_{name}", value, user=own)
+        return f"{own}_{name}"
+
+    def _keep_defaults(self, function: FunctionType, source: CellSource, own: str) -> None:
+        texts = changed_defaults(function, source)
+        if not texts:
+            return
+        by_name = {
+            name: one for name, one in (function.__kwdefaults__ or {}).items() if name in texts
+        }
+        positional = [name for name in texts if name not in by_name]
+        values = {**by_name, **dict(zip(positional, function.__defaults__ or (), strict=False))}
+        shown = {
+            name: text
+            or self._expression(name, values[name], source, f"{own!r} has as the default of")
+            for name, text in texts.items()
+        }
+        if positional:
+            members = "".join(f"{shown[name]}, " for name in positional)
+            self._top.add(f"{own}.__defaults__ = ({members})")
+        if by_name:
+            members = ", ".join(f"{name!r}: {shown[name]}" for name in by_name)
+            self._top.add(f"{own}.__kwdefaults__ = {{{members}}}")
 
     def _source(self, thing: Definition, *, bare: bool = False) -> CellSource:
         source = source_of(thing, bare=bare)

@@ -24,6 +24,13 @@ Definition = FunctionType | type
 #: Stands for no value.
 EMPTY = object()
 
+#: Files of functions that a decorator has made of text, such as the ``__init__`` of a dataclass: it
+#: makes them again.
+_GENERATED = ("<string>", "<attrs generated")
+
+#: Decorators of one function.
+_MOST_WRAPPERS = 100
+
 #: The flag of code that was compiled with ``from __future__ import annotations``.
 _LATE = __future__.annotations.compiler_flag
 
@@ -130,12 +137,23 @@ def _is_late(thing: Definition, code: CodeType | None) -> bool:
     return any(isinstance(each, str) for each in hints) or bool(code and code.co_flags & _LATE)
 
 
+def attribute_of(value: Any, name: str) -> Any:
+    """Return an attribute of whatever a notebook holds; None if it has none, or if its own code
+    raises instead of saying so, as objects do that stand for others."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - code of the object
+        return None
+
+
 def unwrapped(thing: Any) -> Any:
-    """Return what decorators have wrapped and say so, as ``functools.wraps`` has them do."""
-    seen = set()
-    while not isinstance(thing, type) and hasattr(thing, "__wrapped__") and id(thing) not in seen:
-        seen.add(id(thing))
-        thing = thing.__wrapped__
+    """Return what decorators have wrapped and say so, as ``functools.wraps`` has them do. Objects
+    that have attributes of any name, without an end, have wrapped nothing."""
+    inner = thing
+    for _ in range(_MOST_WRAPPERS):
+        if isinstance(inner, type) or (wrapped := attribute_of(inner, "__wrapped__")) is None:
+            return inner
+        inner = wrapped
     return thing
 
 
@@ -147,7 +165,9 @@ def functions_of(thing: Definition) -> Iterator[FunctionType]:
     for each in vars(thing).values():
         inner: Any = unwrapped(getattr(each, "__func__", each))
         inner = getattr(inner, "fget", inner)
-        if isinstance(inner, FunctionType) and inner.__module__ == thing.__module__:
+        if not isinstance(inner, FunctionType) or inner.__module__ != thing.__module__:
+            continue
+        if not inner.__code__.co_filename.startswith(_GENERATED):
             yield inner
 
 
@@ -179,19 +199,61 @@ def _texts_for(thing: Definition) -> Iterator[_Text]:
         filename = each.__code__.co_filename
         names, code = each.__globals__, each.__code__
         yield linecache.getlines(filename, names), filename, names, code
+        yield from _inputs_with(code, names)
     if isinstance(thing, type):  # such as a dataclass: none of its functions has a line
         namespace = vars(sys.modules[thing.__module__]) if thing.__module__ in sys.modules else {}
         file = namespace.get("__file__")
         if isinstance(file, str):
             yield linecache.getlines(file), file, namespace, None
         for number, text in reversed(list(enumerate(_inputs(namespace)))):
-            yield text.splitlines(keepends=True), f"Cell [{number}]", namespace, None
+            yield _lines_of(*_below_magic(text)), f"Cell [{number}]", namespace, None
 
 
 def _inputs(namespace: Mapping[str, Any]) -> list[str]:
     """Return the texts of cells as IPython keeps them: each at its number."""
     texts = namespace.get("In")
     return [one if isinstance(one, str) else "" for one in texts] if isinstance(texts, list) else []
+
+
+def _inputs_with(code: CodeType, namespace: Mapping[str, Any]) -> Iterator[_Text]:
+    """Yield the text of the cell that this code was made of. IPython keeps no lines of one that
+    runs by a magic such as ``%%time``, and counts some as Python does not."""
+    for number, text in reversed(list(enumerate(_inputs(namespace)))):
+        above, body = _below_magic(text)
+        if _compiles_to(code, body):
+            moved = code.replace(co_firstlineno=code.co_firstlineno + above)
+            yield _lines_of(above, body), f"Cell [{number}]", namespace, moved
+            return
+
+
+def _below_magic(text: str) -> tuple[int, str]:
+    """Return how many lines of a cell are above its code, and that. For IPython a cell that begins
+    with a magic is a call, which has the rest of its text."""
+    tree = _parsed(text) if text.startswith("get_ipython().run_cell_magic(") else None
+    for call in ast.walk(tree) if tree is not None else ():
+        if isinstance(call, ast.Call) and len(call.args) == 3:
+            rest = call.args[2]
+            if isinstance(rest, ast.Constant) and isinstance(rest.value, str):
+                body = rest.value.lstrip("\n")
+                return 1 + len(rest.value) - len(body), body
+    return 0, text
+
+
+def _lines_of(above: int, text: str) -> list[str]:
+    return ["\n"] * above + [f"{line}\n" for line in text.split("\n")]
+
+
+def _compiles_to(code: CodeType, text: str) -> bool:
+    try:
+        flags = code.co_flags & _LATE
+        waiting = [compile(text, code.co_filename, "exec", flags=flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    for each in waiting:
+        if each == code:
+            return True
+        waiting.extend(one for one in each.co_consts if isinstance(one, CodeType))
+    return False
 
 
 def _place(filename: str, lines: list[str], namespace: Mapping[str, Any]) -> str:
@@ -297,6 +359,11 @@ def _used_lines(node: _Node, lines: list[str], around: Mapping[str, CellType]) -
 def _globals_used(source: str) -> set[str]:
     """Names that a definition looks up in its module, wherever in it."""
     names: set[str] = set()
+    changed = {  # by `n += 1`, which reads the name, too: the table of symbols does not say so
+        each.target.id
+        for each in ast.walk(ast.parse(source))
+        if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name)
+    }
     tables = [symtable.symtable(source, "definition", "exec")]
     while tables:
         table = tables.pop()
@@ -304,6 +371,7 @@ def _globals_used(source: str) -> set[str]:
         for symbol in table.get_symbols():
             top = table.get_type() == "module"
             outside = not symbol.is_assigned() if top else symbol.is_global()
-            if symbol.is_referenced() and outside:
-                names.add(symbol.get_name())
+            name = symbol.get_name()
+            if outside and (symbol.is_referenced() or name in changed):
+                names.add(name)
     return names

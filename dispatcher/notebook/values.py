@@ -8,6 +8,7 @@ code, and a class of the notebook needs no copy of itself.
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 import math
 import re
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 from dispatcher.notebook.frames import frame_content
 from dispatcher.notebook.misfit import CannotTravel
+from dispatcher.notebook.sources import attribute_of
 from trial_runtime.cells import MARK
 from trial_runtime.namesakes import users_own
 
@@ -36,6 +38,9 @@ LONGEST_LITERAL: Final = 1_000
 #: Levels of lists, tuples, sets and mappings in one another, and members of all of them.
 MOST_LEVELS: Final = 50
 MOST_MEMBERS: Final = 2_000_000
+
+#: Characters of the expressions of one container; Python reads them at each start of a trial.
+MOST_SOURCE: Final = 4 << 20
 
 #: The name of the data in the code that is written.
 DATA_NAME: Final = "_bequeath"
@@ -87,12 +92,16 @@ class CellValues:
 
     def _container(self, value: Any, define: Defines) -> str:
         if type(value) is dict:
-            pairs = (
+            pairs = [
                 f"{self._expression(key, define)}: {self._expression(item, define)}"
                 for key, item in value.items()
-            )
+            ]
+            _demand_short(pairs)
             return f"{{{', '.join(pairs)}}}"
+        if len(value) > LONGEST_LITERAL and (of_numpy := self._numbers(value)) is not None:
+            return of_numpy
         members = [self._expression(each, define) for each in value]
+        _demand_short(members)
         if type(value) is tuple:
             return f"({', '.join(members)}{',' * (len(members) == 1)})"
         if type(value) is list:
@@ -101,6 +110,16 @@ class CellValues:
             f"it is a {type(value).__name__} that holds more than plain values",
             "make it a list, or a mapping",
         )
+
+    def _numbers(self, value: Any) -> str | None:
+        """Return the expression for a long list or tuple of numbers of one type of numpy's."""
+        numpy, kinds = sys.modules.get("numpy"), {type(each) for each in value}
+        if numpy is None or len(kinds) > 1 or not isinstance(value, list | tuple):
+            return None
+        if not issubclass(kinds.pop(), numpy.bool_ | numpy.number):
+            return None
+        made = f"{DATA_NAME}.member('builtins', {type(value).__name__!r})"
+        return f"{made}({self._array(numpy.array(value), numpy)})"
 
     def _of_library(self, value: Any) -> str | None:
         """Return the expression for a value of numpy's, torch's or pandas'."""
@@ -203,11 +222,19 @@ def _demand_room(nbytes: int) -> None:
         )
 
 
+def _demand_short(members: list[str]) -> None:
+    if sum(map(len, members)) > MOST_SOURCE:
+        raise CannotTravel(
+            f"its {len(members):,} members are no plain values, and too many of them",
+            "make an array of them: numpy.array(x)",
+        )
+
+
 def _is_no_data(value: Any) -> CannotTravel:
     kind = type(value).__name__
-    if hasattr(value, "send") and hasattr(value, "throw"):
+    if inspect.isgenerator(value):
         return CannotTravel("a generator cannot be copied", "make a list of it: x = list(x)")
-    if hasattr(value, "state_dict"):
+    if hasattr(type(value), "state_dict"):
         return CannotTravel(
             f"it is an object of the class {kind}",
             "build it in the function; x.state_dict() is data, if the function shall start from it",
@@ -328,10 +355,10 @@ def _plain(value: Any) -> Any:
 
 def origin_of(value: Any) -> tuple[str, str] | None:
     """Return the module and the name that another process can import a value by, if there are."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    module, name = attribute_of(value, "__module__"), attribute_of(value, "__qualname__")
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
         return None
-    if getattr(users_own(sys.modules.get(module)), name, None) is value:
+    if attribute_of(users_own(sys.modules.get(module)), name) is value:
         return module, name
     return None
 

@@ -10,7 +10,15 @@ from dispatcher.errors import UserError
 from dispatcher.queries.notes import trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import WEIGHT_PATHS, json_value
-from dispatcher.queries.where import COLUMNS, TAG, Sql, WhereError, parse_names
+from dispatcher.queries.where import (
+    COLUMNS,
+    EXAMPLE,
+    NAMES,
+    TAG,
+    Sql,
+    WhereError,
+    parse_names,
+)
 
 #: Names of parameters that a hint lists.
 _SHOWN: Final = 12
@@ -32,7 +40,8 @@ def named_columns(reader: ExperimentReader, text: str, of: str = "columns") -> d
     try:
         named = parse_names(text)
     except WhereError as error:
-        raise UserError(error.message, hint=error.hint, where=f"{of}:{error.column}") from error
+        hint = NAMES if error.hint == EXAMPLE else error.hint  # that shows conditions
+        raise UserError(error.message, hint=hint, where=f"{of}:{error.column}") from error
     inside = {name: one for name, one in named.items() if "json_extract" in one.text}
     for name, near in unknown_parameters(reader, inside).items():
         known = _parameters_of_one(reader)

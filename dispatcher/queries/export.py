@@ -33,6 +33,15 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _AFTER_A_SEPARATOR: Final = re.compile(r"([;\t])(?=\s*[=+\-@])")
 
 
+class CsvText(io.StringIO):
+    """CSV text with line feeds between rows. A cell with a carriage return stands in quotes; before
+    Python 3.13 that takes rows that end by one."""
+
+    def write(self, row: str) -> int:
+        """Add a row as ``csv.writer`` makes it."""
+        return super().write(row.removesuffix("\r\n") + "\n")
+
+
 def export_rows(
     reader: ExperimentReader,
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
@@ -55,8 +64,8 @@ def export_csv(
     rows = export_rows(reader, wanted)
     known = dict.fromkeys(COLUMNS)
     parameters = {name: None for row in rows for name in row if name not in known}
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)], lineterminator="\n")
+    out = CsvText()
+    writer = csv.DictWriter(out, [*COLUMNS, *sorted(parameters)])
     writer.writerow({name: cell_text(name) for name in writer.fieldnames})  # trials name parameters
     for row in rows:
         writer.writerow({name: cell_text(value) for name, value in row.items()})

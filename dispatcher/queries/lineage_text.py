@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from dispatcher.queries.lineage import Lineage, LineageNode
+from dispatcher.safe_text import safe_text
 
 #: Gives a piece of text its looks: ``kind`` is ``branch``, ``best`` (on the path to the best
 #: trial), ``value``, ``better``, ``worse``, ``bad``, ``live`` or ``quiet``.
@@ -26,6 +28,16 @@ class _Glyphs(NamedTuple):
 _UNICODE: Final = _Glyphs("├─ ", "└─ ", "│  ", "★", "▲", "▼", "→", "…")
 _ASCII: Final = _Glyphs("|- ", "`- ", "|  ", "*", "+", "-", "->", "...")
 
+#: Characters of branches before a trial where lines are not cut; on a terminal it is half of it.
+_MOST_BRANCHES: Final = 120
+
+#: Characters that take two columns of a terminal.
+_WIDE: Final = re.compile(
+    "[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60"
+    "\uffe0-\uffe6\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001faff"
+    "\U00020000-\U0003fffd]"
+)
+
 _OUTCOME_TEXTS: Final = {"succeeded": "no result"}
 
 
@@ -38,6 +50,9 @@ def lineage_text(
 ) -> str:
     """Draw the forest, a line a trial, each below its parent.
 
+    Of the branches before a trial of a late generation only the nearest are drawn, so that its
+    number and value are always seen.
+
     Args:
         tree: what to draw.
         width: columns after which a line is cut; None never cuts.
@@ -45,7 +60,8 @@ def lineage_text(
         paint: colours, if wanted; what it adds does not count as width.
     """
     glyphs = _ASCII if ascii_only else _UNICODE
-    paint = paint or (lambda _kind, text: text)
+    paint = paint or (lambda _kind, text: safe_text(text))
+    room = _MOST_BRANCHES if width is None else max(6, width // 6 * 3)
     if not tree.nodes:
         return "no trials yet\n"
     on_path = frozenset(tree.best_path)
@@ -55,12 +71,15 @@ def lineage_text(
     while stack:
         trial, above, branch, below = stack.pop()
         node = tree.nodes[trial]
-        pieces = [("branch", above + branch), *_label(node, tree, glyphs, trial in on_path)]
+        branches = above + branch
+        if 3 * node.generation > room:
+            branches = f"{glyphs.dots}{branches[len(glyphs.dots) - room :]}"
+        pieces = [("branch", branches), *_label(node, tree, glyphs, trial in on_path)]
         lines.append(_line(pieces, width, glyphs.dots, paint))
         last = len(node.children) - 1
         for place, child in reversed(list(enumerate(node.children))):
             turn, pass_by = (glyphs.elbow, "   ") if place == last else (glyphs.tee, glyphs.bar)
-            stack.append((child, above + below, turn, pass_by))
+            stack.append((child, (above + below)[-room:], turn, pass_by))
     return "\n".join(lines) + "\n"
 
 
@@ -92,20 +111,27 @@ def _label(
     if node.pretrained is not None:
         pieces.append(("quiet", f"  from {node.pretrained}"))
     if node.changes:
-        pieces.append(("quiet", "  " + ", ".join(node.changes).replace("→", glyphs.arrow)))
+        changes = ", ".join(node.changes).replace("→", glyphs.arrow).replace("\t", " ")
+        pieces.append(("quiet", f"  {changes}"))
     return pieces
 
 
 def _line(pieces: list[tuple[str, str]], width: int | None, dots: str, paint: Paint) -> str:
     out: list[str] = []
     left = width if width is not None else 1 << 30
-    total = sum(len(text) for _, text in pieces)
+    total = sum(_columns(text) for _, text in pieces)
     for kind, text in pieces:
-        if total > left and len(text) > left - len(dots):
-            cut = text[: max(0, left - len(dots))] + dots
-            out.append(paint(kind, cut[:left]))
+        if total > left and _columns(text) > left - len(dots):
+            cut = text[: max(0, left - len(dots))]
+            while cut and _columns(cut) > left - len(dots):
+                cut = cut[:-1]
+            out.append(paint(kind, f"{cut}{dots}"[:left]))
             break
         out.append(paint(kind, text) if text else "")
-        left -= len(text)
-        total -= len(text)
+        left -= _columns(text)
+        total -= _columns(text)
     return "".join(out)
+
+
+def _columns(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))

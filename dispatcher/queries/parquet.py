@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from dispatcher.errors import UserError
@@ -67,7 +68,8 @@ def _of_one_type(column: list[Any]) -> tuple[str, list[Any]]:
     if kinds == {int} and all(value in _INTEGERS for value in column if value is not None):
         return "int64", column
     if float in kinds and kinds <= {int, float}:
-        return "float64", [None if value is None else float(value) for value in column]
+        with suppress(OverflowError):  # a whole number that no float comes near to
+            return "float64", [None if value is None else float(value) for value in column]
     if kinds <= {str}:
         return "string", column
     return "string", [

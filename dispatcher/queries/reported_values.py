@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from dispatcher.queries.export import cell_text, flatten
+from dispatcher.queries.export import CsvText, cell_text, flatten
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import json_value
 
@@ -48,8 +47,8 @@ def metric_rows(reader: ExperimentReader) -> Iterator[dict[str, Any]]:
 
 def metrics_csv(reader: ExperimentReader) -> str:
     """Return them as CSV text, with a header; lists as JSON, None as an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    out = CsvText()
+    writer = csv.writer(out)
     with reader.moment():
         names = {name for row in _read(reader, _OBJECTS) for name in _named(row["value"])}
         header = [*METRIC_COLUMNS, *sorted(names)]

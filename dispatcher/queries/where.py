@@ -63,9 +63,9 @@ TAG: Final = "tag"
 #: Beginnings of names, and the column with the JSON text in which the rest is looked up.
 _INSIDE: Final = {"parameters": "parameters", "metrics": "coalesce(told, final)"}
 
-_EXAMPLE: Final = "write it as in: lr<0.01 and optimizer=adam and outcome!=failed"
+EXAMPLE: Final = "write it as in: lr<0.01 and optimizer=adam and outcome!=failed"
 
-_NAMES: Final = "write names with commas between them: lr,block.kernel,metrics.loss"
+NAMES: Final = "write names with commas between them: lr,block.kernel,metrics.loss"
 
 _ORDERS: Final = ("<", "<=", ">", ">=")
 
@@ -92,7 +92,7 @@ Scalar = float | int | str | None
 class WhereError(UserError):
     """Raised for a condition that cannot be read; ``column`` counts its characters from 1."""
 
-    def __init__(self, message: str, column: int, hint: str = _EXAMPLE) -> None:
+    def __init__(self, message: str, column: int, hint: str = EXAMPLE) -> None:
         super().__init__(message, hint=hint, where=f"where:{column}")
         self.column = column
 
@@ -149,11 +149,11 @@ def parse_names(text: str) -> dict[str, Sql]:
     for name, comma in zip(tokens[::2], [*tokens[1::2], tokens[-1]], strict=False):
         named[name.text] = _WHOLE.get(name.text) or _subject(name)
         if len(named) > MOST_COMPARISONS:
-            raise WhereError(f"more than {MOST_COMPARISONS} names", name.column, _NAMES)
+            raise WhereError(f"more than {MOST_COMPARISONS} names", name.column, NAMES)
         if comma.kind == "end":
             break
         if comma.text != ",":
-            raise WhereError(f"a comma is missing before {comma.text!r}", comma.column, _NAMES)
+            raise WhereError(f"a comma is missing before {comma.text!r}", comma.column, NAMES)
     return named
 
 

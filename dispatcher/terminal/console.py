@@ -6,10 +6,12 @@ not where NO_COLOR is set (https://no-color.org).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 #: Columns of a rich console that is no terminal; only tests see it.
 _DEFAULT_WIDTH = 100
 
+#: To how many characters cells of a column are filled up in a pipe; longer ones stand out.
+_WIDEST = 200
+
 #: Blanks between columns of a table, and the fewest characters to which a column is cut.
 _GAP = 3
 _LEAST = 6
@@ -43,7 +48,10 @@ class Column(NamedTuple):
 
 def is_terminal(stream: TextIO | None = None) -> bool:
     """Whether a stream is a terminal. ``TERM=dumb`` cannot move a cursor and counts as a pipe."""
-    return (stream or sys.stdout).isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    stream = sys.stdout if stream is None else stream
+    if stream is None:  # of a program without stdout
+        return False
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -85,19 +93,36 @@ def emit(*parts: str, err: bool = False) -> None:
         parts: put beside one another; each is made harmless unless it is :class:`SafeText`.
         err: on stderr.
     """
-    typer.echo("".join(made_safe(part) for part in parts), err=err)
+    with _written():
+        typer.echo("".join(made_safe(part) for part in parts), err=err)
 
 
 def pass_on(text: str) -> None:
     """Print data: unchanged into a pipe or a file, and made harmless on a terminal."""
-    typer.echo(made_safe(text) if is_terminal() else text, nl=False)
+    with _written():
+        typer.echo(made_safe(text) if is_terminal() else text, nl=False)
 
 
 def pass_on_bytes(content: bytes) -> None:
     """Send data that is no text into a pipe or a file; a terminal gets none."""
-    if not is_terminal():
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
+    if sys.stdout is not None and not is_terminal():
+        with _written():
+            sys.stdout.buffer.write(content)
+            sys.stdout.flush()
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    """Raise ``UserError`` where a file that output goes to has no room. A pipe without a reader
+    is no error of that kind."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        from dispatcher.errors import UserError
+
+        raise UserError(f"output cannot be written: {error.strerror}") from error
 
 
 def styled(text: str, **looks: Any) -> SafeText:
@@ -148,7 +173,7 @@ def print_table(
 
 def _whole_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     everything = [[column.title for column in columns], *rows]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(columns))]
+    widths = [min(_WIDEST, max(len(row[i]) for row in everything)) for i in range(len(columns))]
     for row in everything:
         parts = [
             cell.rjust(width) if column.right else cell.ljust(width)
@@ -168,7 +193,8 @@ def fitted_lines(
         rows: their cells, made harmless.
         width: columns of the terminal, to which it is fitted.
     """
-    cells = [[cell.replace("\t", " ") for cell in row] for row in rows]
+    # No more of a cell is seen, and a text of megabytes takes long to be measured.
+    cells = [[cell[: 4 * width].replace("\t", " ") for cell in row] for row in rows]
     widths = fitted(columns, cells, width)
     shown = [at for at, wide in enumerate(widths) if wide]
     titles = [column.title for column in columns]

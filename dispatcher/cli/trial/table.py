@@ -107,7 +107,8 @@ _CELLS: Final[dict[str, Callable[[TrialSummary], str]]] = {
 
 def _column(name: str, at: int, cells: Sequence[Sequence[Any]]) -> Column:
     numbers = all(isinstance(row[at], int | float | None) for row in cells)
-    return Column(name, right=numbers and name not in _TIMES, shrink=True)
+    # A number that is cut is another number: it is shown whole, or not at all.
+    return Column(name, right=numbers and name not in _TIMES, shrink=not numbers)
 
 
 def _shown(name: str, value: Any) -> str:

@@ -38,6 +38,8 @@ _NARROW: Final = 0.5  # a column of many generations
 # Below these inches a row or a column, labels would overlap.
 _LABEL_HEIGHT: Final = 0.17
 _LABEL_WIDTH: Final = 0.85
+# More generations than this have no bands: these would touch, and each takes a millisecond.
+_MOST_BANDS: Final = 400
 
 
 def lineage_figure(tree: Lineage, name: str) -> Figure:
@@ -149,7 +151,7 @@ def _name_generations(axes: Axes, layout: Layout) -> None:
         ["generation 0" if i == 0 else f"{i}" for i in range(0, layout.columns, step)]
     )
     axes.tick_params(length=0, labelsize=8, labelcolor=QUIET, pad=1)
-    for column in range(layout.columns):
+    for column in range(layout.columns if layout.columns <= _MOST_BANDS else 0):
         axes.axvline(column, color="#f0f1ee", linewidth=7, zorder=0)
 
 

@@ -16,6 +16,8 @@ SCRIPT = r"""
 import linecache
 
 In = [""]
+with open("flask.py", "w") as file:  # is installed, too
+    file.write("WORD = 'mine'")
 
 
 def cell(text):
@@ -26,6 +28,7 @@ def cell(text):
 
 
 cell('''
+import flask
 import numpy as np
 import bequeath as bq
 
@@ -38,6 +41,7 @@ def make(bound):
         x = parameters["x"]
         if x > bound:
             raise ValueError(f"{x} is too much")
+        assert flask.WORD == "mine", "a module beside the notebook comes first there"
         return float(X[x]) + float(PARTS["low"].sum()) + len(PARTS["names"])
     return trial
 ''')

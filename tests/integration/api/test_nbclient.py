@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 CELLS = (
     "import numpy as np\nimport bequeath as bq\nX = np.arange(100.0)",
+    "%%time\n"  # runs it in a way of its own
     "def trial(parameters):\n"
     "    x = parameters['x']\n"
     "    if x == 3:\n"
@@ -90,12 +91,14 @@ def _text(outputs: list[Any], name: str) -> str:
 
 
 def test_a_notebook(outputs: list[list[Any]]) -> None:
-    """Mutations: no bar; lines of our module; a list of trials as long as it is."""
-    assert [cell for cell in outputs[:3] if cell] == []
+    """Mutations: no bar; lines of our module, or those below a magic; a list of
+    trials as long as it is."""
+    assert not outputs[0]
+    assert not outputs[2]
     bar = _text(outputs[3], "stderr")
     assert re.search(r"\r100% \|█{24}\| 3/3 trials", bar), bar
     error = _text(outputs[4], "stdout")
-    assert "Cell [2], line 4, in trial\n    raise ValueError('too much')" in error
+    assert "Cell [2], line 5, in trial\n    raise ValueError('too much')" in error
     for cell in outputs[5:7]:
         (shown,) = cell
         assert "<table>" in "".join(shown["data"]["text/html"])

@@ -115,3 +115,8 @@ def test_a_column_in_which_kinds_meet_holds_texts(monkeypatch: pytest.MonkeyPatc
         {"b": 0.5, "a": 2, "c": None, "d": "3", "e": "plain", "g": str(1 << 70), "h": None, "i": 7},
     ]  # fmt: skip
     assert parquet.read_table(pyarrow.BufferReader(parquet_of([], ["a"]))).column_names == ["a"]
+    huge = parquet_of([{"a": 0.5}, {"a": 10**400}], [])
+    assert parquet.read_table(pyarrow.BufferReader(huge)).column("a").to_pylist() == [
+        "0.5",
+        str(10**400),
+    ]

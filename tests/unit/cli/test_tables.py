@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
+from contextlib import suppress
+from typing import cast
 
 import pytest
+import rich.cells
 
+from dispatcher.cli import lineage
 from dispatcher.cli.experiment import verbs as experiment_verbs
+from dispatcher.cli.main import main
 from dispatcher.cli.trial import table
-from dispatcher.terminal import formatting
+from dispatcher.errors import UserError
+from dispatcher.queries import TrialSummary
+from dispatcher.terminal import console, formatting
 from dispatcher.terminal.console import Column, fitted, fitted_lines
 
 TRIALS = table.COLUMNS
@@ -99,3 +108,69 @@ def test_wide_characters_take_two_columns_and_tabs_one() -> None:
     assert cut == "1       漢字漢字漢…"
     assert whole == "2       漢字"
     assert tab == "3       a b"
+
+
+def test_one_long_text_fills_no_other_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Mutation: each cell in a pipe is filled up to the longest one: rows times megabytes."""
+    rows = [("x" * 100_000, "1"), *(("y", str(n)) for n in range(100))]
+    console.print_table((Column("text"), Column("trial")), rows)
+    out = capsys.readouterr().out
+    assert out.splitlines()[1] == f"{'x' * 100_000}  1"
+    assert len(out) < 130_000
+
+
+def test_what_no_terminal_shows_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: a text of megabytes is gone through, character by character, to be cut to 20."""
+    measured = []
+    cells = rich.cells.cell_len
+
+    def measure(text: str) -> int:
+        measured.append(len(text))
+        return cells(text)
+
+    monkeypatch.setattr(rich.cells, "cell_len", measure)
+    _, line = _drawn((Column("trial"), Column("text", shrink=True)), [("1", "漢" * 100_000)], 20)
+    assert line == "1       漢漢漢漢漢…"
+    assert max(measured) <= 80
+
+
+def test_a_program_without_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `bequeath trial ls >&-` has it. Mutation: it is asked whether it is a terminal."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert not console.is_terminal()
+    console.print_table((Column("trial"),), [("1",)])
+    console.pass_on("text")
+    console.pass_on_bytes(b"bytes")
+
+
+def test_an_encoding_that_lacks_our_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: "–" for nothing ends `trial ls` as a fault of ours where the locale is Latin-1."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "argv", ["bequeath", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    console.say("–")
+    assert stream.buffer.getvalue().endswith(b"?\n")
+    assert lineage.shows_ascii_only()
+
+
+def test_numbers_in_columns_that_were_asked_for_are_never_cut() -> None:
+    """Mutation: 1.23457e+08 is shown as `1.234…`."""
+    names = [f"p{n}" for n in range(9)]
+    cells = [[123456789.0 * (n + 1) for n in range(8)] + ["text " * 20]]
+    columns, rows = table.table_of(",".join(names), [cast("TrialSummary", None)], cells)
+    _, line = _drawn(tuple(columns), [tuple(row) for row in rows], 80)
+    assert "…" not in line
+    assert line.split() == [f"{cell:.6g}" for cell in cells[0][:6]]
+
+
+def test_output_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: `bequeath trial ls > FILE` on a full disk is called a fault of bequeath itself."""
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        for write in (console.say, console.pass_on):
+            with pytest.raises(UserError, match="output cannot be written: No space"):
+                write("text\n")
+        with suppress(OSError):
+            full.close()

@@ -78,7 +78,7 @@ def test_the_best_are_chosen_by_a_condition(over: Shell) -> None:
         (("--columns", "trial,rl"), "no trial has a column or parameter 'rl'", "lr"),
         (("--columns", "trial,outcme"), "'outcme'", "did you mean 'outcome'?"),
         (("--columns", "trial lr"), "columns:7: a comma is missing before 'lr'", "lr,block.kernel"),
-        (("--columns", "trial,"), "columns:7: a name is missing at the end", "lr"),
+        (("--columns", "trial,"), "columns:7: a name is missing at the end", "with commas"),
         (("--sort", "outcme"), "cannot be sorted by 'outcme'", "did you mean 'outcome'?"),
         (("--sort", "trial,lr"), "sorted by one column", "write one of id, value"),
         (("--where", "lr<"), "where:4: a value is missing after '<'", "write it as in: lr<0.01"),

@@ -51,6 +51,7 @@ def test_cells_are_escaped_and_cut() -> None:
     assert "<script" not in cell(EVIL)
     assert "\x1b" not in cell(EVIL)
     assert "\u202e" not in cell(EVIL)
+    assert cell("\ud800\u061c") == "��"  # no page can be sent the first one
     assert len(html.unescape(cell("a" * 1000))) == LONGEST
     assert cell(0.123456789) == "0.123457"
     assert cell(None) == ""

@@ -150,8 +150,19 @@ def test_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pandas.testing.assert_frame_equal(passed(one, tmp_path), one)
     pandas.testing.assert_series_equal(passed(frame["x"], tmp_path), frame["x"])
     several = frame.set_index(["n", "text"])
+    lacking = pandas.DataFrame(
+        {"s": pandas.array(["a", pandas.NA], dtype="string"), "o": ["a", pandas.NaT]}, dtype=object
+    )
+    assert passed(lacking, tmp_path).isna().equals(lacking.isna())
+    nullable = pandas.Series(["a", pandas.NA], dtype="string")
+    pandas.testing.assert_series_equal(passed(nullable, tmp_path), nullable)
     objects = pandas.DataFrame({"o": [[1], object()]})
-    for wrong, reason in ((several, "several levels"), (objects, "column 'o' holds objects")):
+    arrays = pandas.DataFrame({"o": [np.zeros(2), np.ones(2)]})
+    for wrong, reason in (
+        (several, "several levels"),
+        (objects, "column 'o' holds objects"),
+        (arrays, "column 'o' holds objects of the class ndarray"),
+    ):
         with pytest.raises(CannotTravel, match=reason):
             passed(wrong, tmp_path)
 
@@ -227,6 +238,20 @@ def test_a_huge_array_is_refused_before_it_is_copied(monkeypatch: pytest.MonkeyP
         kept.expression([0] * 2_000_001, lambda one: "")
 
 
+def test_long_lists_of_numbers_of_numpys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutation: each number is a call in the source, 40 MB for a million."""
+    for losses in ([np.float32(n) for n in range(3_000)], (np.bool_(True),) * 3_000):
+        text = CellValues().expression(losses, lambda one: "")
+        assert len(text) < 200
+        there = passed(losses, tmp_path)
+        assert there == losses
+        assert {type(there), type(there[0])} == {type(losses), type(losses[0])}
+    monkeypatch.setattr(values, "MOST_SOURCE", 1_000)
+    for mixed in ([np.float32(1), np.int8(1)] * 600, {n: np.int8(1) for n in range(600)}):
+        with pytest.raises(CannotTravel, match="members are no plain values"):
+            CellValues().expression(mixed, lambda one: "")
+
+
 def test_files_are_as_many_as_a_folder_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MOST_FILES", 5)
     with pytest.raises(CannotTravel, match="more than 5 arrays"):
@@ -266,6 +291,23 @@ def test_an_error_names_variable_function_line_and_advice(
     with pytest.raises(UserError, match="Cell \\[3\\], line 3") as refused:
         elsewhere.write(names["trial"])
     assert refused.value.hint == "make a list of it: rows = list(rows)"
+
+
+def test_objects_that_stand_for_others_are_refused_like_others(
+    cells: Cells, elsewhere: Elsewhere
+) -> None:
+    """Mutation: their attributes are followed without an end, or what these raise is raised."""
+    cells.run(
+        "class Any:\n    def __init__(self, above=None):\n        self.above = above\n"
+        "    def __getattr__(self, name):\n        return Any(self)\n"
+        "class Unbound:\n    def __getattr__(self, name):\n        raise RuntimeError(name)\n"
+        "    def __repr__(self):\n        raise RuntimeError\n"
+        "expression, request = Any(), Unbound()\n"
+    )
+    for name, kind in (("expression", "Any"), ("request", "Unbound")):
+        names = cells.run(f"def trial(p):\n    return {name}\n")
+        with pytest.raises(UserError, match=f"it is an object of the class {kind}, and no data"):
+            elsewhere.write(names["trial"])
 
 
 def test_globals_of_cells(cells: Cells, elsewhere: Elsewhere) -> None:

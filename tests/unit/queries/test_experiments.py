@@ -24,6 +24,7 @@ from dispatcher.queries import (
     newest_experiment,
     progress,
 )
+from dispatcher.queries.export import CsvText, cell_text
 from dispatcher.store import Leadership, SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -180,9 +181,17 @@ def test_csv(base: Path) -> None:
     assert rows[-1]["value"] == ""
 
 
-def test_a_cell_is_never_a_formula(tmp_path: Path) -> None:
-    from dispatcher.queries.export import cell_text
+def test_line_ends_of_other_systems_in_cells_of_csv() -> None:
+    """Mutation: only the line ends of our rows are quoted, and a carriage return ends a row."""
+    out = CsvText()
+    rows = [["a", "b"], ["10%\r20%", "x"], ["one\r\ntwo\r\n", "y\r\n"]]
+    csv.writer(out).writerows(rows)
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == rows
+    assert out.getvalue().startswith("a,b\n")
+    assert out.getvalue().endswith('"\n')
 
+
+def test_a_cell_is_never_a_formula(tmp_path: Path) -> None:
     assert cell_text("=HYPERLINK()") == "'=HYPERLINK()"
     assert cell_text(-0.5) == -0.5
     assert cell_text([1, 2]) == "[1, 2]"

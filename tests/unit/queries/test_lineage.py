@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
@@ -186,6 +188,32 @@ def test_depth_is_no_limit() -> None:
     tree = _chain(5000)
     assert lay_out(tree).columns == 5000
     assert lineage_text(tree, width=60).count("\n") == 5000
+
+
+def test_a_late_generation_shows_its_number() -> None:
+    """Mutation: all branches are drawn. From the 27th generation on 80 columns show nothing else,
+    and a pipe gets a gigabyte of a long search by PBT."""
+    tree = _chain(5000)
+    for width, ascii_only in ((80, False), (22, True)):
+        lines = lineage_text(tree, width=width, ascii_only=ascii_only).splitlines()
+        assert all(f" {n}" in line for n, line in enumerate(lines[1:], 1))
+        assert all(len(line) <= width for line in lines)
+    assert len(lineage_text(tree)) < 5000 * 150
+    assert lineage_text(_chain(30)).splitlines()[-1] == f"{28 * 3 * ' '}└─ 29  no result"
+
+
+def test_texts_of_trials_in_lines() -> None:
+    """Mutations: characters are counted, not columns; escapes and new lines of a parameter reach
+    the terminal of somebody who prints the tree."""
+    tree = _chain(2)
+    tree.nodes[1] = replace(tree.nodes[1], changes=("名 → " + "漢字🙂" * 50,))
+    line = lineage_text(tree, width=40).splitlines()[1]
+    assert 38 <= cell_len(line) <= 40
+    assert line.endswith("…")
+    tree.nodes[1] = replace(tree.nodes[1], changes=("x → \x1b[2J\n\u202e",))
+    text = lineage_text(tree)
+    assert text.count("\n") == 2
+    assert text.replace("\n", "").isprintable()
 
 
 def test_a_parent_may_have_been_asked_for_after_its_child(tmp_path: Path) -> None:
