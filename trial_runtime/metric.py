@@ -41,7 +41,10 @@ def metric_text(value: Any, *, limit: int = MAX_METRIC_BYTES) -> str:
             f"not {_short(value)}",
             hint="convert it with float(...) first",
         )
-    text = _encoder.encode(plain).decode()
+    try:
+        text = _encoder.encode(plain).decode()
+    except (OverflowError, UnicodeEncodeError) as error:  # half a character, a number without end
+        raise _invalid(f"{_short(value)} cannot be reported: {error}") from error
     if len(text) > limit:
         raise _invalid(
             f"a metric of {len(text):,} bytes; {limit:,} are allowed",
@@ -100,7 +103,10 @@ def _finite(value: float, where: str) -> float:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # of a number with thousands of digits
+        text = "a number too large to show"
     if len(text) > 60:
         text = text[:57] + "..."
     return f"{text} ({type(value).__name__})"
