@@ -62,7 +62,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
             raise _invalid(f"a metric must be a number, not {_short(value)}")
         return value
     if isinstance(value, int):
-        return int(value)
+        return _whole(int(value), where)
     if isinstance(value, float):
         return _finite(float(value), where)
     if isinstance(value, Mapping):
@@ -99,6 +99,14 @@ def _finite(value: float, where: str) -> float:
             hint="leave the report out, or stop the trial, when training has diverged",
             where=where,
         )
+    return value
+
+
+def _whole(value: int, where: str) -> int:
+    try:
+        float(value)
+    except OverflowError:
+        raise _invalid("a metric must be a number that a float can hold", where=where) from None
     return value
 
 

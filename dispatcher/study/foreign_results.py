@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -78,7 +79,7 @@ def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[s
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if begins.startswith(b"SQLite format 3"):
-        return _of_optuna(_load_sqlite(path, study_name))
+        return _of_sqlite(path, study_name)
     if path.suffix == ".csv":
         return ForeignResults(path.name, _of_csv(path)), {}
     try:
@@ -201,17 +202,22 @@ def _load_journal(path: Path, study_name: str | None) -> Any:
         return library.load_study(study_name=_named(storage, study_name), storage=storage)
 
 
-def _load_sqlite(path: Path, study_name: str | None) -> Any:
-    """Load a file of Optuna's, which is only read; Optuna would write its tables into any other."""
+def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[str, str]]:
+    """Read a copy of a file: Optuna would make its tables in one that has none."""
     uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as file:
-            tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.Error as error:
-        raise UserError(f"cannot be read: {error}", where=str(path)) from error
-    if not tables.issuperset(("studies", "trials")):
-        raise UserError("is no storage of Optuna's", hint=_KINDS, where=str(path))
-    return _load(f"sqlite:///{uri}&uri=true", study_name)
+    with TemporaryDirectory(prefix="bequeath-") as folder:
+        try:
+            with (
+                closing(sqlite3.connect(uri, uri=True)) as file,
+                closing(sqlite3.connect(f"{folder}/copy.db")) as copy,
+            ):
+                file.backup(copy)
+                tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master")}
+        except sqlite3.Error as error:
+            raise UserError(f"cannot be read: {error}", where=str(path)) from error
+        if not tables.issuperset(("studies", "trials")):
+            raise UserError("is no storage of Optuna's", hint=_KINDS, where=str(path))
+        return _of_optuna(_load(f"sqlite:///{folder}/copy.db", study_name))
 
 
 @contextmanager

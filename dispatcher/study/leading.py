@@ -14,7 +14,7 @@ from dispatcher.core.results import lacking
 from dispatcher.errors import UserError
 from dispatcher.notebook.arguments import mapping
 from dispatcher.study.carrying import StudyLead, Wish
-from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial
+from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial, same_values
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
 from dispatcher.study.weights import WeightPaths
 from dispatcher.tuner_host.proposals import Nonsense, propose
@@ -148,7 +148,7 @@ class LedStudy(StudyLead):
         if fault:
             raise UserError(f"the name {name!r} {fault}", hint="take another name")
         known = self._tuner.dimensions.get(name)
-        if known is not None and repr(known) != repr(dimension):
+        if known is not None and not same_values(known, dimension):
             raise UserError(
                 f"{name!r} is {known!r} in this study, and was asked for as {dimension!r}",
                 hint="one name stands for one range: take another name, or begin another study",
@@ -371,7 +371,7 @@ class LedStudy(StudyLead):
             self._wishes.append(Wish(key, json.loads(proposal.parameters)))
             self._note_wishes()
             return
-        why = misfit(self._tuner.space, parameters)
+        why = misfit(self._tuner.space, mapping("parameters", parameters))
         if why:
             raise UserError(f"these parameters do not fit the space: {why}")
         number = self._record.state.next_id

@@ -240,22 +240,22 @@ def _agree_on_arguments(wish: StudyWish, config: ExperimentConfig, where: str) -
     assessor = config.assessor
     there = {
         "tuner_args": args.get("tuner_args") if config.tuner.name is None else args,
-        "assessor": assessor and fold_builtin(assessor.name or ""),
+        "assessor": assessor and assessor.name,
         "assessor_args": assessor and assessor.class_args,
     }
-    wanted = {
-        "tuner_args": wish.tuner_args,
-        "assessor": wish.assessor and fold_builtin(str(wish.assessor)),
-        "assessor_args": wish.assessor_args,
-    }
+    wanted = {key: getattr(wish, key) for key in there}
     for key, value in wanted.items():
+        if key.endswith("args"):
+            mapping(key, value)
         if value is not None and _plain(value) != _plain(there[key] or {}):
             text = f"this study was made with {key}={there[key]!r}, and is opened with {value!r}"
             raise UserError(text, hint=_OPEN_AGAIN, where=where)
 
 
 def _plain(value: Any) -> Any:
-    """Return arguments as the file keeps them; objectives among them are compared by themselves."""
+    """Return a name or arguments in one spelling; objectives have a look of their own."""
+    if isinstance(value, str):
+        return fold_builtin(value)
     if isinstance(value, Mapping):
         value = {key: each for key, each in value.items() if key != "objectives"}
     try:

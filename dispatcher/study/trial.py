@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import time
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
+from tuners.space import as_json
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension
 
@@ -253,3 +255,10 @@ def number_of_step(given: Any) -> int:
 
 def _is_finite(number: Any) -> bool:
     return isinstance(number, int | float) and -math.inf < number < math.inf
+
+
+def same_values(one: Dimension, other: Dimension) -> bool:
+    """Whether two parameters are one in a file, where tuples are lists."""
+    if repr(one) == repr(other):
+        return True
+    return json.dumps(as_json({"x": one})) == json.dumps(as_json({"x": other}))
