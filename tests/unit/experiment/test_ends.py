@@ -119,8 +119,8 @@ def test_an_end_by_results_names_one_of_several_objectives(
     errors_of: ErrorsOf, line: str, error: str
 ) -> None:
     """Mutation: ``default`` is taken, whatever else gets better."""
-    (found,) = errors_of(f"{SEVERAL}{line}\n")
-    assert found.startswith(error)
+    (found,) = errors_of(f"{GOOD}{SEVERAL}{line}\n")
+    assert found.replace("\n  ", " — ").startswith(error)
 
 
 def test_the_objective_of_an_end_goes_with_its_direction_and_all_bounds(tmp_path: Path) -> None:
