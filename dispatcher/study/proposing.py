@@ -160,7 +160,8 @@ class StudyTuner:
             How many lie outside of the bounds that they were suggested with.
         """
         assert self.by_run is not None
-        ready, later = [], []
+        ready: list[dict[str, Any]] = []
+        later: list[dict[str, Any]] = []
         for row in self._held:
             known = row["parameter"].keys() <= self.dimensions.keys()
             (ready if known else later).append(row)

@@ -295,15 +295,14 @@ def test_what_is_no_trial_is_refused(study: bq.Study, trial: Any) -> None:
     """Mutation: True is trial 1."""
     study.ask()
     study.ask()
-    for call in (
-        lambda: study.tell(trial, 1),
-        lambda: study.fail(trial),
-        *([] if trial is None else [lambda: study.ask(parent=trial)]),
-    ):
+    calls: list[Callable[[], object]] = [lambda: study.tell(trial, 1), lambda: study.fail(trial)]
+    if trial is not None:
+        calls.append(lambda: study.ask(parent=trial))
+    for call in calls:
         with pytest.raises(UserError, match="no trial is called"):
             call()
     assert len(study.unfinished) == 2
-    study.tell(np.int64(1), 1)
+    study.tell(np.int64(1), 1)  # type: ignore[arg-type]
 
 
 def test_a_parent_of_another_study_is_refused(tmp_path: Path, study: bq.Study) -> None:
@@ -340,7 +339,7 @@ def test_steps_are_whole_numbers(study: bq.Study, step: Any) -> None:
     t = study.ask()
     with pytest.raises(UserError, match="a step is a whole number"):
         t.report(0.5, step)
-    t.report(0.5, np.int64(3))
+    t.report(0.5, np.int64(3))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="has reported step 3, and reports 3 now"):
         t.report(0.5, 3)
 
@@ -459,7 +458,7 @@ def test_a_reason_may_be_anything(study: bq.Study, reason: Any) -> None:
     handle = ExperimentHandle(study.folder)
     assert handle.verify().ok
     assert [each.outcome for each in handle.trials() if each.over] == ["failed", "succeeded"]
-    assert len(handle.trials()[0].error) <= 10_000
+    assert len(handle.trials()[0].error or "") <= 10_000
 
 
 def test_a_space_that_could_not_be_written_is_written_with_the_next_trial(
