@@ -24,7 +24,7 @@ from dispatcher.study.flushing import Flusher
 from dispatcher.study.proposing import StudyTuner
 from dispatcher.study.record import StudyRecord
 from dispatcher.study.trial import StudyTrial
-from dispatcher.study.turn import Turn
+from dispatcher.study.turn import StudyTurn
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from dispatcher.wiring.weights import weights_root
 
@@ -63,7 +63,7 @@ class StudyLead:
         self,
         place: ExperimentFolder,
         config: ExperimentConfig,
-        lock: Turn,
+        lock: StudyTurn,
     ) -> None:
         self.config = config
         self._place = place

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from dispatcher.errors import BequeathError
-from dispatcher.study.turn import Turn
+from dispatcher.study.turn import StudyTurn
 
 #: Seconds after which what was put off is written, if nothing else has written it.
 FLUSH_S = 0.02
@@ -22,7 +22,7 @@ class Flusher:
     write, :meth:`soon` writes itself, so that its caller learns why.
     """
 
-    def __init__(self, lock: Turn, write: Callable[[], None]) -> None:
+    def __init__(self, lock: StudyTurn, write: Callable[[], None]) -> None:
         self._lock = lock
         self._write = write
         self._failed = False

@@ -14,7 +14,7 @@ from dispatcher.notebook.spoken import speaks_python
 from dispatcher.study.leading import LedStudy
 from dispatcher.study.opening import StudyWish, open_or_create
 from dispatcher.study.trial import StudyTrial
-from dispatcher.study.turn import Turn
+from dispatcher.study.turn import StudyTurn
 from trial_runtime.api_errors import InvalidMetric
 from tuners.errors import NoMoreTrialError
 
@@ -88,7 +88,7 @@ class Study:
             assessor_args,
         )
         place, config, _ = open_or_create(wish)
-        self._lock = Turn()
+        self._lock = StudyTurn()
         self._led = LedStudy(place, config, self._lock)
         self._folder = place.path
         # At the latest with the program, and without keeping the study alive.
@@ -306,7 +306,7 @@ class Study:
         return f"<Study {self.folder.name}: {self._led.ended} trials told>"
 
 
-def _close(led: LedStudy, lock: Turn) -> None:
+def _close(led: LedStudy, lock: StudyTurn) -> None:
     """Close a study when nothing is being written; a fork of its program leaves it alone."""
     if lock.is_here:
         with lock:

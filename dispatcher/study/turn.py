@@ -10,7 +10,7 @@ from typing import Any
 from dispatcher.errors import UserError
 
 
-class Turn:
+class StudyTurn:
     """A lock that a thread holds while it asks, tells or writes. It may be taken again within.
 
     Ctrl-C that comes meanwhile is raised when it ends: raised in the middle it would leave a record

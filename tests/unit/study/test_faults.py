@@ -26,7 +26,7 @@ from dispatcher.folders.names import STORE_NAME
 from dispatcher.store import connection
 from dispatcher.study import flushing, record
 from dispatcher.study.flushing import Flusher
-from dispatcher.study.turn import Turn
+from dispatcher.study.turn import StudyTurn
 from trial_runtime.api_errors import InvalidMetric
 
 SPACE = {"x": bq.uniform(0, 1)}
@@ -65,7 +65,7 @@ def in_a_fork(work: Callable[[], object]) -> int:
 
 def test_a_fork_is_refused_while_another_thread_has_its_turn() -> None:
     """Mutation: the fork waits for a lock whose holder is not in it."""
-    turn, has, go = Turn(), threading.Event(), threading.Event()
+    turn, has, go = StudyTurn(), threading.Event(), threading.Event()
 
     def hold() -> None:
         with turn:
@@ -144,7 +144,7 @@ def test_what_was_put_off_and_failed_is_tried_again_and_told(
 ) -> None:
     """Mutation: the thread that writes ends with its first error, and nobody hears of it."""
     monkeypatch.setattr(flushing, "AGAIN_S", 0.02)
-    turn, full, tries = Turn(), True, 0
+    turn, full, tries = StudyTurn(), True, 0
 
     def write() -> None:
         nonlocal tries
@@ -219,7 +219,7 @@ def test_ctrl_c_at_any_moment_leaves_a_whole_study(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_waits_for_its_turn_and_comes_again_at_once() -> None:
-    turn, reached = Turn(), []
+    turn, reached = StudyTurn(), []
 
     def work(interrupts: int) -> None:
         with turn, turn:
