@@ -41,7 +41,10 @@ def metric_text(value: Any, *, limit: int = MAX_METRIC_BYTES) -> str:
             f"not {_short(value)}",
             hint="convert it with float(...) first",
         )
-    text = _encoder.encode(plain).decode()
+    try:
+        text = _encoder.encode(plain).decode()
+    except (OverflowError, UnicodeEncodeError) as error:  # half a character, a number without end
+        raise _invalid(f"{_short(value)} cannot be reported: {error}") from error
     if len(text) > limit:
         raise _invalid(
             f"a metric of {len(text):,} bytes; {limit:,} are allowed",
@@ -59,7 +62,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
             raise _invalid(f"a metric must be a number, not {_short(value)}")
         return value
     if isinstance(value, int):
-        return int(value)
+        return _whole(int(value), where)
     if isinstance(value, float):
         return _finite(float(value), where)
     if isinstance(value, Mapping):
@@ -99,8 +102,19 @@ def _finite(value: float, where: str) -> float:
     return value
 
 
+def _whole(value: int, where: str) -> int:
+    try:
+        float(value)
+    except OverflowError:
+        raise _invalid("a metric must be a number that a float can hold", where=where) from None
+    return value
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # of a number with thousands of digits
+        text = "a number too large to show"
     if len(text) > 60:
         text = text[:57] + "..."
     return f"{text} ({type(value).__name__})"

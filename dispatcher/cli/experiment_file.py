@@ -147,7 +147,8 @@ def _ends(config: ExperimentConfig) -> list[tuple[str, str]]:
     """Return the line on what ends the search before that; empty without any."""
     given, found = config.stop_when, []
     if given.target is not None:
-        found.append(f"{given.target:g} is reached")
+        of = "" if given.objective is None else f" of {given.objective}"
+        found.append(f"{given.target:g}{of} is reached")
     if given.no_progress is not None:
         found.append(f"{given.no_progress.trials} trials bring no progress")
     if given.trial_time is not None:

@@ -6,7 +6,7 @@ is begun, what runs may finish, and the experiment is completed.
 """
 
 from dispatcher.core.model import Phase, State, Trial
-from dispatcher.core.results import number_in
+from dispatcher.core.results import keeps, number_in
 
 
 def note_result(state: State, trial: Trial) -> None:
@@ -17,8 +17,12 @@ def note_result(state: State, trial: Trial) -> None:
         trial: with its result.
     """
     progress, settings = state.progress, state.settings
-    number = None if trial.result is None else number_in(trial.result)
-    if settings.maximize is None or number is None:
+    text = trial.result
+    number = None if text is None else number_in(text, settings.end_objective)
+    if settings.maximize is None or text is None or number is None:
+        return
+    if not keeps(text, settings.at_most, settings.at_least):
+        progress.since_mark += 1
         return
     sign = 1.0 if settings.maximize else -1.0
     if progress.best is None or sign * (number - progress.best) > 0:
@@ -28,6 +32,17 @@ def note_result(state: State, trial: Trial) -> None:
         progress.mark, progress.since_mark = number, 0
     else:
         progress.since_mark += 1
+
+
+def forget_results(state: State) -> None:
+    """Begin to count anew: results of before are numbers of another objective.
+
+    Args:
+        state: changed in place.
+    """
+    progress = state.progress
+    progress.best = progress.best_trial = progress.mark = None
+    progress.since_mark = 0
 
 
 def spend(state: State, until: float) -> None:
@@ -71,17 +86,28 @@ def _target(state: State) -> str:
         return ""
     if progress.best < target if state.settings.maximize else progress.best > target:
         return ""
-    return f"the target {target:g} is reached by trial {progress.best_trial}: {progress.best:.6g}"
+    return (
+        f"the target {target:g}{_of(state)} is reached by trial {progress.best_trial}: "
+        f"{progress.best:.6g}"
+    )
 
 
 def _no_progress(state: State) -> str:
     patience, progress = state.settings.patience, state.progress
     if not patience or progress.since_mark < patience:
         return ""
+    if progress.best is None:
+        return f"no progress in {progress.since_mark} trials: no result keeps the bounds"
     return (
-        f"no progress in {progress.since_mark} trials: the best is {progress.best:.6g}, of trial "
-        f"{progress.best_trial}"
+        f"no progress in {progress.since_mark} trials: the best{_of(state)} is "
+        f"{progress.best:.6g}, of trial {progress.best_trial}"
     )
+
+
+def _of(state: State) -> str:
+    """The objective that is meant, where it has a name of its own."""
+    name = state.settings.end_objective
+    return "" if name == "default" else f" of {name!r}"
 
 
 def _time_of_trials(state: State) -> str:

@@ -80,6 +80,9 @@ class Settings:
     least_progress: float = 0.0  # how much better a result must be to count as progress
     most_trial_s: float | None = None  # time of all attempts together, as above
     objectives: tuple[str, ...] = ()  # numbers without which a result does not count
+    end_objective: str = "default"  # the number of a result that target and patience look at
+    at_most: dict[str, float] = field(default_factory=dict)  # bounds of numbers of a result: one
+    at_least: dict[str, float] = field(default_factory=dict)  # that breaks them reaches no target
 
 
 #: ``onStall: grow`` raises the lookahead step by step, never beyond this many requests.

@@ -27,6 +27,7 @@ from dispatcher.experiment.programs import check_program
 from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.services import check_workers
 from dispatcher.experiment.sink_kinds import check_titles
+from dispatcher.experiment.stop_when import check_ends
 from tuners import space as spaces
 from tuners.plain_json import JsonPath, written_path
 
@@ -151,6 +152,10 @@ def _objectives_fit(config: AllKeys) -> None:
     check_objectives(config)
 
 
+def _ends_fit(config: AllKeys) -> None:
+    check_ends(config)
+
+
 def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
     problems = spaces.problems(config.search_space, strict=strict, repeats=config.for_nni)
@@ -173,6 +178,7 @@ _RULES = (
     _needs_are_said_once,
     _search_space_fits,
     _objectives_fit,
+    _ends_fit,
     _program_gets_what_it_names,
 )
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, Strict
 
-from dispatcher.experiment.fields import Count, Duration, Section
+from dispatcher.experiment.fields import Count, Duration, Section, Text
+from dispatcher.experiment.objectives import settled_objectives
+from dispatcher.experiment.problems import Misfit
+from tuners.objectives import Objective, known_objectives
+from tuners.values import OptimizeMode
+
+if TYPE_CHECKING:
+    from dispatcher.experiment.all_keys import AllKeys
 
 Number = Annotated[float, Strict()]
 
@@ -39,11 +46,19 @@ class StopWhenConfig(Section):
     experiment is completed.
     """
 
+    objective: Annotated[
+        Text | None,
+        Field(
+            description="Number of the final result that `target` and `noProgress` look at, if "
+            "there are several `objectives`; else it is the one of the search.",
+            json_schema_extra={"examples": ["size"]},
+        ),
+    ] = None
     target: Annotated[
         Number | None,
         Field(
-            description="Result that is good enough, by `optimizeMode`; of several metrics "
-            "`default` counts."
+            description="Result that is good enough, by the direction of its objective; of several "
+            "metrics `default` counts."
         ),
     ] = None
     no_progress: Annotated[
@@ -57,3 +72,36 @@ class StopWhenConfig(Section):
             "too: `12h` are three hours of four slots."
         ),
     ] = None
+
+
+def check_ends(config: AllKeys) -> None:
+    """Look whether it is known which objective the ends look at. Raises ``Misfit``."""
+    ends, searched = config.stop_when, [one.name for one in _searched(config)]
+    key = "target" if ends.target is not None else "noProgress"
+    if ends.target is None and ends.no_progress is None:
+        return
+    if ends.objective is None and len(searched) > 1:
+        raise Misfit(
+            f"'stopWhen.{key}' looks at one objective, and there are {', '.join(searched)}",
+            at=("stopWhen", key),
+            hint=f"name it: {{objective: {searched[-1]}, {key}: …}}",
+        )
+    if ends.objective is not None and ends.objective not in (searched or ["default"]):
+        raise Misfit(
+            f"'stopWhen.objective' is {ends.objective[:200]!r}, which is no objective with a "
+            "direction",
+            at=("stopWhen", "objective"),
+            hint=f"write one of {', '.join(searched or ['default'])}",
+        )
+
+
+def end_objective(config: AllKeys) -> tuple[str, OptimizeMode]:
+    """Return the number of a result that the ends look at, and which way it is better."""
+    searched = {one.name: one.mode for one in _searched(config)}
+    name = config.stop_when.objective or (next(iter(searched)) if len(searched) == 1 else "default")
+    return name, searched.get(name) or config.optimize_mode or "maximize"
+
+
+def _searched(config: AllKeys) -> list[Objective]:
+    known = known_objectives(settled_objectives(config))
+    return [one for one in known if one.mode is not None]

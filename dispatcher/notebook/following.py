@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 from dispatcher.queries import ExperimentReader, OptimizeMode, TrialSummary, changes
 from dispatcher.queries.changes import Changes, ReportedMetric
+from dispatcher.queries.objectives import bounded, within
+from tuners.objectives import Objective
 
 EventKind = Literal["trial_start", "metric", "trial_end", "new_best", "experiment_end"]
 
@@ -59,6 +61,7 @@ class EventFollower:
         self._ended: set[int] = set()
         self._reported: dict[int, tuple[int, int]] = {}  # trial → attempt, seq
         self._best: float | None = None
+        self._bounds: tuple[Objective, ...] = ()  # of results; one beyond them is no best
 
     def page(self) -> EventPage:
         """Read what has happened since the page before.
@@ -68,7 +71,7 @@ class EventFollower:
         """
         with ExperimentReader.open(self._folder) as reader:
             read = changes(reader, self._cursor, most=MOST, metrics=self._metrics)
-            mode = reader.mode
+            mode, self._bounds = reader.mode, bounded(reader)
         # In a store that counts no changes, all is read again, and what came before is passed over.
         self._cursor = read.cursor if read.exact or read.more else ""
         return EventPage(self._events(read, mode), read.more)
@@ -99,6 +102,8 @@ class EventFollower:
     def _ends(self, trial: TrialSummary, mode: OptimizeMode) -> list[ExperimentEvent]:
         end = ExperimentEvent("trial_end", trial.id, trial.value, trial)
         if trial.value is None or not mode.better(trial.value, self._best):
+            return [end]
+        if not within(trial.result, self._bounds):
             return [end]
         self._best = trial.value
         return [end, ExperimentEvent("new_best", trial.id, trial.value, trial)]

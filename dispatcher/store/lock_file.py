@@ -16,6 +16,7 @@ import fcntl
 import os
 import signal
 import time
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -23,6 +24,9 @@ from typing import NamedTuple, Self
 from trial_runtime.process_start import start_time
 
 _LOOK_EVERY_S = 0.02
+
+#: All that this process holds. The kernel keeps a lock until the last fork has let go of it.
+_held: weakref.WeakSet[LockFile] = weakref.WeakSet()
 
 
 class FileId(NamedTuple):
@@ -34,11 +38,13 @@ class FileId(NamedTuple):
 
 class LockFile:
     """An exclusive lock, held from :meth:`take` or :meth:`replace` to :meth:`release` or the
-    end of the process. Any thread may release it, or ask whether it is current."""
+    end of the process. Any thread may release it, or ask whether it is current. Forks of the
+    process do not hold it."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
         self._descriptor = descriptor
+        _held.add(self)
 
     @classmethod
     def take(cls, path: Path, patience_s: float) -> Self | None:
@@ -90,6 +96,15 @@ class LockFile:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _let_go() -> None:
+    """Leave the locks to the process that has taken them: this one is a fork of it."""
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def is_held(path: Path) -> bool:

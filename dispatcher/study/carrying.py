@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 import warnings
 from collections import deque
@@ -25,12 +24,16 @@ from dispatcher.study.flushing import Flusher
 from dispatcher.study.proposing import StudyTuner
 from dispatcher.study.record import StudyRecord
 from dispatcher.study.trial import StudyTrial
+from dispatcher.study.turn import StudyTurn
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from dispatcher.wiring.weights import weights_root
 
 #: Results after which the tuner's own state is kept again: a study whose program was killed repeats
 #: at most so many.
 _KEEP_STATE_EVERY = 256
+
+#: Slots that stay empty before it is clear that no trial will come into them.
+_SPARE_SLOTS = 8
 
 #: The key under which the parameters lie that are enqueued in a study without a space.
 _ENQUEUED = "enqueued"
@@ -60,7 +63,7 @@ class StudyLead:
         self,
         place: ExperimentFolder,
         config: ExperimentConfig,
-        lock: threading.RLock,
+        lock: StudyTurn,
     ) -> None:
         self.config = config
         self._place = place
@@ -172,8 +175,9 @@ class StudyLead:
         ):
             return
         written = self._tuner.written
-        self.config = self.config.model_copy(update={"search_space": written})
-        self._place.change_config(to_json(self.config), to_shared(self.config))
+        config = self.config.model_copy(update={"search_space": written})
+        self._place.change_config(to_json(config), to_shared(config))
+        self.config = config
         yield e.SearchSpaceUpdated(json.dumps(written))
         outside = self._tuner.show_held()
         if outside:
@@ -192,7 +196,13 @@ class StudyLead:
         self._record.note(_ENQUEUED, json.dumps(left))
 
     def _one_more_slot(self) -> None:
-        settings = self._record.state.settings
+        """Have room for one trial more. Raises ``UserError`` where room alone brings none."""
+        state = self._record.state
+        settings = state.settings
+        taken = len(state.running) + len(state.queued) + len(state.open)
+        if settings.slots > taken + _SPARE_SLOTS:
+            why = state.phase_reason or "its limits, or what a trial needs, allow none"
+            raise UserError(f"this study begins no further trial: {why}")
         more = replace(settings, slots=settings.slots + 1)
         self._carry_out(self._record.take(e.SettingsUpdated(more)))
 

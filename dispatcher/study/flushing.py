@@ -5,25 +5,39 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from dispatcher.errors import BequeathError
+from dispatcher.study.turn import StudyTurn
+
 #: Seconds after which what was put off is written, if nothing else has written it.
 FLUSH_S = 0.02
+
+#: Seconds until that is tried again if it could not be written.
+AGAIN_S = 1.0
 
 
 class Flusher:
     """Calls ``write`` within :data:`FLUSH_S` of :meth:`soon`, in a thread of its own.
 
-    The thread is there from the first call on. It holds ``lock`` while it writes.
+    The thread is there from the first call on. It holds ``lock`` while it writes. Once it could not
+    write, :meth:`soon` writes itself, so that its caller learns why.
     """
 
-    def __init__(self, lock: threading.RLock, write: Callable[[], None]) -> None:
+    def __init__(self, lock: StudyTurn, write: Callable[[], None]) -> None:
         self._lock = lock
         self._write = write
+        self._failed = False
         self._wanted = threading.Event()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
     def soon(self) -> None:
-        """Have it written soon. Cheap, and as often as one likes."""
+        """Have it written soon. Cheap, and as often as one likes. The caller holds the lock.
+
+        Raises what ``write`` raises if it was in vain before.
+        """
+        if self._failed:
+            self._write()
+            self._failed = False
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="study-flusher", daemon=True)
             self._thread.start()
@@ -38,9 +52,17 @@ class Flusher:
     def _run(self) -> None:
         while not self._over.is_set():
             self._wanted.wait()
-            if self._over.wait(FLUSH_S):
+            if self._over.wait(AGAIN_S if self._failed else FLUSH_S):
                 return
             self._wanted.clear()
             with self._lock:
                 if not self._over.is_set():
-                    self._write()
+                    self._flush()
+
+    def _flush(self) -> None:
+        try:
+            self._write()
+            self._failed = False
+        except BequeathError:
+            self._failed = True
+            self._wanted.set()

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
-from dispatcher.errors import ExperimentNotFound, UserError
+from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
+from tuners.objectives import known_objectives
 
 _KINDS = (
     "give a study or experiment (itself, folder, id or name), a file of 'bequeath experiment "
     "export' or of NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
 )
 _PREFIX, _METRICS = "parameters.", "metrics."
+_NNIS = ("parameter", "value")
 
 #: Name, parameters, value.
 _Result = tuple[str, dict[str, Any], Any]
@@ -31,8 +37,8 @@ class ForeignResults(NamedTuple):
 
 def read_foreign(
     source: Any, study_name: str | None, metric: str | None
-) -> tuple[ForeignResults, str | None]:
-    """Read results, and the direction of their search if that is known.
+) -> tuple[ForeignResults, dict[str, str]]:
+    """Read results, and the direction of each objective of their search that is known.
 
     Args:
         source: as of :meth:`dispatcher.study.Study.warm_start`.
@@ -57,7 +63,7 @@ def read_foreign(
     if path.is_file():
         return _of_file(path, study_name)
     if path.is_dir() and not (path / CONFIG_NAME).exists():
-        return _of_ray(path, metric), None
+        return _of_ray(path, metric), {}
     try:
         return _of_experiment(ExperimentHandle.find(str(source)))
     except ExperimentNotFound as error:
@@ -66,18 +72,21 @@ def read_foreign(
         ) from error
 
 
-def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, str | None]:
-    with path.open("rb") as file:
-        begins = file.read(16)
+def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[str, str]]:
+    try:
+        with path.open("rb") as file:
+            begins = file.read(16)
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if begins.startswith(b"SQLite format 3"):
-        return _of_optuna(_load(f"sqlite:///{path}", study_name))
+        return _of_sqlite(path, study_name)
     if path.suffix == ".csv":
-        return ForeignResults(path.name, list(_of_csv(path))), None
+        return ForeignResults(path.name, _of_csv(path)), {}
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UserError("is no text", hint=_KINDS, where=str(path)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if b'"op_code"' in path.read_bytes()[:4096]:
             return _of_optuna(_load_journal(path, study_name))
         raise UserError(f"is not JSON: {error}", hint=_KINDS, where=str(path)) from error
@@ -85,23 +94,23 @@ def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, str | 
         return _of_optuna(_load_journal(path, study_name))
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UserError("is no list of results", hint=_KINDS, where=str(path))
-    return ForeignResults(path.name, [_row(n, row, path) for n, row in enumerate(rows)]), None
+    return ForeignResults(path.name, [_row(n, row, path) for n, row in enumerate(rows)]), {}
 
 
 def _row(number: int, row: dict[str, Any], path: Path) -> _Result:
     """A row of our export, or of NNI's."""
     if "trial" in row:
         return _exported(row)
-    for key in ("parameter", "value"):
+    for key in _NNIS:
         if key not in row:
             raise UserError(f"result {number + 1} has no {key!r}", hint=_KINDS, where=str(path))
-    parameters, value = row["parameter"], row["value"]
-    if isinstance(parameters, str):
-        parameters = json.loads(parameters)
-    if isinstance(value, str):
-        value = json.loads(value)
+    parameters, value = (_cell(one) if isinstance(one, str) else one for one in map(row.get, _NNIS))
     if isinstance(parameters, dict) and isinstance(parameters.get("parameters"), dict):
         parameters = parameters["parameters"]  # with NNI's number and source around them
+    if not isinstance(parameters, dict):
+        raise UserError(
+            f"the parameters of result {number + 1} are no mapping", hint=_KINDS, where=str(path)
+        )
     return f"result {number + 1}", dict(parameters), value
 
 
@@ -113,8 +122,9 @@ def _exported(row: Mapping[str, Any]) -> _Result:
             *above, name = key.removeprefix(_PREFIX).split(".")
             at = parameters
             for each in above:
-                at = at.setdefault(each, {})
-            at[name] = value
+                at = at.setdefault(each, {}) if isinstance(at, dict) else {}
+            if isinstance(at, dict):  # a name and one below it: the file has been changed
+                at[name] = value
         elif key.startswith(_METRICS) and value is not None:
             metrics[key.removeprefix(_METRICS)] = value
     value = row.get("value")
@@ -123,34 +133,44 @@ def _exported(row: Mapping[str, Any]) -> _Result:
     return f"trial {row['trial']}", parameters, value
 
 
-def _of_csv(path: Path) -> Iterator[_Result]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file):
-            if "trial" not in row or "value" not in row:
-                raise UserError("has no columns 'trial' and 'value'", hint=_KINDS, where=str(path))
-            cells = {
-                key: _cell(text)
-                for key, text in row.items()
-                if text not in ("", None) or key == "value"
-            }
-            yield _exported(cells)
+def _of_csv(path: Path) -> list[_Result]:
+    results: list[_Result] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file, restkey=""):
+                if "trial" not in row or "value" not in row:
+                    raise UserError(
+                        "has no columns 'trial' and 'value'", hint=_KINDS, where=str(path)
+                    )
+                if "" in row:
+                    raise UserError(
+                        f"trial {row['trial']} has more cells than there are columns",
+                        where=str(path),
+                    )
+                cells = {key: _cell(text) for key, text in row.items() if text or key == "value"}
+                results.append(_exported(cells))
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        raise UserError(f"is no CSV that can be read: {error}", where=str(path)) from error
+    return results
 
 
-def _cell(text: str) -> Any:
-    text = text.removeprefix("'")  # which keeps spreadsheets from taking it for a formula
+def _cell(text: str | None) -> Any:
+    text = (text or "").removeprefix("'")  # which keeps spreadsheets from taking it for a formula
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text or None
 
 
-def _of_experiment(handle: ExperimentHandle) -> tuple[ForeignResults, str | None]:
+def _of_experiment(handle: ExperimentHandle) -> tuple[ForeignResults, dict[str, str]]:
     results: list[_Result] = [
         (f"trial {each.id}", dict(each.named_parameters), each.result)
         for each in handle.trials()
         if each.outcome is not None
     ]
-    return ForeignResults(handle.id, results), handle.mode
+    known = known_objectives(handle.config().objectives)
+    modes = {one.name: str(one.mode) for one in known if one.mode is not None}
+    return ForeignResults(handle.id, results), modes or {"default": handle.mode}
 
 
 # -- Optuna -------------------------------------------------------------------------------------
@@ -168,21 +188,47 @@ def _optuna() -> Any:
 
 def _load(url: str, study_name: str | None) -> Any:
     library = _optuna()
-    try:
+    with _read_by_optuna(url):
         return library.load_study(study_name=_named(url, study_name), storage=url)
-    except (KeyError, ValueError, RuntimeError) as error:
-        raise UserError(f"Optuna cannot read it: {error}", where=url) from error
 
 
 def _load_journal(path: Path, study_name: str | None) -> Any:
+    library = _optuna()
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
-    storage = JournalStorage(JournalFileBackend(str(path)))
+    with _read_by_optuna(str(path)):
+        storage = JournalStorage(JournalFileBackend(str(path)))
+        return library.load_study(study_name=_named(storage, study_name), storage=storage)
+
+
+def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[str, str]]:
+    """Read a copy of a file: Optuna would make its tables in one that has none."""
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro"
+    with TemporaryDirectory(prefix="bequeath-") as folder:
+        try:
+            with (
+                closing(sqlite3.connect(uri, uri=True)) as file,
+                closing(sqlite3.connect(f"{folder}/copy.db")) as copy,
+            ):
+                file.backup(copy)
+                tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master")}
+        except sqlite3.Error as error:
+            raise UserError(f"cannot be read: {error}", where=str(path)) from error
+        if not tables.issuperset(("studies", "trials")):
+            raise UserError("is no storage of Optuna's", hint=_KINDS, where=str(path))
+        return _of_optuna(_load(f"sqlite:///{folder}/copy.db", study_name))
+
+
+@contextmanager
+def _read_by_optuna(where: str) -> Iterator[None]:
     try:
-        return _optuna().load_study(study_name=_named(storage, study_name), storage=storage)
-    except (KeyError, ValueError) as error:
-        raise UserError(f"Optuna cannot read it: {error}", where=str(path)) from error
+        yield
+    except BequeathError:
+        raise
+    except Exception as error:  # of Optuna, of SQLAlchemy, or of a driver
+        text = str(error).partition("\n")[0] or type(error).__name__
+        raise UserError(f"Optuna cannot read it: {text}", where=where) from error
 
 
 def _named(storage: Any, study_name: str | None) -> str:
@@ -197,7 +243,12 @@ def _named(storage: Any, study_name: str | None) -> str:
     raise UserError(f"Optuna's storage {what}: {listed}", hint="name one of them: study_name=…")
 
 
-def _of_optuna(study: Any) -> tuple[ForeignResults, str | None]:
+def _of_optuna(study: Any) -> tuple[ForeignResults, dict[str, str]]:
+    with _read_by_optuna("the study"):
+        return _of_study(study)
+
+
+def _of_study(study: Any) -> tuple[ForeignResults, dict[str, str]]:
     directions = study.directions
     if len(directions) > 1:
         raise UserError(
@@ -210,7 +261,8 @@ def _of_optuna(study: Any) -> tuple[ForeignResults, str | None]:
         results.append(
             (f"trial {each.number}", dict(each.params), each.value if complete else None)
         )
-    return ForeignResults(f"Optuna's {study.study_name!r}", results), directions[0].name.lower()
+    mode = directions[0].name.lower()
+    return ForeignResults(f"Optuna's {study.study_name!r}", results), {"default": mode}
 
 
 # -- Ray Tune -----------------------------------------------------------------------------------
@@ -224,17 +276,32 @@ def _of_ray(folder: Path, metric: str | None) -> ForeignResults:
     results: list[_Result] = []
     for number, file in enumerate(files):
         reports = file.with_name("result.json")
-        lines = reports.read_text(encoding="utf-8").splitlines() if reports.exists() else []
-        last = json.loads(lines[-1]) if lines else {}
+        last = _last_object(reports)
         if metric is None:
             raise UserError(
                 f"holds results of Ray Tune, with the metrics {_metrics_of(last)}",
                 hint="name one of them: metric=…",
                 where=str(folder),
             )
-        parameters = json.loads(file.read_text(encoding="utf-8"))
+        parameters = _last_object(file)
         results.append((f"trial {number} ({file.parent.name[:40]})", parameters, last.get(metric)))
     return ForeignResults(folder.name, results)
+
+
+def _last_object(path: Path) -> dict[str, Any]:
+    """Read the last line that is whole: that of a program that was killed may be half a one."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    for part in (text, *reversed(text.splitlines())):
+        try:
+            found = json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}
 
 
 def _metrics_of(report: Mapping[str, Any]) -> str:

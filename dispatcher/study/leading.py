@@ -14,18 +14,23 @@ from dispatcher.core.results import lacking
 from dispatcher.errors import UserError
 from dispatcher.notebook.arguments import mapping
 from dispatcher.study.carrying import StudyLead, Wish
-from dispatcher.study.trial import StudyTrial
+from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial, same_values
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
 from dispatcher.study.weights import WeightPaths
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.facts import Weights
 from trial_runtime.metric import metric_text
+from tuners.objectives import known_objectives
 from tuners.space.model import Dimension
 from tuners.space.sampling import is_legal
 
 if TYPE_CHECKING:
     from trial_runtime.weights import Published
+
+
+#: Characters of the reason of a failure that are kept.
+_MOST_REASON = 10_000
 
 
 class LedStudy(StudyLead):
@@ -36,15 +41,23 @@ class LedStudy(StudyLead):
         """How many trials are over."""
         return self._record.state.results_seen
 
+    @property
+    def modes(self) -> dict[str, str]:
+        """The direction of each objective; of ``default`` if there are none."""
+        known = known_objectives(self.config.objectives)
+        modes = {one.name: str(one.mode) for one in known if one.mode is not None}
+        return modes or {"default": self.config.optimize_mode or "maximize"}
+
     # -- asking -----------------------------------------------------------------------------
 
-    def ask(self, parent: int | None, *, on_record: bool) -> StudyTrial:
+    def ask(self, ancestor: int | StudyTrial | None, *, on_record: bool) -> StudyTrial:
         """Begin a trial: one that was enqueued, else one that the tuner proposes.
 
         Args:
-            parent: whose weights it starts from; None: the tuner's choice.
+            ancestor: whose weights it starts from; None: the tuner's choice.
             on_record: put it on record at once, if its parameters are known.
         """
+        parent = None if ancestor is None else self._number(ancestor)
         self._carry_out(self._record.answer())
         self._place_queued()
         if self._started and parent is None:
@@ -101,10 +114,12 @@ class LedStudy(StudyLead):
         return known
 
     def unfinished(self) -> list[StudyTrial]:
-        """The trials on record that were asked for and not told."""
+        """The trials that were asked for and not told; of programs before this, those on record."""
         state = self._record.state
         waiting = {order.trial for order in self._started}
-        return [self._on_record(state.trials[t]) for t in sorted(state.running) if t not in waiting]
+        begun = [self._on_record(state.trials[t]) for t in state.running if t not in waiting]
+        asked = [each for each in self._ours.values() if not each.on_record]
+        return sorted((*begun, *asked), key=lambda each: each.id)
 
     def run_again(self) -> None:
         """Give up the attempts that programs before this one began: ``ask`` hands them out anew."""
@@ -129,8 +144,11 @@ class LedStudy(StudyLead):
             return self._suggest(trial, name, dimension)
 
     def _suggest(self, trial: StudyTrial, name: str, dimension: Dimension) -> Any:
+        fault = self._tuner.name_fault(name)
+        if fault:
+            raise UserError(f"the name {name!r} {fault}", hint="take another name")
         known = self._tuner.dimensions.get(name)
-        if known is not None and repr(known) != repr(dimension):
+        if known is not None and not same_values(known, dimension):
             raise UserError(
                 f"{name!r} is {known!r} in this study, and was asked for as {dimension!r}",
                 hint="one name stands for one range: take another name, or begin another study",
@@ -202,6 +220,7 @@ class LedStudy(StudyLead):
     def _report(self, trial: StudyTrial, value: Any, step: int | None) -> None:
         self._begun(trial)
         if step is not None:
+            step = number_of_step(step)
             if trial.step is not None and step <= trial.step:
                 raise UserError(
                     f"trial {trial.id} has reported step {trial.step}, and reports {step} now",
@@ -218,17 +237,26 @@ class LedStudy(StudyLead):
     def _mine(self, trial: int | StudyTrial) -> StudyTrial:
         """The trial that is meant, if it goes on. Raises ``UserError``."""
         self._carry_out(self._record.answer())
+        number = self._number(trial)
         if isinstance(trial, StudyTrial):
-            if trial.lead is not self:
-                raise UserError(f"trial {trial.id} belongs to another study", hint="tell it there")
             return self._begun(trial)
-        known = self._ours.get(trial)
+        known = self._ours.get(number)
         if known is not None:
             return known
-        record = self._record.in_flight(trial)
+        record = self._record.in_flight(number)
         if record is None:
-            raise UserError(self._over(trial))
+            raise UserError(self._over(number))
         return self._on_record(record)
+
+    def _number(self, trial: int | StudyTrial) -> int:
+        """The number of one of our trials. Raises ``UserError``."""
+        if not isinstance(trial, StudyTrial):
+            return number_of_trial(trial)
+        if trial.lead is not self:
+            raise UserError(
+                f"trial {trial.id} belongs to another study", hint="give a trial of this one"
+            )
+        return trial.id
 
     def tell(self, trial: int | StudyTrial, value: Any) -> None:
         """See :meth:`.Study.tell`."""
@@ -246,18 +274,19 @@ class LedStudy(StudyLead):
         reason = EndReason.SHUTDOWN if stopped else EndReason.FINISHED
         self._end(one, reason, e.FinalReported(number, attempt, seq, text))
 
-    def fail(self, trial: int | StudyTrial, text: str) -> None:
+    def fail(self, trial: int | StudyTrial, text: object) -> None:
         """See :meth:`.Study.fail`."""
         one = self._mine(trial)
+        text = str(text)[:_MOST_REASON].encode("utf-8", "replace").decode()  # as a journal has it
         self._put_on_record(one, with_weights=False)
         self._end(one, EndReason.FAILED, text=text)
 
     # -- weights ----------------------------------------------------------------------------
 
-    def inherit(self, trial: StudyTrial, parent: int) -> None:
+    def inherit(self, trial: StudyTrial, parent: int | StudyTrial) -> None:
         """See :meth:`.StudyTrial.inherit`."""
         with self._lock:
-            self._inherit(trial, parent)
+            self._inherit(trial, self._number(parent))
 
     def _inherit(self, trial: StudyTrial, parent: int) -> None:
         self._begun(trial)
@@ -342,7 +371,7 @@ class LedStudy(StudyLead):
             self._wishes.append(Wish(key, json.loads(proposal.parameters)))
             self._note_wishes()
             return
-        why = misfit(self._tuner.space, parameters)
+        why = misfit(self._tuner.space, mapping("parameters", parameters))
         if why:
             raise UserError(f"these parameters do not fit the space: {why}")
         number = self._record.state.next_id
@@ -353,7 +382,7 @@ class LedStudy(StudyLead):
     def warm_start(self, results: FoundResults) -> WarmStart:
         """See :meth:`.Study.warm_start`."""
         space = None if self._tuner.by_run is not None else self._tuner.space
-        rows, report = fitting(results, space)
+        rows, report = fitting(results, space, self.config.objectives)
         if rows:
             self._carry_out(self._record.answer())
             self._carry_out(self._record.take(e.DataImported(json.dumps(rows))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +18,10 @@ from dispatcher.experiments.creating import create
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.folders.names import LED_BY_PROGRAM
 from dispatcher.folders.ownership import demand_ours
+from dispatcher.notebook.arguments import mapping
 from dispatcher.wiring.nesting import refuse_nested
 from tuners import space as spaces
+from tuners.builtin import fold as fold_builtin
 from tuners.by_run import ByRunTuner
 from tuners.errors import TunerArgumentError
 from tuners.objectives import EXAMPLES, read_objectives
@@ -54,7 +58,36 @@ def open_or_create(wish: StudyWish) -> tuple[ExperimentFolder, ExperimentConfig,
         UserError: the wish contradicts what is there, or is no experiment.
     """
     refuse_nested()
-    folder = None if wish.folder is None else Path(wish.folder).expanduser().absolute()
+    folder = _folder(wish.folder)
+    try:
+        return _opened(wish, folder)
+    except OSError as error:
+        raise UserError(
+            f"cannot be the folder of a study: {error.strerror or error}",
+            hint="name another one",
+            where=str(folder),
+        ) from error
+
+
+def _folder(given: object) -> Path | None:
+    """Return the folder that was named. Raises ``UserError``."""
+    if given is None:
+        return None
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise UserError(
+            f"no folder can be {given!r}", hint="write, for example, folder='runs/first'"
+        )
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:  # a home of nobody
+        raise UserError(f"no folder can be {given!r}: {error}") from error
+
+
+def _opened(
+    wish: StudyWish, folder: Path | None
+) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
+    """See :func:`open_or_create`. Raises ``OSError`` as well."""
     if folder is not None and (place := ExperimentFolder(folder)).config.exists():
         demand_ours(folder)
         config = from_json(place.read_config(), str(place.config))
@@ -73,6 +106,10 @@ def open_or_create(wish: StudyWish) -> tuple[ExperimentFolder, ExperimentConfig,
 
 
 def _ident(folder: Path) -> str:
+    if folder.is_symlink():
+        raise UserError(
+            "is a link, and no study lies behind it", hint="name a new folder", where=str(folder)
+        )
     if folder.exists() and any(folder.iterdir()):
         raise UserError("is not empty, and no study", hint="name a new folder", where=str(folder))
     if new_id(folder.name).rpartition("-")[0] != folder.name:
@@ -90,7 +127,7 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
     seed = secrets.randbelow(1 << 31) if wish.seed is None else wish.seed
     objectives = _objectives(wish)
     mode = wish.optimize or mode_of_default(objectives) or "maximize"
-    tuner, args = wish.tuner or _DEFAULT_TUNER, dict(wish.tuner_args or {})
+    tuner, args = wish.tuner or _DEFAULT_TUNER, mapping("tuner_args", wish.tuner_args)
     args.pop("objectives", None)
     if not isinstance(tuner, str):
         raise UserError(
@@ -126,14 +163,14 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
         keys["search_space"] = wish.space
         keys["tuner"] = {"name": tuner, "class_args": args}
     if wish.assessor is not None:
-        given = dict(wish.assessor_args or {})
+        given = mapping("assessor_args", wish.assessor_args)
         keys["assessor"] = {"name": wish.assessor, "class_args": given, "keep_result": True}
     return keys
 
 
 def _objectives(wish: StudyWish) -> dict[str, str]:
     """The objectives in one spelling; they may stand among the tuner's arguments as well."""
-    of_tuner = (wish.tuner_args or {}).get("objectives")
+    of_tuner = mapping("tuner_args", wish.tuner_args).get("objectives")
     given = of_tuner if wish.objectives is None else wish.objectives
     if given is None:
         return {}
@@ -177,9 +214,11 @@ def _agree(wish: StudyWish, config: ExperimentConfig, place: ExperimentFolder) -
     }
     for key, value in there.items():
         wanted = getattr(wish, key)
-        if wanted is not None and str(wanted).lower() != str(value).lower():
+        spelt = fold_builtin if key == "tuner" else str.lower
+        if wanted is not None and spelt(str(wanted)) != spelt(str(value)):
             text = f"this study was made with {key}={value!r}, and is opened with {wanted!r}"
             raise UserError(text, hint=_OPEN_AGAIN, where=where)
+    _agree_on_arguments(wish, config, where)
     wanted = _objectives(wish)
     if wanted and wanted != config.objectives:
         text = f"this study was made with objectives={config.objectives}, and is opened with"
@@ -189,3 +228,37 @@ def _agree(wish: StudyWish, config: ExperimentConfig, place: ExperimentFolder) -
     if by_run or spaces.as_json(wish.space) != config.search_space:
         what = "without a search space" if by_run else f"with the space {config.search_space}"
         raise UserError(f"this study was made {what}", hint=_OPEN_AGAIN, where=where)
+
+
+def _agree_on_arguments(wish: StudyWish, config: ExperimentConfig, where: str) -> None:
+    """Refuse an assessor, or arguments, that are others than those of the study.
+
+    Raises:
+        UserError: names the first contradiction.
+    """
+    args = config.tuner.class_args
+    assessor = config.assessor
+    there = {
+        "tuner_args": args.get("tuner_args") if config.tuner.name is None else args,
+        "assessor": assessor and assessor.name,
+        "assessor_args": assessor and assessor.class_args,
+    }
+    wanted = {key: getattr(wish, key) for key in there}
+    for key, value in wanted.items():
+        if key.endswith("args"):
+            mapping(key, value)
+        if value is not None and _plain(value) != _plain(there[key] or {}):
+            text = f"this study was made with {key}={there[key]!r}, and is opened with {value!r}"
+            raise UserError(text, hint=_OPEN_AGAIN, where=where)
+
+
+def _plain(value: Any) -> Any:
+    """Return a name or arguments in one spelling; objectives have a look of their own."""
+    if isinstance(value, str):
+        return fold_builtin(value)
+    if isinstance(value, Mapping):
+        value = {key: each for key, each in value.items() if key != "objectives"}
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError):
+        return value

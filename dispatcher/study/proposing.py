@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from dispatcher.core.model import State, TrialState
+from dispatcher.core.stores import PINS_KEY
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.study.opening import BY_RUN
@@ -16,10 +17,13 @@ from trial_runtime.endpoint import Endpoint
 from tuners.by_run import ByRunTuner
 from tuners.errors import ParentFailed, UnknownParent, WaitNotAllowed
 from tuners.space import as_json, parse
-from tuners.space.model import Dimension, Space
+from tuners.space.model import CONSTRAINTS, Dimension, Space
 
 #: Numbers for results of other searches, which no trial of ours has, count down from here.
 _FIRST_IMPORTED = -2
+
+#: Keys with a meaning in search spaces.
+_OF_SPACES = ("_name", CONSTRAINTS)
 
 
 class StudyTuner:
@@ -59,6 +63,21 @@ class StudyTuner:
         """The search space as it has grown, in NNI's form."""
         written: dict[str, Any] = as_json(Space(tuple(self.dimensions.items())))
         return written
+
+    def name_fault(self, name: object) -> str:
+        """Say why no parameter can be suggested under a name; empty if one can."""
+        if not isinstance(name, str):
+            return "is no text"
+        if self.by_run is None:
+            return ""
+        if not name:
+            return "is empty"
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            return "holds half a character, which no file can hold"
+        rules = self.rules
+        if name in (rules.save_key, rules.restore_key, rules.needs_key, PINS_KEY, *_OF_SPACES):
+            return "has a meaning of its own among parameters"
+        return ""
 
     def recall(self, calls: list[list[Any]], state: str | None) -> None:
         """Repeat what the tuner has heard before.
@@ -141,10 +160,12 @@ class StudyTuner:
             How many lie outside of the bounds that they were suggested with.
         """
         assert self.by_run is not None
-        ready = [row for row in self._held if row["parameter"].keys() <= self.dimensions.keys()]
-        if not ready:
-            return 0
-        self._held = [row for row in self._held if row not in ready]
+        ready: list[dict[str, Any]] = []
+        later: list[dict[str, Any]] = []
+        for row in self._held:
+            known = row["parameter"].keys() <= self.dimensions.keys()
+            (ready if known else later).append(row)
+        self._held = later
         outside = 0
         for row in ready:
             number, self._next = self._next, self._next - 1

@@ -134,12 +134,14 @@ class StudyRecord:
             return
         self.committed_at = time.monotonic()
         durable = durable or self.committed_at - self._synced_at >= _ON_DISK_EVERY_S
+        touched = [self.state.trials[each] for each in dirty]
+        # What cannot be written now, on a disk that is full, goes with the next commit.
+        self._row = self._journal.append(
+            self._entries, touched, durable=durable, earlier=self._earlier
+        )
         if durable:
             self._synced_at = self.committed_at
-        entries, self._entries = self._entries, []
-        earlier, self._earlier = self._earlier, []
-        touched = [self.state.trials[each] for each in dirty]
-        self._row = self._journal.append(entries, touched, durable=durable, earlier=earlier)
+        self._entries, self._earlier = [], []
         dirty.clear()
 
     def commit_soon(self) -> bool:
@@ -186,6 +188,8 @@ class StudyRecord:
         with self._stack:  # lets go of the lead, whatever happens
             if self.state.phase not in OVER:
                 self.take(e.StopRequested(e.StopKind.DRAIN, "its program has closed it"))
-            self.commit(durable=True)
-            self._journal.record_end(self._epoch, "stopped", self.state.phase_reason)
-            self._stack = None
+            try:
+                self.commit(durable=True)
+                self._journal.record_end(self._epoch, "stopped", self.state.phase_reason)
+            finally:
+                self._stack = None

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dispatcher.errors import UserError
+from dispatcher.notebook.arguments import whole
 from dispatcher.notebook.spoken import speaks_python
 from dispatcher.study.leading import LedStudy
 from dispatcher.study.opening import StudyWish, open_or_create
 from dispatcher.study.trial import StudyTrial
+from dispatcher.study.turn import StudyTurn
 from trial_runtime.api_errors import InvalidMetric
+from tuners.errors import NoMoreTrialError
 
 if TYPE_CHECKING:
     from dispatcher.api import Experiment
@@ -86,11 +88,11 @@ class Study:
             assessor_args,
         )
         place, config, _ = open_or_create(wish)
-        self._lock = threading.RLock()
+        self._lock = StudyTurn()
         self._led = LedStudy(place, config, self._lock)
         self._folder = place.path
         # At the latest with the program, and without keeping the study alive.
-        self._finalizer = weakref.finalize(self, self._led.close)
+        self._finalizer = weakref.finalize(self, _close, self._led, self._lock)
 
     # -- ask and tell -----------------------------------------------------------------------
 
@@ -104,9 +106,8 @@ class Study:
             NoMoreTrialError: the tuner has been through all there is.
             UserError: the parent has no weights.
         """
-        number = parent.id if isinstance(parent, StudyTrial) else parent
         with self._lock:
-            return self._led.ask(number, on_record=True)
+            return self._led.ask(parent, on_record=True)
 
     def tell(self, trial: int | StudyTrial, value: Any) -> None:
         """Tell the result of a trial; it is in the store when this returns.
@@ -138,7 +139,10 @@ class Study:
 
     @property
     def unfinished(self) -> list[StudyTrial]:
-        """The trials that were asked for and not told, also by programs before this one."""
+        """The trials that were asked for and not told, also by programs before this one.
+
+        Of theirs, a trial without a given space is among them from its first report or weights on.
+        """
         with self._lock:
             return self._led.unfinished()
 
@@ -147,7 +151,7 @@ class Study:
         trial: Callable[[StudyTrial], Any],
         n_trials: int,
         *,
-        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        catch: type[Exception] | Iterable[type[Exception]] = (),
     ) -> Self:
         """Run trials one after another in this thread: ``trial`` returns the result.
 
@@ -157,17 +161,27 @@ class Study:
 
         Args:
             trial: is called with a :class:`StudyTrial`.
-            n_trials: how many to run.
+            n_trials: how many to run; fewer if the tuner has been through all there is.
             catch: exceptions of it that end their trial and not the search.
 
         Raises:
-            UserError: it returned no result.
+            UserError: it returned no result, or an argument is none.
         """
+        whole("n_trials", n_trials)
+        if not callable(trial):
+            raise UserError(
+                f"trial must be a function that takes a trial, not {trial!r}",
+                hint="write, for example, study.optimize(objective, n_trials=20)",
+            )
+        catch = _exceptions(catch)
         with self._lock:
             self._led.run_again()
         for _ in range(n_trials):
-            with self._lock:
-                one = self._led.ask(None, on_record=False)
+            try:
+                with self._lock:
+                    one = self._led.ask(None, on_record=False)
+            except NoMoreTrialError:
+                break
             try:
                 value = trial(one)
             except catch as error:
@@ -225,7 +239,7 @@ class Study:
         """
         from dispatcher.study.warm_start import read_results
 
-        found = read_results(source, self._led.config.optimize_mode, study_name, metric)
+        found = read_results(source, self._led.modes, study_name, metric)
         with self._lock:
             return self._led.warm_start(found)
 
@@ -278,8 +292,8 @@ class Study:
             self._led.flush()
 
     def close(self) -> None:
-        """Let go of the study; it can be opened again. Idempotent."""
-        with self._lock:
+        """Let go of the study; it can be opened again. Idempotent; does nothing in a fork."""
+        if self._lock.is_here:
             self._finalizer()
 
     def __enter__(self) -> Self:
@@ -290,3 +304,24 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study {self.folder.name}: {self._led.ended} trials told>"
+
+
+def _close(led: LedStudy, lock: StudyTurn) -> None:
+    """Close a study when nothing is being written; a fork of its program leaves it alone."""
+    if lock.is_here:
+        with lock:
+            led.close()
+
+
+def _exceptions(
+    given: type[Exception] | Iterable[type[Exception]],
+) -> tuple[type[Exception], ...]:
+    """Return classes of exceptions as ``except`` takes them. Raises ``UserError``."""
+    many = tuple(given) if isinstance(given, Iterable) else (given,)
+    for one in many:
+        if not (isinstance(one, type) and issubclass(one, Exception)):
+            raise UserError(
+                f"catch names {one!r}, which is no class of exceptions",
+                hint="write, for example, catch=ValueError",
+            )
+    return many

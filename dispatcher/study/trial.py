@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
+import math
+import operator
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
+from tuners.space import as_json
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension, Range, Space
 
@@ -24,7 +28,7 @@ class TrialLead(Protocol):
         """See :meth:`StudyTrial.report`."""
         ...
 
-    def inherit(self, trial: StudyTrial, parent: int) -> None:
+    def inherit(self, trial: StudyTrial, parent: int | StudyTrial) -> None:
         """See :meth:`StudyTrial.inherit`."""
         ...
 
@@ -189,7 +193,7 @@ class StudyTrial:
         Raises:
             UserError: that trial has no weights, or this one is on record already.
         """
-        self.lead.inherit(self, parent.id if isinstance(parent, StudyTrial) else parent)
+        self.lead.inherit(self, parent)
 
     def save_weights(self, state: Any) -> str:
         """Publish weights that later trials may inherit, once this one has been told.
@@ -227,19 +231,56 @@ class StudyTrial:
         return f"<StudyTrial {self.id}{parent}: {self.values}>"
 
 
+#: Steps from 0 to a bound: finer ones are lost in the digits of a number.
+_FINEST = 1e15
+
+
 def _of_floats(name: str, low: float, high: float, step: float | None, log: bool) -> Dimension:
     if step is not None and log:
         raise UserError(f"{name!r} has a step and a logarithm", hint="leave one of them out")
-    if low == high:
+    if low == high and _is_finite(low):
         return Choice((float(low),))
     made = kinds.loguniform(low, high) if log else kinds.uniform(low, high)
     if step is None:
         return made
+    number = isinstance(step, int | float) and not isinstance(step, bool)
+    if not number or not max(abs(low), abs(high)) / _FINEST < step < math.inf:
+        raise UserError(f"{name!r} has a step of {step!r}", hint="write a number above 0")
     count = (high - low) / step
-    if step > 0 and abs(low / step - round(low / step)) > 1e-9:
+    if abs(low / step - round(low / step)) > 1e-9:
         raise UserError(
             f"{name!r} begins at {low:g}, which is no multiple of its step {step:g}",
             hint="begin at a multiple of the step, or take suggest_categorical",
         )
     high = low + int(count + 1e-9) * step
-    return kinds.quniform(low, high, step) if high > low else Range("uniform", low, low, None)
+    return kinds.quniform(low, high, step) if high > low else Choice((float(low),))
+
+
+def number_of_trial(given: Any) -> int:
+    """Return the number of a trial. Raises ``UserError`` if what was given is none."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise UserError(
+            f"no trial is called {given!r}",
+            hint="give what ask() returned, or its number",
+        )
+    return operator.index(given)
+
+
+def number_of_step(given: Any) -> int:
+    """Return the number of a step. Raises ``UserError`` if what was given is none."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise UserError(
+            f"a step is a whole number, and not {given!r}", hint="write, for example, step=3"
+        )
+    return operator.index(given)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float) and -math.inf < number < math.inf
+
+
+def same_values(one: Dimension, other: Dimension) -> bool:
+    """Whether two parameters are one in a file, where tuples are lists."""
+    if repr(one) == repr(other):
+        return True
+    return json.dumps(as_json({"x": one})) == json.dumps(as_json({"x": other}))

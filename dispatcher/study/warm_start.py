@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dispatcher.errors import UserError
+from tuners.objectives import number_of
 from tuners.space.model import Space
 from tuners.space.sampling import branch_of, is_legal
 
@@ -53,13 +54,13 @@ class WarmStart(NamedTuple):
 
 
 def read_results(
-    source: Any, mode: str | None, study_name: str | None, metric: str | None
+    source: Any, modes: Mapping[str, str], study_name: str | None, metric: str | None
 ) -> FoundResults:
     """Read the results of another search, whatever has written them.
 
     Args:
         source: as of :meth:`dispatcher.study.Study.warm_start`.
-        mode: ``maximize`` or ``minimize``, of the study that is to take them.
+        modes: ``maximize`` or ``minimize`` of each objective of the study that is to take them.
         study_name: of Optuna's.
         metric: of Ray Tune's.
 
@@ -69,22 +70,29 @@ def read_results(
     from dispatcher.study.foreign_results import read_foreign
 
     found, theirs = read_foreign(source, study_name, metric)
-    if theirs is not None and mode is not None and theirs != mode:
+    for name, mode in theirs.items():
+        mine = modes.get(name, mode)
+        if mine == mode:
+            continue
+        what, keyword = "", f"optimize={mode!r}"
+        if name != "default":
+            what, keyword = f" {name!r}", f"objectives={{{name!r}: {mode!r}}}"
         raise UserError(
-            f"{found.source} is to {theirs}, and this study to {mode}",
-            hint=f"make the study with optimize={theirs!r}",
+            f"{found.source} is to {mode}{what}, and this study to {mine}{what}",
+            hint=f"make the study with {keyword}",
         )
     return FoundResults(found.source, [FoundResult(*each) for each in found.results])
 
 
 def fitting(
-    everything: FoundResults, space: Space | None
+    everything: FoundResults, space: Space | None, objectives: Iterable[str] = ()
 ) -> tuple[list[dict[str, Any]], WarmStart]:
     """Choose the results that a tuner can take.
 
     Args:
         everything: all there are.
         space: of the study; None while it grows.
+        objectives: numbers that a result must have.
 
     Returns:
         Rows of ``parameter`` and ``value``, and what became of all.
@@ -92,7 +100,7 @@ def fitting(
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     for name, parameters, value in everything.results:
-        why = _no_result(value) or ("" if space is None else misfit(space, parameters))
+        why = _no_result(value, objectives) or ("" if space is None else misfit(space, parameters))
         if why:
             left_out.append(f"{name}: {why}")
         else:
@@ -114,11 +122,17 @@ def _grouped(sentences: list[str]) -> list[str]:
     return grouped
 
 
-def _no_result(value: Any) -> str:
+def _no_result(value: Any, objectives: Iterable[str]) -> str:
     number = value.get("default") if isinstance(value, Mapping) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         return "it has no result"
-    return "" if math.isfinite(number) else f"its result is {number}"
+    for name in ("default", *objectives):
+        found = number_of(value, name)
+        if found is None:
+            return f"its result has no number {name!r}, which is an objective"
+        if not math.isfinite(found):
+            return f"its result is {found}"
+    return ""
 
 
 def misfit(space: Space, parameters: Mapping[str, Any]) -> str:

@@ -6,14 +6,18 @@ import json
 
 from dispatcher.core.settings import HAND_IN_S, Settings, StallPolicy, TunerErrorPolicy
 from dispatcher.experiment.config import ExperimentConfig
+from dispatcher.experiment.stop_when import end_objective
 from dispatcher.wiring.needs import needs_of, worker_rules
 from dispatcher.wiring.storage_domains import unseen_domains
+from tuners.objectives import known_objectives
 
 
 def settings_of(config: ExperimentConfig) -> Settings:
     """The settings of the core."""
     silent = config.on_trial_without_result
     ends, no_progress = config.stop_when, config.stop_when.no_progress
+    objective, mode = end_objective(config)
+    known = known_objectives(config.objectives)
     longest_s, leaves_s = config.max_trial_duration, config.trial_stop_grace + HAND_IN_S
     return Settings(
         slots=config.trial_concurrency,
@@ -36,8 +40,13 @@ def settings_of(config: ExperimentConfig) -> Settings:
         asks_at_most=config.asks_at_most,
         longest_trial_s=None if longest_s is None else longest_s + leaves_s,
         hand_over_s=leaves_s,
-        maximize=config.optimize_mode != "minimize",
+        maximize=mode != "minimize",
         objectives=tuple(config.objectives),
+        end_objective=objective,
+        at_most={one.name: one.bound for one in known if one.bound is not None and one.is_most},
+        at_least={
+            one.name: one.bound for one in known if one.bound is not None and not one.is_most
+        },
         target=ends.target,
         patience=0 if no_progress is None else no_progress.trials,
         least_progress=0.0 if no_progress is None else no_progress.least_improvement,

@@ -288,7 +288,7 @@ def is_legal(dimension: Dimension, value: Any) -> bool:
         return inside and (value - dimension.low) % dimension.step == 0
     if isinstance(dimension, Range):
         return dimension.low <= value <= dimension.high
-    return True
+    return -math.inf < value < math.inf
 
 
 def _is_whole(block: Dimension | Space, value: Any) -> bool:

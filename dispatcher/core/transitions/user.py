@@ -11,7 +11,7 @@ from dispatcher.core.actions import (
     TellImport,
     TellSearchSpace,
 )
-from dispatcher.core.earned_ends import spend
+from dispatcher.core.earned_ends import forget_results, spend
 from dispatcher.core.gates import end_without_trial, fail_unstarted
 from dispatcher.core.model import (
     OVER,
@@ -27,6 +27,7 @@ from dispatcher.core.model import (
 )
 from dispatcher.core.moves import new_trial
 from dispatcher.core.resource_match import recount
+from dispatcher.core.settings import Settings
 from dispatcher.core.transitions import Effects, quiet
 from dispatcher.core.transitions.attempt import stop_of
 from dispatcher.core.transitions.request import admit
@@ -194,11 +195,17 @@ def head_started(state: State, event: e.HeadStarted) -> None:
 
 def settings_updated(state: State, event: e.SettingsUpdated) -> None:
     """Take in other limits or other rules: resources that workers hold are counted by them."""
-    state.settings = event.settings
+    before, state.settings = state.settings, event.settings
+    if _ends_look_at(before) != _ends_look_at(state.settings):
+        forget_results(state)
     state.unjudged = True
     for worker in state.workers.values():
         follow_slots(state, worker)
         recount(state, worker)
+
+
+def _ends_look_at(settings: Settings) -> tuple[str, bool | None]:
+    return settings.end_objective, settings.maximize
 
 
 def search_space_updated(state: State, event: e.SearchSpaceUpdated, out: list[Action]) -> None:

@@ -96,8 +96,8 @@ class Calls:
                 problem = self._call_function(one.function, facts)
             else:
                 problem = self._run_command(one.argv, facts)
-        except OSError as error:
-            problem = f"cannot be started: {error.strerror or error}"
+        except (OSError, ValueError) as error:  # ValueError: a NUL, or half a character
+            problem = f"cannot be started: {getattr(error, 'strerror', None) or error}"
         return problem[:MOST_TEXT]
 
     def close(self) -> None:
@@ -175,7 +175,10 @@ class _FunctionProcess:
             if content == b"":
                 return "its process has ended"
             answer += content or b""
-        return dict(json.loads(answer))
+        try:
+            return dict(json.loads(answer))
+        except ValueError:  # the function has written there itself
+            return "its process has answered nonsense"
 
     def close(self, grace_s: float) -> None:
         """Let it end by itself for a moment, then kill it."""

@@ -19,9 +19,11 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader, experiment_summary
+from dispatcher.queries.objectives import within
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
 from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
 from trial_runtime import durable_file
+from tuners.objectives import Objective
 
 #: The calls that have returned since the cursor was written, and the head whose end was reported.
 RETURNED: Final = "callbacks.returned"
@@ -37,9 +39,17 @@ class CallbackSink:
         section: of the file.
         surroundings: the experiment, and what was the best before.
         code: the folder of the experiment's code.
+        bounds: of results; one that is beyond them is no best.
     """
 
-    def __init__(self, section: CallbacksConfig, surroundings: Surroundings, code: Path) -> None:
+    def __init__(
+        self,
+        section: CallbacksConfig,
+        surroundings: Surroundings,
+        code: Path,
+        bounds: tuple[Objective, ...] = (),
+    ) -> None:
+        self._bounds = bounds
         self._section = section
         self._experiment = surroundings.experiment
         memo = surroundings.memo if isinstance(surroundings.memo, dict) else {}
@@ -89,7 +99,7 @@ class CallbackSink:
             "wall_s": end.wall_s,
         }
         before = self._best
-        better = self._is_better(end.value)
+        better = self._is_better(end.value) and within(end.result, self._bounds)
         if better:
             self._best = end.value
         self._call_once(self._section.on_trial_end, "trial_end", facts)

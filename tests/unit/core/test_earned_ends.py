@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -142,3 +143,38 @@ def test_off_by_default_so_that_an_older_journal_is_replayed_as_it_was() -> None
 )  # fmt: skip
 def test_the_number_in_a_result_is_the_one_that_lists_are_sorted_by(text: str) -> None:
     assert in_results.number_in(text) == number_of(text)
+
+
+def test_a_target_of_another_objective_is_reached_by_that_number() -> None:
+    """Mutation: ``default`` is looked at, which reaches 5 at once."""
+    scene = Scene(slots=1, maximize=False, target=5.0, end_objective="size")
+    results(scene, '{"default": 1, "size": 9}', "2")
+    assert scene.state.phase is Phase.RUNNING
+    (finish,) = of_kind(results(scene, '{"default": 7, "size": 4}'), a.Finish)
+    assert finish.reason == "the target 5 of 'size' is reached by trial 2: 4"
+    scene.assert_replays()
+
+
+@pytest.mark.parametrize("bound", [{"at_most": {"size": 4.0}}, {"at_least": {"size": 20.0}}])
+def test_a_result_beyond_a_bound_reaches_no_target_and_is_no_progress(bound: Any) -> None:
+    """Mutation: a search ends with a result that ``best`` leaves out."""
+    scene = Scene(slots=1, maximize=True, target=0.9, patience=3, **bound)
+    results(scene, '{"default": 0.95, "size": 9}', '{"default": 0.99}')
+    assert scene.state.phase is Phase.RUNNING
+    (finish,) = of_kind(results(scene, '{"default": 0.97, "size": 9}'), a.Finish)
+    assert finish.reason == "no progress in 3 trials: no result keeps the bounds"
+    scene.assert_replays()
+
+
+def test_another_objective_is_counted_anew() -> None:
+    """Mutation: the best of one objective reaches the target of another one."""
+    scene = Scene(slots=1, maximize=True, patience=3)
+    results(scene, '{"default": 0.5, "size": 9}', '{"default": 0.4, "size": 8}')
+    other = replace(
+        scene.state.settings, end_objective="size", maximize=False, target=1.0, patience=2
+    )
+    scene.say(e.SettingsUpdated(other))
+    assert scene.state.phase is Phase.RUNNING
+    results(scene, '{"default": 0.3, "size": 7}', '{"default": 0.3, "size": 6}')
+    assert scene.state.phase is Phase.RUNNING
+    scene.assert_replays()

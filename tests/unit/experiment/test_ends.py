@@ -94,3 +94,46 @@ def test_each_mistake_is_named_with_its_place(errors_of: ErrorsOf, line: str, er
     errors = errors_of(GOOD + line + "\n")
     assert len(errors) == 1, errors
     assert errors[0].replace("\n  ", " — ").startswith(error), errors[0]
+
+
+SEVERAL = "objectives: {default: maximize, size: minimize <= 9, mem: '>= 1'}\n"
+
+
+@pytest.mark.parametrize(
+    "line, error",
+    [
+        (
+            "stopWhen: {target: 1}",
+            "e.yml:8:20: 'stopWhen.target' looks at one objective, and there are default, size — "
+            "name it: {objective: size, target: …}",
+        ),
+        ("stopWhen: {noProgress: 5}", "e.yml:8:24: 'stopWhen.noProgress' looks at one objective"),
+        (
+            "stopWhen: {target: 1, objective: mem}",
+            "e.yml:8:34: 'stopWhen.objective' is 'mem', which is no objective with a direction — "
+            "write one of default, size",
+        ),
+    ],
+)
+def test_an_end_by_results_names_one_of_several_objectives(
+    errors_of: ErrorsOf, line: str, error: str
+) -> None:
+    """Mutation: ``default`` is taken, whatever else gets better."""
+    (found,) = errors_of(f"{GOOD}{SEVERAL}{line}\n")
+    assert found.replace("\n  ", " — ").startswith(error)
+
+
+def test_the_objective_of_an_end_goes_with_its_direction_and_all_bounds(tmp_path: Path) -> None:
+    """Mutation: the target of a number to be minimized is reached by all that is above it."""
+    text = GOOD + SEVERAL
+    line = "stopWhen: {target: 4, objective: size, trialTime: 1h}\n"
+    settings = settings_of(parse_experiment(text + line, "e.yml", tmp_path))
+    assert (settings.end_objective, settings.maximize) == ("size", False)
+    assert (settings.at_most, settings.at_least) == ({"size": 9.0}, {"mem": 1.0})
+    settings = settings_of(
+        parse_experiment(text + "stopWhen: {trialTime: 1h}\n", "e.yml", tmp_path)
+    )
+    assert (settings.end_objective, settings.maximize) == ("default", True)
+    one = GOOD + "objectives: {default: minimize}\nstopWhen: {target: 4}\n"
+    settings = settings_of(parse_experiment(one, "e.yml", tmp_path))
+    assert (settings.end_objective, settings.maximize) == ("default", False)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.queries import ExperimentReader, best, export_csv, export_rows, front, objectives
-from dispatcher.queries.front import front_numbers
+from dispatcher.queries.front import front_numbers, unbeaten
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life
@@ -167,3 +168,16 @@ def test_rows_say_who_is_on_the_front(tmp_path: Path) -> None:
     assert lines[: len(RESULTS)] == ["false", "true", "false", "true", "false", "false"]
     with ExperimentReader.open(_filled(tmp_path / "one", RESULTS)) as reader:
         assert {row["on_front"] for row in export_rows(reader)} == {None}
+
+
+@pytest.mark.parametrize("names", [["default", "size"], ["default", "size", "mem"]])
+def test_a_front_of_ten_thousand(names: list[str]) -> None:
+    """Mutation: each is compared with all on the front by a loop of Python, for half a minute."""
+    draw = random.Random(1)
+    angles = [draw.random() for _ in range(10_000)]
+    points = sorted({(a, 1 - a, *(draw.random() for _ in names[2:])) for a in angles}, reverse=True)
+    began = time.process_time()
+    assert unbeaten(points) == list(range(len(points)))
+    assert time.process_time() - began < 10
+    assert unbeaten([(2.0, 1.0), (2.0, 1.0), (1.0, 1.0), (0.0, 3.0)]) == [0, 3]
+    assert unbeaten([]) == []

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.callbacks import CallbackConfig
 from dispatcher.experiments.creating import create
+from dispatcher.notebook.following import EventFollower
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.callbacks import calls as calls_module
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
@@ -55,6 +57,11 @@ def asks(facts):
 
 def same(facts):
     tell({**facts, "pid": os.getpid()})
+
+def forks(facts):
+    tell(facts)
+    if os.fork():
+        os.wait()
 '''
 
 
@@ -291,3 +298,26 @@ def test_the_log_is_bounded_by_two_files(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log.1"]
     assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
     assert (tmp_path / "log").read_bytes().endswith(b"zz")
+
+
+def test_a_fork_that_comes_back_from_a_function_answers_nothing(place: Place) -> None:
+    """Mutation: it serves calls as its parent does, and waits for ever for the first."""
+    log = CallLog(place.folder / "log")
+    with closing(Calls(place.code, 20.0, log)) as calls:
+        for _ in range(3):
+            assert calls.call(CallbackConfig(function="hooks:forks"), {"event": "x"}) == ""
+    assert place.seen() == [("x", None)] * 3
+
+
+def test_a_result_beyond_a_bound_is_no_new_best(place: Place) -> None:
+    """Mutation: people hear of a best trial that ``best`` leaves out."""
+    place.create(onNewBest="hooks:tell")
+    config = json.loads((place.folder / "experiment.json").read_text())
+    config["experiment"]["objectives"] = {"default": "minimize", "size": "<= 4"}
+    (place.folder / "experiment.json").write_text(json.dumps(config))
+    place.live(*(json.dumps({"default": d, "size": s}) for d, s in ((5, 4), (1, 9), (3, 2))))
+    place.feed()
+    assert place.seen() == [("new_best", 1), ("new_best", 3)]
+    assert place.calls[1]["best_before"] == 5
+    events = EventFollower(place.folder, metrics=False).page().events
+    assert [one.number for one in events if one.kind == "new_best"] == [1, 3]

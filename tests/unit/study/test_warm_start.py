@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +228,116 @@ def test_another_direction_is_refused(tmp_path: Path, old: bq.Study) -> None:
     up = bq.Study(SPACE, folder=tmp_path / "up", optimize="maximize")
     with up, pytest.raises(UserError, match="old is to minimize, and this study to maximize"):
         up.warm_start(old)
+
+
+@pytest.mark.parametrize(
+    "name, content, sentence",
+    [
+        ("a.json", "[" * 100_000, "is not JSON"),
+        ("a.json", '[{"parameter": 5, "value": 1}]', "parameters of result 1 are no mapping"),
+        ("a.json", '[{"parameter": "{", "value": 1}]', "parameters of result 1 are no mapping"),
+        ("a.csv", "trial,value\n1,2,3\n", "trial 1 has more cells than there are columns"),
+        ("a.csv", f"trial,value\n1,{'x' * 200_000}\n", "is no CSV that can be read: field larger"),
+        ("a.csv", b"trial,value\n1,\xff\n", "is no CSV that can be read"),
+        ("a.log", '{"op_code": 0}\n{"op_code": 4, "tri', "Optuna cannot read it"),
+        ("a.log", '{"op_code": 99, "worker_id": "x"}\n', "Optuna cannot read it"),
+        ("a.db", b"SQLite format 3\0" + b"x" * 5000, "cannot be read: file is not a database"),
+    ],
+)
+def test_hostile_files_are_refused_in_a_sentence(
+    tmp_path: Path, name: str, content: str | bytes, sentence: str
+) -> None:
+    """Mutation: errors of csv, json, Optuna and SQLAlchemy come as they are."""
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with study_in(tmp_path) as study, pytest.raises(UserError, match=sentence):
+        study.warm_start(file)
+
+
+def test_a_store_that_is_not_optunas_is_left_alone(tmp_path: Path, old: bq.Study) -> None:
+    """Mutation: Optuna makes its tables in any file of SQLite, such as our own journal."""
+    file = old.folder / "journal.sqlite"
+    with closing(sqlite3.connect(file)) as there:
+        before = list(there.execute("SELECT name FROM sqlite_master ORDER BY 1"))
+    with study_in(tmp_path) as study, pytest.raises(UserError, match="no storage of Optuna's"):
+        study.warm_start(file)
+    with closing(sqlite3.connect(file)) as there:
+        assert list(there.execute("SELECT name FROM sqlite_master ORDER BY 1")) == before
+
+
+def test_a_broken_storage_of_optunas_with_a_strange_name(tmp_path: Path) -> None:
+    """Mutations: what follows a question mark is cut off; a damaged page ends in a traceback."""
+    file = tmp_path / "a b?c={d}#%.db"
+    theirs = optuna.create_study(storage=f"sqlite:///{tmp_path}/plain.db", direction="minimize")
+    theirs.add_trial(optuna.trial.create_trial(params={}, distributions={}, value=1.0))
+    (tmp_path / "plain.db").rename(file)
+    with study_in(tmp_path) as study:
+        assert study.warm_start(file).left_out == ("trial 0: it has no 'x'",)
+        with closing(sqlite3.connect(file)) as there:
+            there.execute("UPDATE trials SET state = 'nonsense'")
+            there.commit()
+        with pytest.raises(UserError, match="Optuna cannot read it"):
+            study.warm_start(file)
+
+
+def test_half_a_line_of_a_run_that_was_killed(tmp_path: Path) -> None:
+    for name, last in (("one", '{"loss": 4.0, "train'), ("two", "")):
+        folder = tmp_path / "ray" / name
+        folder.mkdir(parents=True)
+        (folder / "params.json").write_text('{"x": 2.0, "kind": "a"}')
+        (folder / "result.json").write_text(f'{{"loss": 9.0}}\n{{"loss": 5.0}}\n{last}')
+    torn = tmp_path / "ray" / "three"
+    torn.mkdir()
+    (torn / "params.json").write_text('{"x": 2.')
+    (torn / "result.json").write_text("[1]\n")
+    with study_in(tmp_path) as study:
+        report = study.warm_start(tmp_path / "ray", metric="loss")
+    assert report.taken == 2
+    assert len(report.left_out) == 1
+
+
+@pytest.mark.parametrize("by_run", [False, True])
+def test_numbers_that_nothing_can_hold_are_left_out(tmp_path: Path, by_run: bool) -> None:
+    """Mutation: an integer without end is an ``OverflowError``."""
+    file = tmp_path / "a.json"
+    file.write_text(
+        f'[{{"parameter": {{"x": 1.0, "kind": "a"}}, "value": 1{"0" * 400}}},'
+        '{"parameter": {"x": 1.0, "kind": "a"}, "value": Infinity},'
+        '{"parameter": {"x": 1.0, "kind": "a"}, "value": true},'
+        '{"parameter": {"x": 1.0, "kind": "a"}, "value": 2}]'
+    )
+    with study_in(tmp_path, None if by_run else SPACE) as study:
+        report = study.warm_start(file)
+        assert report.taken == 1
+        assert len(report.left_out) == 2  # two of them are infinite
+
+
+def test_results_of_one_number_for_several_objectives(tmp_path: Path, old: bq.Study) -> None:
+    """Mutation: the tuner raises at the first result that lacks one."""
+    wanted = {"default": "minimize", "size": "minimize", "cost": "minimize"}
+    with bq.Study(SPACE, folder=tmp_path / "new", objectives=wanted) as study:
+        report = study.warm_start(old)
+        study.tell(study.ask(), {"default": 1, "size": 1, "cost": 1})
+        assert report.taken == 0
+        assert "its result has no number 'cost', which is an objective" in str(report)
+        study.close()
+        other = {"default": "minimize", "size": "maximize", "cost": "minimize"}
+        with (
+            bq.Study(SPACE, folder=tmp_path / "other", objectives=other) as last,
+            pytest.raises(UserError, match="new is to minimize 'size', and this study to maximize"),
+        ):
+            last.warm_start(study)
+
+
+def test_ten_thousand_results_wait_for_their_parameters(tmp_path: Path) -> None:
+    """Mutation: each is looked for among all, which takes minutes."""
+    rows = [{"parameter": {"x": n / 1000, "kind": "a"}, "value": n} for n in range(10_000)]
+    rows.append({"parameter": {"y": 1}, "value": 1})
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    with study_in(tmp_path, None, tuner="Random") as study:
+        assert study.warm_start(tmp_path / "a.json").taken == 10_001
+        began = time.process_time()
+        study.optimize(
+            lambda t: t.suggest_float("x", 0, 10) + len(t.suggest_categorical("kind", ["a"])), 1
+        )
+        assert time.process_time() - began < 5
