@@ -14,7 +14,7 @@ from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
 from tuners.space import as_json
 from tuners.space import parameters as kinds
-from tuners.space.model import Choice, Dimension, Range, Space
+from tuners.space.model import Choice, Dimension, Space
 
 
 class TrialLead(Protocol):
