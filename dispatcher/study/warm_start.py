@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dispatcher.errors import UserError
+from dispatcher.queries.records import WEIGHT_PATHS
 from tuners.objectives import number_of
 from tuners.space.model import Space
 from tuners.space.sampling import branch_of, is_legal
@@ -99,7 +100,9 @@ def fitting(
     """
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
-    for name, parameters, value in everything.results:
+    for name, given, value in everything.results:
+        # Where a trial there found and left its weights is no parameter, and no name for one.
+        parameters = {key: each for key, each in given.items() if key not in WEIGHT_PATHS}
         why = _no_result(value, objectives) or ("" if space is None else misfit(space, parameters))
         if why:
             left_out.append(f"{name}: {why}")

@@ -185,6 +185,18 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     )
 
 
+def test_results_of_trials_that_inherited(tmp_path: Path) -> None:
+    """Mutation: where weights lay is a parameter that the new space lacks, and nothing is taken."""
+    rows = [
+        {"parameter": {"x": 1.0, "kind": "a", "save_path": "3/w", "restore_path": "1/w"},
+         "value": 0.5, "id": 3},
+    ]  # fmt: skip
+    file = tmp_path / "export.json"
+    file.write_text(json.dumps(rows))
+    with study_in(tmp_path) as study:
+        assert study.warm_start(file).taken == 1, study.warm_start(file)
+
+
 def test_results_outside_of_what_is_suggested_are_named_when_that_is_known(
     tmp_path: Path, old: bq.Study
 ) -> None:
