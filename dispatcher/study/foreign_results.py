@@ -22,7 +22,7 @@ _KINDS = (
     "export' or of NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
 )
 _PREFIX, _METRICS = "parameters.", "metrics."
-_NNIS = ("parameter", "value")
+_ROW = ("parameter", "value")
 
 #: Name, parameters, value.
 _Result = tuple[str, dict[str, Any], Any]
@@ -101,10 +101,10 @@ def _row(number: int, row: dict[str, Any], path: Path) -> _Result:
     """A row of our export, or of NNI's."""
     if "trial" in row:
         return _exported(row)
-    for key in _NNIS:
+    for key in _ROW:
         if key not in row:
             raise UserError(f"result {number + 1} has no {key!r}", hint=_KINDS, where=str(path))
-    parameters, value = (_cell(one) if isinstance(one, str) else one for one in map(row.get, _NNIS))
+    parameters, value = (_cell(one) if isinstance(one, str) else one for one in map(row.get, _ROW))
     if isinstance(parameters, dict) and isinstance(parameters.get("parameters"), dict):
         parameters = parameters["parameters"]  # with NNI's number and source around them
     if not isinstance(parameters, dict):
