@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 import pytest
@@ -60,11 +63,57 @@ class Typist:
         return json.loads(self(verb, *words, "--json"))
 
 
+class Page:
+    """The page as its user has it who reaches the hosts, asked at a socket in a file.
+
+    Args:
+        trial: types commands there.
+        base: a folder for the socket and the page's state.
+    """
+
+    def __init__(self, trial: Typist, base: Path) -> None:
+        self._socket = base / "s"
+        self._trial = f"/api/v1/experiments/{trial.folder.name}/trials/0"
+        words = ["-P", "-m", "dispatcher.cli", "web", "--socket", str(self._socket)]
+        own = {"BEQUEATH_HOME": str(trial.folder.parent), "XDG_STATE_HOME": str(base / "state")}
+        self._process = trial.lab.hosts.inside(
+            [sys.executable, *words], env=environment() | own, stdin=DEVNULL, stdout=PIPE
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline(), "it prints a link"
+        self._token = (base / "state/bequeath/web/token").read_text().strip()
+
+    @contextmanager
+    def get(self, path: str) -> Iterator[http.client.HTTPResponse]:
+        """An answer about trial 0, which must be there."""
+        with closing(http.client.HTTPConnection("localhost", timeout=PATIENCE_S)) as line:
+            line.sock = socket.socket(socket.AF_UNIX)
+            line.sock.settimeout(PATIENCE_S)
+            line.sock.connect(str(self._socket))
+            line.request(
+                "GET", self._trial + path, None, {"Authorization": f"Bearer {self._token}"}
+            )
+            with line.getresponse() as answer:
+                assert answer.status == 200, answer.read()
+                yield answer
+
+    def close(self) -> None:
+        """End it."""
+        self._process.terminate()
+        self._process.communicate(timeout=PATIENCE_S)
+
+
+def _wait_for(words: bytes, answer: http.client.HTTPResponse) -> None:
+    """Read a stream up to these words."""
+    while words not in (line := answer.readline()):
+        assert line, "the stream has ended"
+
+
 def test_what_a_trial_leaves_is_seen_while_it_runs_and_here_when_its_host_is_off(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutations: a shell gets the secret; names are taken as they come; nothing is fetched when
-    an attempt ends; a fetched log is looked for on its machine."""
+    an attempt ends; a fetched log is looked for on its machine; a page that reads its own disk."""
     monkeypatch.setenv("OF_THE_USER", "x\"y z'$")
     go = lab.share / lab.base.name / "go"
     folder = lab.create(
@@ -103,7 +152,14 @@ def _look_while_it_runs(trial: Typist, to: Path, go: Path) -> None:
     assert not (to / "work/way_out").exists()
     assert len(told["fetched"]) > 2
 
-    go.touch()
+    with closing(Page(trial, to.parent)) as page, page.get("/log/stdout?follow=1") as written:
+        _wait_for(b"begun", written)
+        with page.get("/files") as answer:
+            assert json.load(answer)["place"] == "h1"
+        with page.get("/files/artefacts/model.bin") as answer:
+            assert answer.read() == b"m" * 3_000_000
+        go.touch()
+        _wait_for(b"done", written)
     assert following.communicate(timeout=PATIENCE_S)[0] == b"done\n"
 
 
