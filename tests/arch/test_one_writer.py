@@ -19,7 +19,11 @@ FIELDS = {field.name for field in fields(Trial)}
 OF_THE_STATE = {field.name for field in fields(State)}
 
 #: Fields of the state that others fill: what bytes do not hold, and the trace of a replay by hand.
-FILLED = {("state_codec.py", "queue_classes"), ("store/replay/stepping.py", "trace")}
+FILLED = {
+    ("state_codec.py", "queue_classes"),
+    ("state_codec.py", "first_return"),
+    ("store/replay/stepping.py", "trace"),
+}
 
 #: What trials are called. Whatever else comes out of ``….trials`` is one, too.
 NAMES = {"trial", "child", "waiter", "held_trial"}
