@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
+
 from dispatcher.errors import BackendError
 from dispatcher.http_services.connections import connections
 from dispatcher.http_services.errors import (
@@ -338,7 +340,10 @@ class HttpClient:
 def _read(content: bytes) -> Any:
     """A document of JSON. Raises ``ValueError``, for one that is nested too deeply as well."""
     try:
-        return json.loads(content)
+        try:
+            return msgspec.json.decode(content)
+        except msgspec.DecodeError:  # NaN, a mark of the byte order: slower, and more lenient
+            return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -59,9 +59,11 @@ def moment_of(timestamp: object) -> float | None:
 def loose_moment_of(stamp: object) -> float | None:
     """The moment of a time stamp, in ISO's form or that of headers, in UTC where it names no zone
     (seconds since the epoch); None: it is none."""
-    if stamp is None:
-        return None
-    text = str(stamp)
+    return None if stamp is None else _moment_in(str(stamp))
+
+
+@lru_cache(maxsize=4096)  # a list of jobs has the same ones again and again
+def _moment_in(text: str) -> float | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
             return _seconds(read(text))

@@ -209,15 +209,17 @@ def job_of(row: Document) -> ServiceJob:
 
 def _details(row: Document) -> Sequence[Document]:
     given = row.get("jobStatusDetail")
-    return [x for x in given if isinstance(x, Mapping)] if isinstance(given, list) else ()
+    return [x for x in given if isinstance(x, dict)] if isinstance(given, list) else ()
 
 
 def _mark(parameters: object) -> str:
     """The mark in the parameters of a job; empty: they are not said."""
-    if not isinstance(parameters, Mapping):
+    if not isinstance(parameters, dict):
         return ""
-    rows = [x for x in parameters.get("env") or () if isinstance(x, Mapping)]
-    return next((str(x.get("value")) for x in rows if x.get("name") == MARK), "none of ours")
+    for each in parameters.get("env") or ():
+        if isinstance(each, dict) and each.get("name") == MARK:
+            return str(each.get("value"))
+    return "none of ours"
 
 
 def _refusal(text: str, asked: str, where: str) -> BackendError:

@@ -151,7 +151,7 @@ def rows_in(answer: HttpAnswer, key: str = "", *, asked: str) -> Sequence[Mappin
     fields, rows = answer.fields, answer.document
     if key and fields and (key in fields or not (code_in(fields) or text_in(fields))):
         rows = fields.get(key, [])  # what has an error in its place lists nobody
-    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Unreachable(f"cannot {asked}: the answer is no list")
     return rows
 
