@@ -87,12 +87,13 @@ class Allocation:
         """Refuse what no head can work with, in the line that made it; words are taken for what
         they name. Raises ``TypeError``."""
         texts = (self.name, self.state, self.reason, self.gone or "", self.place)
-        if not all(isinstance(each, str) for each in texts):
-            raise TypeError(f"an allocation with something else than texts: {texts!r:.300}")
-        endless = self.ends_in_s in (None, math.inf)
-        times = (self.waiting_s,) if endless else (self.waiting_s, self.ends_in_s)
-        if not all(isinstance(each, (int, float)) and abs(each) <= LONGEST_S for each in times):
-            raise TypeError(f"an allocation with something else than seconds: {times!r:.300}")
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"an allocation with something else than texts: {texts!r:.300}")
+        ends_in_s = 0.0 if self.ends_in_s in (None, math.inf) else self.ends_in_s
+        for time in (self.waiting_s, ends_in_s):
+            if not (isinstance(time, (int, float)) and abs(time) <= LONGEST_S):
+                raise TypeError(f"an allocation with something else than seconds: {time!r:.300}")
         object.__setattr__(self, "state", _STATES.get(self.state, AllocationState.UNKNOWN))
         object.__setattr__(self, "gone", _GONE.get(self.gone or ""))
 
