@@ -223,6 +223,12 @@ def _earned(case: Case, dice: random.Random) -> Case:
     )
     if settings.patience:  # each trial reports a number, so that none lacks it
         settings = replace(settings, objectives=("default",))
+    elif settings.most_trial_s == 5.0:  # results lack this one: time alone ends it
+        settings = replace(settings, end_objective="size")
+    if settings.least_progress == 0.5:
+        settings = replace(settings, at_most={"default": 3.0})
+    elif settings.least_progress == 2.0:
+        settings = replace(settings, at_least={"default": 0.5})
     return replace(case, settings=settings)
 
 
