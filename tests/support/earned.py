@@ -10,12 +10,14 @@ from dispatcher.core.settings import Settings
 
 _TARGET = re.compile(r"^the target (\S+) is reached by trial (\d+): (\S+)")
 _NO_PROGRESS = re.compile(r"^no progress in (\d+) trials: the best is (\S+), of trial (\d+)")
+_NONE_KEPT = re.compile(r"^no progress in (\d+) trials: no result keeps the bounds")
 _TIME = "all trials together have taken "
 
 
 def is_earned(reason: str) -> bool:
     """Whether this is the reason of an end that a search earns."""
-    return bool(_TARGET.match(reason) or _NO_PROGRESS.match(reason) or reason.startswith(_TIME))
+    by_results = (_TARGET, _NO_PROGRESS, _NONE_KEPT)
+    return any(one.match(reason) for one in by_results) or reason.startswith(_TIME)
 
 
 def unearned(events: Sequence[e.Event], reason: str) -> list[str]:
@@ -35,6 +37,12 @@ def unearned(events: Sequence[e.Event], reason: str) -> list[str]:
             return found  # trials that report nothing in the end have results, too
         if len(ended) <= many:
             found.append(f"{len(ended)} trials have results: no {many} followed another")
+    if told := _NONE_KEPT.match(reason):
+        if not (settings.at_most or settings.at_least):
+            found.append("there are no bounds that a result could break")
+        ended = {event.trial for event in events if isinstance(event, e.FinalReported)}
+        if not settings.assess and settings.substitute_result is None and len(ended) < int(told[1]):
+            found.append(f"{len(ended)} trials have results, not {told[1]}")
     return found
 
 
