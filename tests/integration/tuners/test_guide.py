@@ -56,6 +56,7 @@ def test_its_tuner_runs_by_the_lines_that_it_shows(folder):
 def test_its_commands_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("BEQUEATH_HOME", str(folder / "experiments"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # folders that were used before
     (shown,) = snippets("bash")
     commands = [shlex.split(line, comments=True) for line in shown.splitlines()]
     assert [command[:3] for command in commands] == [
@@ -67,4 +68,4 @@ def test_its_commands_run(folder, monkeypatch):
     assert new.exit_code == 0, new.output
     assert check.exit_code == 0, check.output
     said = " ".join(replay.output.split())  # the line is broken where the folder's name is long
-    assert "no experiment goes by 'EXPERIMENT'" in said
+    assert "there are no experiments yet" in said
