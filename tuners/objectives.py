@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,6 +130,11 @@ def known_objectives(written: object) -> tuple[Objective, ...]:
             except ValueError:
                 continue
     return tuple(found)
+
+
+def directions_of(known: Iterable[Objective]) -> dict[str, OptimizeMode]:
+    """Returns ``maximize`` or ``minimize`` of each objective that has one, by its name."""
+    return {one.name: one.mode for one in known if one.mode is not None}
 
 
 def written_objectives(own: object, arguments: object) -> tuple[Objective, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from tuners import values
 from tuners.errors import TunerArgumentError
-from tuners.objectives import EXAMPLES, Objective, number_of, read_objectives
+from tuners.objectives import EXAMPLES, Objective, directions_of, number_of, read_objectives
 
 Point: TypeAlias = tuple[float, ...]
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Objectives:
             known = read_objectives(modes)
         except ValueError as error:
             raise TunerArgumentError(f"{error}.", f"{EXAMPLES[0].upper()}{EXAMPLES[1:]}.") from None
-        senses = tuple((one.name, one.mode) for one in known if one.mode is not None)
+        senses = tuple(directions_of(known).items())
         return cls(senses, tuple(one for one in known if one.bound is not None))
 
     def point(self, value: Any) -> Point | None:

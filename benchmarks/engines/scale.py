@@ -36,19 +36,19 @@ def run(*, quick: bool = False) -> list[Row]:
             timeout=LIMIT_S,
             check=True,
         )
-    return rows_of(json.loads(done.stdout), workers, quantile(commits, 0.99))
+    return rows_of(json.loads(done.stdout), workers, trials, quantile(commits, 0.99))
 
 
-def rows_of(result: dict[str, Any], workers: int, commit_s: float) -> list[Row]:
+def rows_of(result: dict[str, Any], workers: int, trials: int, commit_s: float) -> list[Row]:
     """The rows of a run.
 
     Args:
         result: what the head has printed.
         workers: how many there were.
+        trials: how many were over at least when the window began.
         commit_s: how long a commit that is safe on the disk takes here, at the 99th percentile.
     """
-    hundreds = round(result["trials"] // 10 * 10, -3) or result["trials"]  # one name for each run
-    what = f"{workers:,} workers, {hundreds:,} trials of {TRIAL_S / 60:.0f} min"
+    what = f"{workers:,} workers, {trials:,} trials of {TRIAL_S / 60:.0f} min"
     share, rss = result["cpu_share"], result["rss_bytes"]
     late = result["latencies_s"]
     p50, p99 = (quantile(late, part) for part in (0.5, 0.99))
@@ -58,8 +58,9 @@ def rows_of(result: dict[str, Any], workers: int, commit_s: float) -> list[Row]:
             "≤ 20 % of a core",
             f"{100 * share:.1f} %",
             share <= 0.2,
-            f"over {result['simulated_s']:.0f} s of a simulated clock at the end: heartbeats "
-            "as the head orders them, a metric a minute from each trial and the scheduler's list "
+            f"{result['trials']:,} trials in all; over {result['simulated_s']:.0f} s of a "
+            "simulated clock at the end: heartbeats as the head orders them, a metric a minute "
+            "from each trial and the scheduler's list "
             "each 5 s; "
             f"{result['trials_in_window']} trials ended then; it took {result['real_s']:.0f} s",
         ),

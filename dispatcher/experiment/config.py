@@ -148,14 +148,6 @@ def _program_gets_what_it_names(config: AllKeys) -> None:
     check_program(config)
 
 
-def _objectives_fit(config: AllKeys) -> None:
-    check_objectives(config)
-
-
-def _ends_fit(config: AllKeys) -> None:
-    check_ends(config)
-
-
 def _search_space_fits(config: AllKeys) -> None:
     strict = config.tuner.builtin and bool(config.search_space or needs_space(config.tuner.name))
     problems = spaces.problems(config.search_space, strict=strict, repeats=config.for_nni)
@@ -177,8 +169,8 @@ _RULES = (
     _sinks_can_be_told_apart,
     _needs_are_said_once,
     _search_space_fits,
-    _objectives_fit,
-    _ends_fit,
+    check_objectives,
+    check_ends,
     _program_gets_what_it_names,
 )
 

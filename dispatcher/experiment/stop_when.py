@@ -10,7 +10,7 @@ from pydantic import Field, Strict
 from dispatcher.experiment.fields import Count, Duration, Section, Text
 from dispatcher.experiment.objectives import settled_objectives
 from dispatcher.experiment.problems import Misfit
-from tuners.objectives import Objective, known_objectives
+from tuners.objectives import directions_of, known_objectives
 from tuners.values import OptimizeMode
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class StopWhenConfig(Section):
 
 def check_ends(config: AllKeys) -> None:
     """Look whether it is known which objective the ends look at. Raises ``Misfit``."""
-    ends, searched = config.stop_when, [one.name for one in _searched(config)]
+    ends, searched = config.stop_when, [*_searched(config)]
     key = "target" if ends.target is not None else "noProgress"
     if ends.target is None and ends.no_progress is None:
         return
@@ -97,11 +97,10 @@ def check_ends(config: AllKeys) -> None:
 
 def end_objective(config: AllKeys) -> tuple[str, OptimizeMode]:
     """Return the number of a result that the ends look at, and which way it is better."""
-    searched = {one.name: one.mode for one in _searched(config)}
+    searched = _searched(config)
     name = config.stop_when.objective or (next(iter(searched)) if len(searched) == 1 else "default")
     return name, searched.get(name) or config.optimize_mode or "maximize"
 
 
-def _searched(config: AllKeys) -> list[Objective]:
-    known = known_objectives(settled_objectives(config))
-    return [one for one in known if one.mode is not None]
+def _searched(config: AllKeys) -> dict[str, OptimizeMode]:
+    return directions_of(known_objectives(settled_objectives(config)))

@@ -61,7 +61,6 @@ class EventFollower:
         self._ended: set[int] = set()
         self._reported: dict[int, tuple[int, int]] = {}  # trial → attempt, seq
         self._best: float | None = None
-        self._bounds: tuple[Objective, ...] = ()  # of results; one beyond them is no best
 
     def page(self) -> EventPage:
         """Read what has happened since the page before.
@@ -71,12 +70,14 @@ class EventFollower:
         """
         with ExperimentReader.open(self._folder) as reader:
             read = changes(reader, self._cursor, most=MOST, metrics=self._metrics)
-            mode, self._bounds = reader.mode, bounded(reader)
+            mode, bounds = reader.mode, bounded(reader)
         # In a store that counts no changes, all is read again, and what came before is passed over.
         self._cursor = read.cursor if read.exact or read.more else ""
-        return EventPage(self._events(read, mode), read.more)
+        return EventPage(self._events(read, mode, bounds), read.more)
 
-    def _events(self, read: Changes, mode: OptimizeMode) -> list[ExperimentEvent]:
+    def _events(
+        self, read: Changes, mode: OptimizeMode, bounds: tuple[Objective, ...]
+    ) -> list[ExperimentEvent]:
         events: list[ExperimentEvent] = []
         trials = [each.trial for each in read.trials if each.trial.attempt]
         for trial in trials:
@@ -88,7 +89,7 @@ class EventFollower:
             if trial.over and trial.id not in self._ended:
                 self._ended.add(trial.id)
                 self._started.pop(trial.id, None)
-                events += self._ends(trial, mode)
+                events += self._ends(trial, mode, bounds)
         return events
 
     def _metric(self, each: ReportedMetric) -> ExperimentEvent | None:
@@ -99,11 +100,13 @@ class EventFollower:
         self._reported[each.trial] = place
         return ExperimentEvent("metric", each.trial, point.number)
 
-    def _ends(self, trial: TrialSummary, mode: OptimizeMode) -> list[ExperimentEvent]:
+    def _ends(
+        self, trial: TrialSummary, mode: OptimizeMode, bounds: tuple[Objective, ...]
+    ) -> list[ExperimentEvent]:
         end = ExperimentEvent("trial_end", trial.id, trial.value, trial)
         if trial.value is None or not mode.better(trial.value, self._best):
             return [end]
-        if not within(trial.result, self._bounds):
+        if not within(trial.result, bounds):
             return [end]
         self._best = trial.value
         return [end, ExperimentEvent("new_best", trial.id, trial.value, trial)]

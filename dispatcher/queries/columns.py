@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,20 +58,11 @@ def flat_trials(reader: ExperimentReader, numbers: Sequence[int] | None = None) 
         numbers: only these, those that there are; None: all.
     """
     with reader.moment():
-        reported = _about(reader, _REPORTED, "AND trial IN ({marks})", numbers)
+        reported = reader.rows_about(_REPORTED, "AND trial IN ({marks})", numbers)
         latest = {row["trial"]: (row["many"], row["number"]) for row in reported}
         trials = _TRIALS.format(given=given_to(reader, "t.id")) + "{which} ORDER BY t.id"
-        rows = _about(reader, trials, "WHERE t.id IN ({marks})", numbers)
+        rows = reader.rows_about(trials, "WHERE t.id IN ({marks})", numbers)
         return [_flat(row, *latest.get(row["id"], (0, None))) for row in rows]
-
-
-def _about(
-    reader: ExperimentReader, query: str, which: str, numbers: Sequence[int] | None
-) -> Iterable[Any]:
-    """Return the rows of a query about these trials, or about all."""
-    if numbers is None:
-        return reader.rows(query.format(which=""))
-    return reader.rows_among(query.format(which=which), sorted(numbers))
 
 
 def _flat(row: Any, reports: int, latest: float | None) -> FlatTrial:

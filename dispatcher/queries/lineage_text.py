@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from dispatcher.queries.lineage import Lineage, LineageNode
 from dispatcher.safe_text import safe_text
+from dispatcher.text_width import columns_of
 
 #: Gives a piece of text its looks: ``kind`` is ``branch``, ``best`` (on the path to the best
 #: trial), ``value``, ``better``, ``worse``, ``bad``, ``live`` or ``quiet``.
@@ -30,13 +30,6 @@ _ASCII: Final = _Glyphs("|- ", "`- ", "|  ", "*", "+", "-", "->", "...")
 
 #: Characters of branches before a trial where lines are not cut; on a terminal it is half of it.
 _MOST_BRANCHES: Final = 120
-
-#: Characters that take two columns of a terminal.
-_WIDE: Final = re.compile(
-    "[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60"
-    "\uffe0-\uffe6\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001faff"
-    "\U00020000-\U0003fffd]"
-)
 
 _OUTCOME_TEXTS: Final = {"succeeded": "no result"}
 
@@ -119,19 +112,15 @@ def _label(
 def _line(pieces: list[tuple[str, str]], width: int | None, dots: str, paint: Paint) -> str:
     out: list[str] = []
     left = width if width is not None else 1 << 30
-    total = sum(_columns(text) for _, text in pieces)
+    total = sum(columns_of(text) for _, text in pieces)
     for kind, text in pieces:
-        if total > left and _columns(text) > left - len(dots):
+        if total > left and columns_of(text) > left - len(dots):
             cut = text[: max(0, left - len(dots))]
-            while cut and _columns(cut) > left - len(dots):
+            while cut and columns_of(cut) > left - len(dots):
                 cut = cut[:-1]
             out.append(paint(kind, f"{cut}{dots}"[:left]))
             break
         out.append(paint(kind, text) if text else "")
-        left -= _columns(text)
-        total -= _columns(text)
+        left -= columns_of(text)
+        total -= columns_of(text)
     return "".join(out)
-
-
-def _columns(text: str) -> int:
-    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
 from dispatcher.queries.where import Scalar, Sql
-from tuners.objectives import Objective, number_of, written_objectives
+from tuners.objectives import Objective, directions_of, number_of, written_objectives
 
 #: By name, in the order of the file.
 Objectives: TypeAlias = dict[str, OptimizeMode]
@@ -18,7 +18,7 @@ Objectives: TypeAlias = dict[str, OptimizeMode]
 
 def objectives(reader: ExperimentReader) -> Objectives:
     """Read the objectives that have a direction; empty unless there are several."""
-    named = {one.name: OptimizeMode(one.mode) for one in _known(reader) if one.mode is not None}
+    named = {name: OptimizeMode(mode) for name, mode in directions_of(_known(reader)).items()}
     return named if len(named) > 1 else {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -142,6 +142,23 @@ class ExperimentReader:
             some = numbers[first : first + _AT_ONCE]
             asked = query.replace("{marks}", ", ".join("?" * len(some)))
             yield from self.rows(asked, (*values, *some))
+
+    def rows_about(
+        self, query: str, which: str, numbers: Sequence[int] | None
+    ) -> Iterable[sqlite3.Row]:
+        """Return the rows of a query about some trials, by their numbers, or about all.
+
+        Args:
+            query: what is asked for, with ``{which}`` in place of the condition.
+            which: the condition for some trials, as of :meth:`rows_among`.
+            numbers: of trials; None: all.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        if numbers is None:
+            return self.rows(query.format(which=""))
+        return self.rows_among(query.format(which=which), sorted(numbers))
 
     def rows_upto(
         self, query: str, values: Sequence[object], most_bytes: int

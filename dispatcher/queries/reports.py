@@ -34,8 +34,7 @@ def newest_reports(
         reader: the experiment.
         numbers: only of these trials; None: of all.
     """
-    query = _NEWEST.format(which="" if numbers is None else "AND trial IN ({marks})")
-    found = reader.rows(query) if numbers is None else reader.rows_among(query, sorted(numbers))
+    found = reader.rows_about(_NEWEST, "AND trial IN ({marks})", numbers)
     return [NewestReport(row["trial"], row["many"], MetricPoint.from_row(row)) for row in found]
 
 

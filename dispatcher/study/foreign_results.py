@@ -15,7 +15,7 @@ from urllib.parse import quote
 from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
-from tuners.objectives import known_objectives
+from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
     "give a study or experiment (itself, folder, id or name), a file of 'bequeath experiment "
@@ -37,7 +37,7 @@ class ForeignResults(NamedTuple):
 
 def read_foreign(
     source: Any, study_name: str | None, metric: str | None
-) -> tuple[ForeignResults, dict[str, str]]:
+) -> tuple[ForeignResults, Mapping[str, str]]:
     """Read results, and the direction of each objective of their search that is known.
 
     Args:
@@ -72,7 +72,7 @@ def read_foreign(
         ) from error
 
 
-def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[str, str]]:
+def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, Mapping[str, str]]:
     try:
         with path.open("rb") as file:
             begins = file.read(16)
@@ -162,14 +162,13 @@ def _cell(text: str | None) -> Any:
         return text or None
 
 
-def _of_experiment(handle: ExperimentHandle) -> tuple[ForeignResults, dict[str, str]]:
+def _of_experiment(handle: ExperimentHandle) -> tuple[ForeignResults, Mapping[str, str]]:
     results: list[_Result] = [
         (f"trial {each.id}", dict(each.named_parameters), each.result)
         for each in handle.trials()
         if each.outcome is not None
     ]
-    known = known_objectives(handle.config().objectives)
-    modes = {one.name: str(one.mode) for one in known if one.mode is not None}
+    modes = directions_of(known_objectives(handle.config().objectives))
     return ForeignResults(handle.id, results), modes or {"default": handle.mode}
 
 
@@ -202,7 +201,7 @@ def _load_journal(path: Path, study_name: str | None) -> Any:
         return library.load_study(study_name=_named(storage, study_name), storage=storage)
 
 
-def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, dict[str, str]]:
+def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, Mapping[str, str]]:
     """Read a copy of a file: Optuna would make its tables in one that has none."""
     uri = f"file:{quote(str(path.absolute()))}?mode=ro"
     with TemporaryDirectory(prefix="bequeath-") as folder:
@@ -243,12 +242,12 @@ def _named(storage: Any, study_name: str | None) -> str:
     raise UserError(f"Optuna's storage {what}: {listed}", hint="name one of them: study_name=…")
 
 
-def _of_optuna(study: Any) -> tuple[ForeignResults, dict[str, str]]:
+def _of_optuna(study: Any) -> tuple[ForeignResults, Mapping[str, str]]:
     with _read_by_optuna("the study"):
         return _of_study(study)
 
 
-def _of_study(study: Any) -> tuple[ForeignResults, dict[str, str]]:
+def _of_study(study: Any) -> tuple[ForeignResults, Mapping[str, str]]:
     directions = study.directions
     if len(directions) > 1:
         raise UserError(

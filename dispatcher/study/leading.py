@@ -21,7 +21,7 @@ from dispatcher.tuner_host.proposals import Nonsense, propose
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.facts import Weights
 from trial_runtime.metric import metric_text
-from tuners.objectives import known_objectives
+from tuners.objectives import directions_of, known_objectives
 from tuners.space.model import Dimension
 from tuners.space.sampling import is_legal
 
@@ -42,10 +42,9 @@ class LedStudy(StudyLead):
         return self._record.state.results_seen
 
     @property
-    def modes(self) -> dict[str, str]:
+    def modes(self) -> Mapping[str, str]:
         """The direction of each objective; of ``default`` if there are none."""
-        known = known_objectives(self.config.objectives)
-        modes = {one.name: str(one.mode) for one in known if one.mode is not None}
+        modes = directions_of(known_objectives(self.config.objectives))
         return modes or {"default": self.config.optimize_mode or "maximize"}
 
     # -- asking -----------------------------------------------------------------------------

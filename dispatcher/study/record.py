@@ -6,7 +6,6 @@ and the study carries out what follows.
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from copy import copy
@@ -51,7 +50,6 @@ class StudyRecord:
 
     def __init__(self, place: ExperimentFolder, config: ExperimentConfig) -> None:
         self.place = place
-        self.process = os.getpid()
         self._entries: list[JournalEntry] = []
         self._earlier: list[Trial] = []  # records since the last commit, of moments that count
         self._synced_at = self.committed_at = time.monotonic()
@@ -96,13 +94,8 @@ class StudyRecord:
         """Apply facts, in this order; return what follows.
 
         Raises:
-            UserError: the study is closed, or this process is a fork of the one that leads.
+            UserError: the study is closed.
         """
-        if os.getpid() != self.process:
-            raise UserError(
-                f"this study is led by process {self.process}, and this is process {os.getpid()}",
-                hint="ask and tell in the process that opened it; let others only compute",
-            )
         if self._stack is None:
             raise UserError(
                 "this study is closed",
@@ -182,8 +175,8 @@ class StudyRecord:
         return self._stack is None
 
     def close(self) -> None:
-        """Record the end, and let others lead. Idempotent; does nothing in a fork."""
-        if os.getpid() != self.process or self._stack is None:
+        """Record the end, and let others lead. Idempotent."""
+        if self._stack is None:
             return
         with self._stack:  # lets go of the lead, whatever happens
             if self.state.phase not in OVER:

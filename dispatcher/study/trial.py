@@ -258,20 +258,19 @@ def _of_floats(name: str, low: float, high: float, step: float | None, log: bool
 
 def number_of_trial(given: Any) -> int:
     """Return the number of a trial. Raises ``UserError`` if what was given is none."""
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise UserError(
-            f"no trial is called {given!r}",
-            hint="give what ask() returned, or its number",
-        )
-    return operator.index(given)
+    return _whole(given, f"no trial is called {given!r}", "give what ask() returned, or its number")
 
 
 def number_of_step(given: Any) -> int:
     """Return the number of a step. Raises ``UserError`` if what was given is none."""
+    return _whole(
+        given, f"a step is a whole number, and not {given!r}", "write, for example, step=3"
+    )
+
+
+def _whole(given: Any, otherwise: str, hint: str) -> int:
     if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise UserError(
-            f"a step is a whole number, and not {given!r}", hint="write, for example, step=3"
-        )
+        raise UserError(otherwise, hint=hint)
     return operator.index(given)
 
 

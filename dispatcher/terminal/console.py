@@ -22,6 +22,7 @@ import typer
 from dispatcher.safe_text import SafeText, made_safe, safe_json, safe_text
 from dispatcher.terminal.formatting import NOTHING
 from dispatcher.terminal.pager import shown_in_pager
+from dispatcher.text_width import columns_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -210,23 +211,14 @@ def fitted_lines(
 
 def _in_cell(text: str, width: int, *, right: bool) -> tuple[str, str, str]:
     """Return the blanks before a text that is cut to a width, the text, and the blanks after it."""
-    long = _cells(text)
+    long = columns_of(text)
     if long > width:
         from rich.cells import set_cell_size
 
         text = f"{set_cell_size(text, width - 1).rstrip()}…"
-        long = _cells(text)
+        long = columns_of(text)
     blanks = " " * (width - long)
     return (blanks, text, "") if right else ("", text, blanks)
-
-
-def _cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
 
 
 def rich_table(
@@ -275,7 +267,7 @@ def fitted(
         width: columns of the terminal; None: unlimited.
     """
     widths = [
-        max(_cells(text) for text in (column.title, " ", *(row[at] for row in rows)))
+        max(columns_of(text) for text in (column.title, " ", *(row[at] for row in rows)))
         for at, column in enumerate(columns)
     ]
 
@@ -290,7 +282,7 @@ def fitted(
         if excess() > 0 and rows and all(row[at] in ("", NOTHING) for row in rows):
             widths[at] = 0
     for at in give_way:
-        least = max(_cells(columns[at].title), _LEAST)
+        least = max(columns_of(columns[at].title), _LEAST)
         widths[at] = max(min(widths[at], least), widths[at] - max(0, excess()))
     firm = [at for at in range(len(columns)) if at not in give_way]
     for at in (*give_way, *reversed(firm[2:])):
