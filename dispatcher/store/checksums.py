@@ -40,3 +40,9 @@ def fits(crc: int | None, number: int, at: float, *contents: str | bytes) -> boo
         return crc == crc_of(number, at, *raw)
     except (TypeError, struct.error):
         return False
+
+
+def state_fits(crc: int | None, number: int, state: str | bytes) -> bool:
+    """Whether a tuner's state is as it was written: see :func:`fits`. It was a text; one flipped
+    bit of its column's type makes bytes of it that have the same checksum."""
+    return isinstance(state, str) and fits(crc, number, 0.0, state)

@@ -21,7 +21,7 @@ from dispatcher.core.model import Trial
 from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
-from dispatcher.store.checksums import crc_of, fits
+from dispatcher.store.checksums import crc_of, fits, state_fits
 from dispatcher.store.connection import connect_reader, raw_of
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error, store_errors
 from dispatcher.store.filesystem import refuse_network_filesystem
@@ -273,7 +273,7 @@ class SqliteJournal:
             "WHERE n >= (SELECT coalesce(max(n), 0) FROM bases) ORDER BY n DESC"
         )
         for number, state, crc in rows:
-            if fits(crc, number, 0.0, state):
+            if state_fits(crc, number, state):
                 return Snapshot(number, state)
         if rows:
             raise DamagedStore(

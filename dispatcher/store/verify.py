@@ -26,7 +26,7 @@ from dispatcher.core.model import State, TrialState
 from dispatcher.errors import BequeathError, StoreError
 from dispatcher.ports import JournalEntry
 from dispatcher.state_codec import decode_state
-from dispatcher.store.checksums import fits
+from dispatcher.store.checksums import state_fits
 from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
 from dispatcher.store.early_stops import mended, recall, rows_as_judged
 from dispatcher.store.faults import UNREADABLE, store_errors
@@ -163,7 +163,7 @@ def _damage(journal: SqliteJournal) -> list[str]:
         found.extend(
             f"the tuner's state as of row {number} does not fit its checksum"
             for number, state, crc in states
-            if not fits(crc, number, 0.0, state)
+            if not state_fits(crc, number, state)
         )
         metrics = journal.raw.execute("SELECT trial, attempt, seq, value, number FROM metrics")
         found.extend(

@@ -38,7 +38,7 @@ MaxStartups 200
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-SetEnv SHLVL=9
+SetEnv SHLVL=9 {variables}
 LogLevel VERBOSE
 """
 
@@ -71,17 +71,22 @@ class Sshd:
     folder: Path
     port: int
     extra: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
-    environment: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def made(cls, folder: Path, extra: str = "") -> Sshd:
-        """Keys and files, not started yet. ``extra`` comes before what is usual, and wins."""
+    def made(cls, folder: Path, extra: str = "", **variables: str) -> Sshd:
+        """Keys and files, not started yet. ``extra`` comes before what is usual, and wins.
+
+        Of two lines ``SetEnv`` a server reads the first alone: variables of its commands are given
+        here.
+        """
+        assert "SetEnv" not in extra
         folder.mkdir()
         folder.chmod(0o755)
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it leaves its rights
-        sshd = cls(folder, free_port(), extra)
+        sshd = cls(folder, free_port(), extra, variables)
         make_key(folder / "host_key")
         make_key(folder / "client_key")
         shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
@@ -95,7 +100,8 @@ class Sshd:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder)
+        variables = " ".join(f"{name}={value}" for name, value in self.variables.items())
+        text = self.extra + _CONFIG.format(port=self.port, folder=self.folder, variables=variables)
         if "Subsystem" not in text:  # twice is an error
             text += f"Subsystem sftp {sftp_server()}\n"
         (self.folder / "config").write_text(text)
@@ -148,9 +154,9 @@ class Sshd:
 
 
 @contextlib.contextmanager
-def running(folder: Path, extra: str = "") -> Iterator[Sshd]:
-    """A server while the block lasts."""
-    sshd = Sshd.made(folder, extra)
+def running(folder: Path, extra: str = "", **variables: str) -> Iterator[Sshd]:
+    """A server while the block lasts: see :meth:`Sshd.made`."""
+    sshd = Sshd.made(folder, extra, **variables)
     try:
         sshd.start()
         yield sshd

@@ -31,7 +31,7 @@ def test_a_login_node_that_goes_away_and_comes_back(lab: Lab, tmp_path: Path) ->
     shared = lab.base / "shared"
     shared.mkdir()
     conf = lab.cluster.environment["SLURM_CONF"]
-    with sshd.running(tmp_path / "sshd", f"SetEnv SLURM_CONF={conf}\n") as node:
+    with sshd.running(tmp_path / "sshd", SLURM_CONF=conf) as node:
         login = {
             "host": "127.0.0.1",
             "port": node.port,

@@ -83,13 +83,14 @@ def test_the_same_code_answers_the_same(experiment: Path) -> None:
 def test_edited_code_shows_what_it_would_have_done(experiment: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TUNER.replace("STEP", "1 if parameter_id != 7 else 2"))
     sys.modules.pop("mine", None)
-    code, seen = replay(experiment, "--until", "9")
+    # Trial 23 was asked for after 7 had ended, and 27 after 23: of the others nobody knows.
+    code, seen = replay(experiment, "--until", "23")
     assert code == 1
     (only,) = seen["differences"]  # type: ignore[misc]
     assert only["trial"] == 7
     assert json.loads(only["then"])["step"] == 1
     assert json.loads(only["now"])["step"] == 2
-    assert 10 <= seen["requests"] < 40  # type: ignore[operator]
+    assert 6 <= seen["requests"] < 40  # type: ignore[operator]
 
 
 def test_a_trial_that_never_was_is_named(experiment: Path) -> None:
