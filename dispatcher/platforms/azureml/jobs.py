@@ -7,7 +7,6 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import blake2s
 from posixpath import dirname
 from typing import Any, ClassVar
@@ -144,7 +143,7 @@ class AzureMlJobs(JobService):
         """See :meth:`JobService.end_of`: by the error of its run, or the last line of its log."""
         run = self._run(job.name)
         began, ended = moment_of(run.get("startTimeUtc")), moment_of(run.get("endTimeUtc"))
-        if ran_out(replace(job, started_at=began, ended_at=ended), self._section.wall_s):
+        if ran_out(job._replace(started_at=began, ended_at=ended), self._section.wall_s):
             return JobEnd(Gone.WALL_TIME, "it has reached its 'wallTime'")
         error, files = (run.get("error") or {}).get("error") or {}, run.get("logFiles") or {}
         text, logs = error.get("message"), [files[x] for x in sorted(files) if "log" in x]

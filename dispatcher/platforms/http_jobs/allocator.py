@@ -215,7 +215,7 @@ class HttpJobsAllocator(Allocator):
             if name in self._ended:
                 self._gone.setdefault(name, self._clock())
             elif not self._may_ask():
-                found.append(replace(job, word=""))  # nobody knows
+                found.append(job._replace(word=""))  # nobody knows
             else:
                 found.append(self._found_again(job))
         return found
@@ -226,7 +226,7 @@ class HttpJobsAllocator(Allocator):
             job = self._find(name)
         except BackendError as error:
             _log.info("%s: it is not listed, and cannot be asked about: %s", name, error)
-            return replace(before, word="")
+            return before._replace(word="")
         if job is None:
             reason = f"its job was deleted at {self._jobs.where}"
             ended = Allocation(name, AllocationState.ENDED, reason, gone=Gone.CANCELLED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from dispatcher.errors import BackendError
 from dispatcher.platforms.allocations.allocation import AllocationState
@@ -52,5 +51,5 @@ class Beginnings:
                 with contextlib.suppress(BackendError):
                     moment = self._ask(job.name)
                     self._began |= {} if moment is None else {job.name: moment}
-            made.append(replace(job, started_at=self._began.get(job.name)))
+            made.append(job._replace(started_at=self._began.get(job.name)))
         return made

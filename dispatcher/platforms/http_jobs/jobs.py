@@ -31,9 +31,8 @@ _FAR_MS = 10**14
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceJob:
-    """A job as its service lists it.
+class ServiceJob(NamedTuple):
+    """A job as its service lists it; a thousand are made by each look.
 
     Attributes:
         name: that of its order.

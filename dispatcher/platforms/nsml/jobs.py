@@ -7,7 +7,6 @@ import contextlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -130,19 +129,19 @@ class NsmlJobs(JobService):
         state, age_s = self._files.of(job.name)
         text, has_gone = f"NSML says {job.reason!r}", job.reason in self._section.ended_states
         if not state and job.name in self._files.stopped:
-            return replace(job, word=STOPPED, reason="it was stopped, and ends when it begins")
+            return job._replace(word=STOPPED, reason="it was stopped, and ends when it begins")
         if not state:
-            return replace(job, word=FAILED if has_gone else WAITS, reason=text)
+            return job._replace(word=FAILED if has_gone else WAITS, reason=text)
         word, seconds, code = state["word"], float(state["seconds"]), state["code"]
         began = self.times.now() - age_s - seconds
         began = self._began[job.name] = min(began, self._began.get(job.name, began))
-        job = replace(job, word=word, reason="", started_at=began)
+        job = job._replace(word=word, reason="", started_at=began)
         if code is None:
             is_lost, text = has_gone or age_s > SILENT_S, f"it says nothing any more; {text}"
-            return replace(job, word=LOST, reason=text) if is_lost else job
+            return job._replace(word=LOST, reason=text) if is_lost else job
         text = f"exit code {code}" if word == ENDED else "somebody had it stopped"
         word = word if word != ENDED else FAILED if code else DONE
-        return replace(job, word=word, reason=text, ended_at=began + seconds)
+        return job._replace(word=word, reason=text, ended_at=began + seconds)
 
     def _detail(self, run: str) -> Mapping[str, Any]:
         path = f"/projects/{self._section.project}/runs/{run}"
