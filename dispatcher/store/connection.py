@@ -1,15 +1,10 @@
-"""Connections to a store, through SQLAlchemy, set up for each use."""
+"""Connections to a store, set up for each use."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
 from dispatcher.store.faults import store_errors
 
@@ -34,27 +29,27 @@ def read_only(path: Path) -> str:
     return f"{path.absolute().as_uri()}?mode=ro"
 
 
-def connect_writer(path: Path) -> Connection:
+def connect_writer(path: Path) -> sqlite3.Connection:
     """Open a connection that may write; the file is made if it is missing.
 
     Transactions are the caller's own (``BEGIN IMMEDIATE`` … ``COMMIT``): SQLite takes the
     write lock at the beginning, not somewhere in between. Raises ``sqlite3.Error``.
     """
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
-    def connect() -> sqlite3.Connection:
-        raw = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        raw.execute("PRAGMA journal_mode=WAL")
-        raw.execute("PRAGMA synchronous=FULL")
-        raw.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        raw.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
-        return raw
 
-    return _connected(connect)
-
-
-def connect_reader(path: Path) -> Connection:
+def connect_reader(path: Path) -> sqlite3.Connection:
     """Open a connection that sees the store of this moment, and may not write. Takes about a
     millisecond, whatever the size.
 
@@ -62,45 +57,20 @@ def connect_reader(path: Path) -> Connection:
         StoreError: it cannot be opened.
     """
     with store_errors(path):
-        return _reader(path)
-
-
-def _reader(path: Path) -> Connection:
-    def connect() -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             read_only(path),
             uri=True,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
-
-    connection = _connected(connect)
-    raw = raw_of(connection)
-    try:
-        raw.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
-        raw.execute("PRAGMA query_only=ON")
-        raw.execute("PRAGMA trusted_schema=OFF")
-        raw.execute("BEGIN")  # not before: SQLAlchemy's first look ends with a rollback
-        raw.execute(_A_LOOK).fetchone()
-    except BaseException:
-        connection.close()
-        raise
+        try:
+            connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+            connection.execute("PRAGMA query_only=ON")
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.execute("BEGIN")
+            connection.execute(_A_LOOK).fetchone()
+        except BaseException:
+            connection.close()
+            raise
     return connection
-
-
-def _connected(connect: Callable[[], sqlite3.Connection]) -> Connection:
-    try:
-        return create_engine("sqlite://", creator=connect, poolclass=NullPool).connect()
-    except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.Error):
-            raise error.orig from None
-        raise
-
-
-def raw_of(connection: Connection) -> sqlite3.Connection:
-    """Return SQLite's own connection below SQLAlchemy's. The hot path uses it, since each
-    ``execute`` of SQLAlchemy costs 20 to 85 µs beyond it."""
-    raw = connection.connection.driver_connection
-    assert isinstance(raw, sqlite3.Connection)
-    return raw

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dispatcher.errors import StoreError
-from dispatcher.store.connection import connect_reader, raw_of, read_only
+from dispatcher.store.connection import connect_reader, read_only
 from dispatcher.store.faults import store_errors
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.migrate import version_of
@@ -61,7 +61,7 @@ def opened_to_read(store: Path) -> Iterator[SqliteJournal]:
     """
     with contextlib.closing(connect_reader(store)) as connection:
         with store_errors(store):
-            version = version_of(raw_of(connection), store)
+            version = version_of(connection, store)
         if version == SCHEMA_VERSION:
             yield SqliteJournal(store, connection)
             return

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection
-
 from dispatcher import codec
 from dispatcher.core.events import FinalReported, MetricReported, is_journalled
 from dispatcher.core.model import Trial
@@ -22,7 +20,7 @@ from dispatcher.errors import ProtocolError, StoreError
 from dispatcher.ports import JournalEntry, JournalRow, Snapshot
 from dispatcher.store import statements
 from dispatcher.store.checksums import crc_of, fits, state_fits
-from dispatcher.store.connection import connect_reader, raw_of
+from dispatcher.store.connection import connect_reader
 from dispatcher.store.faults import UNREADABLE, DamagedStore, Superseded, store_error, store_errors
 from dispatcher.store.filesystem import refuse_network_filesystem
 from dispatcher.store.migrate import open_up_to_date
@@ -62,10 +60,9 @@ class SqliteJournal:
     :class:`~dispatcher.store.leadership.Leadership`'s business.
     """
 
-    def __init__(self, path: Path, connection: Connection, epoch: int | None = None) -> None:
+    def __init__(self, path: Path, raw: sqlite3.Connection, epoch: int | None = None) -> None:
         self._path = path
-        self._connection = connection
-        self._raw = raw_of(connection)
+        self._raw = raw
         self._epoch = epoch
         self._durable = True  # as connect_writer leaves it
         newest = self._raw.execute(_NEWEST).fetchone()
@@ -322,15 +319,13 @@ class SqliteJournal:
 
     def close(self) -> None:
         """See :meth:`dispatcher.ports.Journal.close`. Idempotent."""
-        if self._connection.closed:
-            return
         try:
             self._raw.execute("PRAGMA optimize")
             self._raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error:
-            pass  # tidying up only: all that was committed is in the log, and is read from there
+            pass  # closed before; or tidying up only: what was committed is read from the log
         finally:
-            self._connection.close()
+            self._raw.close()
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:

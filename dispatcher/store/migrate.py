@@ -1,7 +1,7 @@
 """Bring a store to the newest schema: make it, leave it, migrate it after a backup, or refuse.
 
-A store that is new gets the tables as they are written down. Alembic is imported only where there
-is something to migrate: it takes as long to import as the rest of the store.
+A store that is new gets the tables as they are written down. Alembic and SQLAlchemy are imported
+only where there is something to migrate: they take longer to import than the rest of the store.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
-
 from dispatcher.errors import StoreError
-from dispatcher.store.connection import connect_writer, raw_of
-from dispatcher.store.faults import DamagedStore, store_error, store_errors
-from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE, metadata
+from dispatcher.store.connection import connect_writer
+from dispatcher.store.faults import DamagedStore, store_errors
+from dispatcher.store.schema import SCHEMA_VERSION, VERSION_TABLE, statements_of_a_new_store
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 
-def open_up_to_date(path: Path) -> Connection:
+def open_up_to_date(path: Path) -> sqlite3.Connection:
     """Open a store for writing; make it if it is missing, migrate it if it is older.
 
     Raises:
@@ -40,7 +37,7 @@ def open_up_to_date(path: Path) -> Connection:
 
 
 def bring_up_to_date(
-    connection: Connection,
+    connection: sqlite3.Connection,
     path: Path,
     *,
     newest: str = SCHEMA_VERSION,
@@ -55,11 +52,10 @@ def bring_up_to_date(
         migrations: the folder of alembic's scripts.
 
     Raises:
-        StoreError: the store was made by a newer bequeath, or the backup cannot be made.
+        StoreError: the store was made by a newer bequeath, or it or its backup cannot be written.
         DamagedStore: there are tables, and none tells their version.
     """
-    raw = raw_of(connection)
-    version = version_of(raw, path)
+    version = version_of(connection, path)
     if version == newest:
         return None
     if version is not None and version > newest:
@@ -74,22 +70,12 @@ def bring_up_to_date(
             hint="it was damaged: restore it from a copy",
             where=str(path),
         )
-    backup = None if version is None else _back_up(raw, path, version)
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-    try:
+    backup = None if version is None else _back_up(connection, path, version)
+    with store_errors(path):
         if version is None and migrations == MIGRATIONS:
             _make(connection)
         else:
             _upgrade(connection, newest, migrations)
-        connection.commit()
-    except DBAPIError as error:
-        connection.rollback()
-        if isinstance(error.orig, sqlite3.Error):
-            raise store_error(error.orig, str(path)) from error
-        raise
-    except BaseException:
-        connection.rollback()
-        raise
     return backup
 
 
@@ -109,24 +95,40 @@ def version_of(raw: sqlite3.Connection, path: Path) -> str | None:
     )
 
 
-def _make(connection: Connection) -> None:
-    """Make the newest schema in a store without any table, as all migrations would."""
-    metadata.create_all(connection, checkfirst=False)
-    connection.exec_driver_sql(
-        f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL, "
-        f"CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
-    )
-    connection.exec_driver_sql(f"INSERT INTO {VERSION_TABLE} VALUES ('{SCHEMA_VERSION}')")  # noqa: S608 - constants
+def _make(connection: sqlite3.Connection) -> None:
+    """Make the newest schema, all of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in statements_of_a_new_store():
+            connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
 
 
-def _upgrade(connection: Connection, newest: str, migrations: Path) -> None:
+def _upgrade(connection: sqlite3.Connection, newest: str, migrations: Path) -> None:
+    """Run alembic's scripts in one transaction. Raises ``sqlite3.Error``."""
     from alembic import command
     from alembic.config import Config
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import StaticPool
 
     config = Config()
     config.set_main_option("script_location", str(migrations).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, newest)
+    try:
+        # The pool keeps the connection as it is, and never closes it.
+        engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        with engine.connect() as alembics:
+            alembics.exec_driver_sql("BEGIN IMMEDIATE")  # ended by leaving the block
+            config.attributes["connection"] = alembics
+            command.upgrade(config, newest)
+            alembics.commit()
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise
 
 
 def _back_up(raw: sqlite3.Connection, path: Path, version: str) -> Path:

@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from dispatcher.errors import UserError
-from dispatcher.store.connection import raw_of
 from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.migrate import open_up_to_date
 from dispatcher.store.touches import next_touch, stamp
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
-
-    from sqlalchemy import Connection
 
 #: Stands for the experiment where others have the number of a trial.
 OF_EXPERIMENT: Final = -1
@@ -59,10 +57,9 @@ _NO_TEXT: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 class Annotations:
     """Changes notes, tags and stars of one experiment, on a connection of its own. One thread."""
 
-    def __init__(self, path: Path, connection: Connection) -> None:
+    def __init__(self, path: Path, raw: sqlite3.Connection) -> None:
         self._path = path
-        self._connection = connection
-        self._raw = raw_of(connection)
+        self._raw = raw
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -138,8 +135,7 @@ class Annotations:
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
-        if not self._connection.closed:
-            self._connection.close()
+        self._raw.close()
 
     def _demand_room(self, table: str, trial: int, more: int, most: int, in_all: int) -> None:
         counts = self._raw.execute(

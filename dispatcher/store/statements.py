@@ -1,62 +1,61 @@
-"""The statements of the hot path: written in SQLAlchemy Core, compiled once, run by SQLite.
+"""The statements of the hot path, made from the columns of the tables.
 
 Each takes its values in the order of the columns it names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from sqlalchemy import Column, Table, bindparam, case, func, literal_column, null, or_, update
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.sql import ClauseElement
-
-from dispatcher.store.schema import attempts, journal, metrics, trials
-
-_DIALECT: Final = sqlite.dialect(paramstyle="qmark")
+from dispatcher.store.schema import Table, attempts, journal, metrics, trials
 
 
-def compiled(statement: ClauseElement) -> str:
-    """Compile a statement to SQL text, with a question mark for each parameter."""
-    return str(statement.compile(dialect=_DIALECT))
+def _insert(table: Table, names: Iterable[str]) -> str:
+    names = tuple(names)
+    marks = ", ".join("?" * len(names))
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - our own names
 
 
-def _names(table: Table, upto: str | None = None) -> list[str]:
-    names = [column.name for column in table.columns]
-    return names if upto is None else names[: names.index(upto) + 1]
+def _upsert(
+    table: Table, names: Iterable[str], assigned: Mapping[str, str], *, if_other: bool
+) -> str:
+    """Insert a row, or assign to the one that has its key; with ``if_other``, where that changes
+    something."""
+    changes = ", ".join(f"{name} = {value}" for name, value in assigned.items())
+    text = f"{_insert(table, names)} ON CONFLICT ({', '.join(table.key)}) DO UPDATE SET {changes}"
+    if not if_other:
+        return text
+    other = (
+        f"{table.name}.{name} IS NOT {value}"
+        for name, value in assigned.items()
+        if name != "touched"
+    )
+    return f"{text} WHERE {' OR '.join(other)}"
 
 
-def _insert(table: Table, names: Sequence[str]) -> Any:
-    return insert(table).values({name: bindparam(name) for name in names})
-
-
-INSERT_JOURNAL: Final = compiled(_insert(journal, _names(journal)))
+INSERT_JOURNAL: Final = _insert(journal, journal.columns)
 
 #: A message that comes twice finds its place taken, and the first one stays.
-INSERT_METRIC: Final = compiled(_insert(metrics, _names(metrics)).on_conflict_do_nothing())
+INSERT_METRIC: Final = f"{_insert(metrics, metrics.columns)} ON CONFLICT DO NOTHING"
 
 # -- trials: the core's record, replaced whole but for what must not be forgotten -----------
 
 #: Columns that mirror the core's record, in the order in which ``trial_rows`` fills them.
-RECORD_COLUMNS: Final = tuple(_names(trials, "ended_at"))
+RECORD_COLUMNS: Final = tuple(trials.columns)[: tuple(trials.columns).index("ended_at") + 1]
 
 
 def _upsert_trial(*, if_other: bool) -> str:
-    new = _insert(trials, [*RECORD_COLUMNS, "cpu_s", "wall_s", "touched"])
-    assigned: dict[str, Any] = {name: new.excluded[name] for name in RECORD_COLUMNS if name != "id"}
+    assigned = {name: f"excluded.{name}" for name in RECORD_COLUMNS if name != "id"}
     # The core drops these from the record of a trial that has ended; here they stay.
-    dropped = func.nullif(new.excluded["parameters"], literal_column("''"))
-    assigned["parameters"] = func.coalesce(dropped, trials.c.parameters)
+    assigned["parameters"] = "coalesce(nullif(excluded.parameters, ''), trials.parameters)"
     for kept in ("restore_path", "final", "told", "number"):
-        assigned[kept] = func.coalesce(new.excluded[kept], trials.c[kept])
+        assigned[kept] = f"coalesce(excluded.{kept}, trials.{kept})"
     for first in ("asked_at", "ended_at"):
-        assigned[first] = func.coalesce(trials.c[first], new.excluded[first])
-    other = or_(*(trials.c[name].is_distinct_from(value) for name, value in assigned.items()))
-    assigned["touched"] = new.excluded["touched"]
-    where = other if if_other else None
-    return compiled(new.on_conflict_do_update(index_elements=["id"], set_=assigned, where=where))
+        assigned[first] = f"coalesce(trials.{first}, excluded.{first})"
+    assigned["touched"] = "excluded.touched"
+    names = (*RECORD_COLUMNS, "cpu_s", "wall_s", "touched")
+    return _upsert(trials, names, assigned, if_other=if_other)
 
 
 UPSERT_TRIAL: Final = _upsert_trial(if_other=False)
@@ -70,11 +69,10 @@ UPSERT_IF_OTHER: Final = _upsert_trial(if_other=True)
 
 def _note(*names: str, first: Sequence[str] = (), add: Sequence[str] = ()) -> str:
     """Update a trial: set ``names``, set ``first`` if still empty, add to ``add``; then the id."""
-    column: dict[str, Column[Any]] = dict(trials.c.items())
-    assigned: dict[str, Any] = {name: bindparam(name) for name in names}
-    assigned |= {name: func.coalesce(column[name], bindparam(name)) for name in first}
-    assigned |= {name: column[name] + bindparam(name) for name in add}
-    return compiled(update(trials).where(trials.c.id == bindparam("trial")).values(assigned))
+    assigned = [f"{name} = ?" for name in names]
+    assigned += [f"{name} = coalesce({name}, ?)" for name in first]
+    assigned += [f"{name} = {name} + ?" for name in add]
+    return f"UPDATE trials SET {', '.join(assigned)} WHERE id = ?"  # noqa: S608 - our own names
 
 
 NOTE_PROPOSED: Final = _note(first=["proposed_at"])
@@ -84,17 +82,13 @@ NOTE_STARTED: Final = _note(first=["started_at"])
 NOTE_ENDED: Final = _note("end_reason", "exit_code", "signal", "error", add=["cpu_s", "wall_s"])
 
 #: Why a trial was never started; or, of one with a result, why that does not count.
-NOTE_REFUSED: Final = compiled(
-    update(trials)
-    .where(trials.c.id == bindparam("trial"))
-    .values(
-        number=case((trials.c.final.is_(None), trials.c.number), else_=null()),
-        end_reason=case(
-            (trials.c.final.is_(None), bindparam("end_reason")), else_=trials.c.end_reason
-        ),
-        error=bindparam("error"),
-    )
-)
+NOTE_REFUSED: Final = """
+UPDATE trials SET
+    number = CASE WHEN final IS NULL THEN number END,
+    end_reason = CASE WHEN final IS NULL THEN ? ELSE end_reason END,
+    error = ?
+WHERE id = ?
+"""
 
 # -- attempts ------------------------------------------------------------------------------
 
@@ -108,15 +102,12 @@ ENDED_COLUMNS: Final = (
 def _upsert_attempt(names: Sequence[str]) -> str:
     """Insert an attempt or complete it: the first report of its start stays, and of its end. One
     that comes again changes nothing."""
-    new = _insert(attempts, names)
     assigned = {
-        name: func.coalesce(attempts.c[name], new.excluded[name])
+        name: f"coalesce(attempts.{name}, excluded.{name})"
         for name in names
-        if name not in ("trial", "attempt")
+        if name not in attempts.key
     }
-    other = or_(*(attempts.c[name].is_distinct_from(value) for name, value in assigned.items()))
-    key = ["trial", "attempt"]
-    return compiled(new.on_conflict_do_update(index_elements=key, set_=assigned, where=other))
+    return _upsert(attempts, names, assigned, if_other=True)
 
 
 UPSERT_STARTED: Final = _upsert_attempt(STARTED_COLUMNS)

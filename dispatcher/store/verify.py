@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Table
-from sqlalchemy.schema import CreateTable
-
 from dispatcher import core
 from dispatcher.core.events import ExperimentCreated, MetricReported
 from dispatcher.core.model import State, TrialState
@@ -31,8 +28,7 @@ from dispatcher.store.compaction import Compaction, Seeds, digest_of, seeds_of
 from dispatcher.store.early_stops import mended, recall, rows_as_judged
 from dispatcher.store.faults import UNREADABLE, store_errors
 from dispatcher.store.journal import SqliteJournal
-from dispatcher.store.schema import attempts, journalled_columns, metadata, trials
-from dispatcher.store.statements import compiled
+from dispatcher.store.schema import TABLES, Table, attempts, journalled_columns, trials
 from dispatcher.store.touches import count_anew, damaged_counts, next_touch_of_damaged
 from dispatcher.store.trial_rows import write_rows
 from dispatcher.store.values import number_of
@@ -173,7 +169,7 @@ def _damage(journal: SqliteJournal) -> list[str]:
         )
         if damaged := damaged_counts(journal.raw):
             found.append(f"the number of the newest change cannot be in {damaged} rows")
-        for table in metadata.sorted_tables:  # texts that are none any more are found by reading
+        for table in TABLES:  # texts that are none any more are found by reading
             for _row in journal.raw.execute(f"SELECT * FROM {table.name}"):  # noqa: S608 - our names
                 pass
     except UNREADABLE as error:
@@ -205,9 +201,8 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
     The store itself is completed where a compaction was interrupted, and otherwise left alone.
     """
     model = sqlite3.connect(":memory:", isolation_level=None)
-    for table in metadata.sorted_tables:
-        if table in (trials, attempts):
-            model.execute(compiled(CreateTable(table)))
+    for table in (trials, attempts):
+        model.execute(table.create_sql)
     state: State | None = None
     folded: set[int] = set()
     number = 0
@@ -290,7 +285,7 @@ def _compare(
     raw: sqlite3.Connection, model: sqlite3.Connection, table: Table
 ) -> Iterator[Difference]:
     """Walk both tables in the order of their keys, which are their first columns."""
-    keys = len(table.primary_key.columns)
+    keys = len(table.key)
     order = ", ".join(str(n + 1) for n in range(keys))
     query = f"SELECT {_names(table)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - our names
     stored, made = raw.execute(query), model.execute(query)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from sqlalchemy import Connection
-
 from dispatcher import codec
-from dispatcher.store.connection import raw_of
 from dispatcher.store.faults import UNREADABLE, store_error
 from dispatcher.store.migrate import open_up_to_date
 from dispatcher.store.touches import next_touch, stamp
@@ -68,12 +66,11 @@ class SqliteWeightsLedger:
     """
 
     def __init__(
-        self, path: Path, connection: Connection, unseen_workers: Collection[str] = ()
+        self, path: Path, raw: sqlite3.Connection, unseen_workers: Collection[str] = ()
     ) -> None:
         self._path = path
         self._unseen_workers = frozenset(unseen_workers)
-        self._connection = connection
-        self._raw = raw_of(connection)
+        self._raw = raw
 
     @classmethod
     def open(cls, path: Path, unseen_workers: Collection[str] = ()) -> Self:
@@ -226,8 +223,7 @@ class SqliteWeightsLedger:
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
-        if not self._connection.closed:
-            self._connection.close()
+        self._raw.close()
 
     def _write(self, trial: int, statement: str, values: tuple[object, ...]) -> int:
         """Change something that readers see with a trial; return the rows that it changed."""

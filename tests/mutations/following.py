@@ -52,8 +52,8 @@ FOLLOWING: tuple[Mutation, ...] = (
         4,
         "every experiment that was compacted is called damaged after an upgrade",
         "dispatcher/store/schema.py",
-        'for column in table.columns if column.name != "touched")',
-        "for column in table.columns)",
+        'for name in table.columns if name != "touched")',
+        "for name in table.columns)",
         _SCHEMA_2,
     ),
     Mutation(

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from dispatcher.store.schema import VERSION_TABLE, metadata
+from dispatcher.store.schema import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
     version_table=VERSION_TABLE,
     transactional_ddl=False,
 )

@@ -7,17 +7,17 @@ as of the moment at which they were asked for, and writes a line each; memory st
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
-from sqlalchemy import Connection
 
 from dispatcher.core.model import TrialState
 from dispatcher.ports import AssessorInput
-from dispatcher.store.connection import connect_reader, raw_of
+from dispatcher.store.connection import connect_reader
 from dispatcher.store.faults import store_errors
 from dispatcher.store.replay.background_write import Beside
 
@@ -37,10 +37,9 @@ _IN_ORDER: Final = """
 class Assessed:
     """One moment of a store, in which an assessor's past is read while the head writes on."""
 
-    def __init__(self, store: Path, connection: Connection) -> None:
+    def __init__(self, store: Path, raw: sqlite3.Connection) -> None:
         self._store = store
-        self._connection = connection
-        self._raw = raw_of(connection)
+        self._raw = raw
 
     @classmethod
     def at_this_moment(cls, store: Path) -> Self:
@@ -74,7 +73,7 @@ class Assessed:
 
     def close(self) -> None:
         """Close it. Idempotent. From the reading thread."""
-        self._connection.close()
+        self._raw.close()
 
 
 class ShownFile:
