@@ -7,10 +7,12 @@ the peer's secret. On ``ipc`` (a folder of mode 0700) it authenticates the peer;
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import msgspec
-import zmq
+
+if TYPE_CHECKING:
+    import zmq
 
 
 class JumpHost(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,6 +80,8 @@ def prepare(socket: zmq.Socket[bytes], endpoint: Endpoint, *, immediate: bool = 
         endpoint: our routing id there, and the keys where it is TCP.
         immediate: queue nothing while there is no connection; sending raises ``zmq.Again`` then.
     """
+    import zmq  # not for those who only read an address
+
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     socket.setsockopt(zmq.LINGER, 0)
     if immediate:
@@ -104,6 +108,8 @@ def connect(
         endpoint: the address, and the keys where it is TCP.
         immediate: queue nothing while there is no connection; sending raises ``zmq.Again`` then.
     """
+    import zmq
+
     socket = context.socket(zmq.DEALER)
     prepare(socket, endpoint, immediate=immediate)
     socket.connect(endpoint.address)

@@ -71,6 +71,39 @@ def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
     return command
 
 
+def _converted_when_needed(parameters: list[Any]) -> list[Any]:
+    """Return the same parameters; values that are what they should be pass without typer's
+    conversion. Pydantic, which it imports for that, takes longer than the rest of most commands.
+    Older typers have none of it."""
+    for each in parameters:
+        usual = getattr(each, "get_runtime_param", None)
+        if usual is not None and not isinstance(usual, _Conversion):
+            each.get_runtime_param = _Conversion(usual)
+    return parameters
+
+
+class _Conversion:
+    """Stands before a conversion of typer's."""
+
+    def __init__(self, usual: Callable[[], Any]) -> None:
+        self._usual = usual
+
+    def __call__(self) -> _Conversion:
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value as its command takes it. Raises typer's errors."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        kind, made = param.type_descriptor.annotation, param.type_descriptor.parameter_info.parser
+        if made is None and kind is str and isinstance(value, str):
+            return value
+        if made is None and several and kind == list[str] and isinstance(value, tuple | list):
+            return [*value]
+        return self._usual().coerce(value, param=param, ctx=ctx)
+
+
 def _imported(home: str) -> Any:
     module, _, attribute = home.partition(":")
     return getattr(importlib.import_module(f"dispatcher.{module}"), attribute)
@@ -84,6 +117,10 @@ class _Command(TyperCommand):
     """
 
     arranged: Callable[[list[str]], list[str]] | None = None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, the one for help among them."""
+        return _converted_when_needed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, arranged as the command's function needs them."""
@@ -103,6 +140,10 @@ class _Lazy(TyperGroup):
         self.table = table
         for name, entry in table.items():
             self.add_command(TyperCommand(name, help=entry.help, rich_markup_mode=None), name)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, the one for help among them."""
+        return _converted_when_needed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer ``--version`` after ``bequeath nni``, too, which some alias to ``nnictl``."""

@@ -14,7 +14,7 @@ from dispatcher.terminal.notes import marks
 
 if TYPE_CHECKING:
     from dispatcher.queries import Board
-    from dispatcher.queries.leaderboard import NamedRuns, PlacedExperiment
+    from dispatcher.queries.boards import NamedRuns, PlacedExperiment
 
 
 class Group(StrEnum):

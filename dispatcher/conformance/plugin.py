@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dispatcher.conformance.rig import Rig, new_experiment
-from dispatcher.experiment.source import read_source
+from dispatcher.experiment.yaml_text import read_source
 
 pytest.register_assert_rewrite(
     "dispatcher.conformance.test_conformance", "dispatcher.conformance.allocations"

@@ -13,9 +13,8 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from dispatcher.code_archive import Listing, scan_code
 from dispatcher.core.settings import HAND_IN_S
 from dispatcher.errors import BequeathError, UserError
 from dispatcher.experiment.algorithm_checks import (
@@ -25,7 +24,6 @@ from dispatcher.experiment.algorithm_checks import (
     check_objectives,
 )
 from dispatcher.experiment.callback_checks import check_callbacks
-from dispatcher.experiment.code_folder import measure, too_large
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.needs import OfferedResources, offered
 from dispatcher.experiment.platform_base import FilePlatform, KeyProblem, Reach
@@ -36,7 +34,11 @@ from dispatcher.experiment.references import LITERAL, files_referred_to, resolve
 from dispatcher.experiment.service import PlannedWorker
 from dispatcher.experiment.services import Service
 from dispatcher.experiment.sink_kinds import check_sinks
+from dispatcher.folders.names import LED_BY_PROGRAM
 from tuners.plain_json import JsonPath
+
+if TYPE_CHECKING:
+    from dispatcher.code_archive import Listing
 
 #: Longest time of a place that a file may name (seconds). Slurm counts minutes in 32 bits.
 MOST_WALL_S = 10 * 366 * 86400.0
@@ -67,7 +69,7 @@ def check_on_disk(config: ExperimentConfig) -> Iterator[KeyProblem]:
     folder_problem = check_folder(config.trial_code_directory)
     if folder_problem is not None:
         yield KeyProblem(("trialCodeDirectory",), *folder_problem)
-    else:
+    elif config.trial_command != LED_BY_PROGRAM:  # that runs where it is, with all that is there
         yield from _check_code(config)
     for name, text in config.trial_environment.items():
         try:
@@ -197,6 +199,8 @@ def _check_answers(
 
 
 def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
+    from dispatcher.experiment.code_folder import measure, too_large
+
     folder = config.trial_code_directory
     ours = [config.experiment_working_directory, config.weights_folder]
     try:
@@ -253,6 +257,8 @@ def secrets_not_sent(config: ExperimentConfig) -> tuple[str, ...]:
 
 
 def _sent(config: ExperimentConfig, excluded: Sequence[Path]) -> Listing:
+    from dispatcher.code_archive import scan_code
+
     return scan_code(
         config.trial_code_directory,
         excluded=excluded,

@@ -48,6 +48,7 @@ class Section(BaseModel):
         populate_by_name=True,
         validate_default=True,
         allow_inf_nan=False,
+        defer_build=True,
         hide_input_in_errors=True,  # a value may be a secret, which no log may hold
     )
 

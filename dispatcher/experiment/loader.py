@@ -26,7 +26,7 @@ from dispatcher.experiment.plugged import unusable_platforms
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
 from dispatcher.experiment.sink_kinds import unusable_sinks
-from dispatcher.experiment.source import MOST_BYTES, Source, read_source, read_source_of
+from dispatcher.experiment.source import MOST_BYTES, Source
 from tuners.plain_json import JsonPath, kind_of, written_path
 
 # What takes the place of a wrong value while the rest is looked at. Never leaves this file.
@@ -103,11 +103,17 @@ def parse_experiment(
     Raises:
         ExperimentFileErrors: with everything that is wrong.
     """
+    from dispatcher.experiment.yaml_text import read_source
+
     return _Loading(read_source(text, origin), base_folder, default_name).finish()
 
 
 def build_experiment(
-    values: Mapping[str, Any], *, origin: str = "experiment", base_folder: Path | None = None
+    values: Mapping[str, Any],
+    *,
+    origin: str = "experiment",
+    base_folder: Path | None = None,
+    our_keys: bool = False,
 ) -> ExperimentConfig:
     """Check an experiment given as a mapping from Python, with the same errors as a file's.
 
@@ -115,12 +121,14 @@ def build_experiment(
         values: the keys of an experiment file and their values.
         origin: what to call the mapping in errors.
         base_folder: the folder that relative paths count from; None for the current one.
+        our_keys: no dialect is asked whether the keys are its own.
 
     Raises:
         ExperimentFileErrors: with everything that is wrong, each with the path of its key.
     """
     source = Source(origin, dict(values))
-    return _Loading(source, base_folder or Path.cwd(), "experiment").finish()
+    folder = base_folder or Path.cwd()
+    return _Loading(source, folder, "experiment", our_keys=our_keys).finish()
 
 
 def load_search_space(path: str | Path) -> dict[str, Any]:
@@ -136,12 +144,19 @@ class _Loading:
     """One run over one experiment; collects errors and never stops at the first."""
 
     def __init__(
-        self, source: Source, base_folder: Path, default_name: str, file: str = ""
+        self,
+        source: Source,
+        base_folder: Path,
+        default_name: str,
+        file: str = "",
+        *,
+        our_keys: bool = False,
     ) -> None:
         self.source = source
         self.base_folder = base_folder
         self.default_name = default_name
         self.file = file
+        self.our_keys = our_keys
         self.dialect: Dialect | None = None  # of the file, which it translates to the draft
         self.draft: Draft | None = None
         self.errors: list[tuple[tuple[int, int, int], ExperimentFileError]] = []
@@ -174,7 +189,11 @@ class _Loading:
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values under our keys, translated if the file is in a dialect."""
         folder = self.base_folder if self.file else None
-        written_in = first_to_know(lambda dialect: dialect.version_of(values, folder))
+        written_in = (
+            None
+            if self.our_keys
+            else first_to_know(lambda dialect: dialect.version_of(values, folder))
+        )
         if written_in is None:
             if self.source.doubles:
                 raise ExperimentFileErrors(self.source.doubles)
@@ -367,6 +386,8 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
 
 def _read_file(file: Path, origin: str, *, lax: bool = False) -> Source:
     """Read a file; with ``lax`` for dialects."""
+    from dispatcher.experiment.yaml_text import read_source_of  # experiments in Python have none
+
     return read_source_of(_read_text(file, origin), file, origin, lax=lax)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from dispatcher.errors import ExperimentFileError
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.experiment.source import read_source_of
 from tuners.plain_json import JsonPath
 
 ENV, FILE, LITERAL = "env:", "file:", "literal:"
@@ -77,6 +76,8 @@ def _content(path: Path, most: int) -> str:
 
 def _read_value(path: Path, keys: list[str]) -> str:
     """One value of a YAML file. The text is not repeated in errors: it is a secret."""
+    from dispatcher.experiment.yaml_text import read_source_of
+
     place = f"{path}, key {'.'.join(keys)}"
     try:
         text = _content(path, _MOST_YAML_BYTES)

@@ -13,7 +13,7 @@ from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.keys import KeySettler, keys_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
-from dispatcher.experiment.source import read_source
+from dispatcher.experiment.yaml_text import read_source
 from tuners.plain_json import JsonPath
 
 UPDATABLE = (

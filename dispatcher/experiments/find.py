@@ -83,12 +83,14 @@ def _guessed(base: Path | None, purpose: Purpose) -> Path:
             hint="'bequeath experiment list' shows those that are kept; 'bequeath run FILE' "
             "starts one",
         )
-    kept = all_experiments(base)
+    kept = [one for folder in _bases(base) for one in queries.experiment_folders(folder)]
     if not kept:
         raise _nothing(base)
-    if purpose is Purpose.CHANGE and len(kept) > 1:
-        raise _say_which([one.id for one in kept], "experiments are kept and none runs")
-    return Path(kept[0].folder)
+    if len(kept) > 1:  # of one alone the age is of no interest, and its store may be large
+        kept.sort(key=lambda one: (-(queries.created_at(one) or 0.0), one.name))
+        if purpose is Purpose.CHANGE:
+            raise _say_which([one.name for one in kept], "experiments are kept and none runs")
+    return kept[0]
 
 
 def _resumable(base: Path | None) -> Path:

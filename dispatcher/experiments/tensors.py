@@ -11,10 +11,10 @@ import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from dispatcher import queries
+from dispatcher.experiments.tensor_origins import TensorChange, TensorOrigin
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries.records import Record
 from trial_runtime.errors import CorruptWeights, TrialRuntimeError
@@ -40,36 +40,6 @@ MOST_GROUPS: Final = 60
 
 #: Names of tensors that a child has no more.
 MOST_GONE: Final = 200
-
-
-class TensorChange(StrEnum):
-    """The fate of a tensor from the parent's weights to the child's."""
-
-    UNCHANGED = "unchanged"  # the same bytes and shape
-    CHANGED = "changed"  # the same shape, other bytes
-    RESIZED = "resized"  # another shape
-    NEW = "new"  # the parent has none of this name
-    WRITTEN = "written"  # by this trial; what the parent had is not known
-
-
-@dataclass(frozen=True, slots=True)
-class TensorOrigin(Record):
-    """One tensor. ``origin`` is the trial that wrote these bytes first, so many ``generations``
-    ago, as far as manifests are there; ``stored`` the one whose file holds them. ``before`` has
-    type and shape in the parent, where these were others; ``was`` its name there, if another.
-    ``bytes`` is 0 for a tensor that is tied to one before it."""
-
-    name: str
-    group: str
-    change: TensorChange
-    dtype: str
-    shape: tuple[int, ...]
-    bytes: int
-    origin: int | None
-    generations: int | None
-    stored: int | None
-    before: str
-    was: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dispatcher.control.client import HeadClient
 from dispatcher.errors import BequeathError, StoreBusy
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
@@ -35,6 +34,8 @@ def take_the_lead(folder: ExperimentFolder, *, take_over: bool) -> Leadership:
 
 def _steps_down(folder: Path) -> bool:
     """Whether the head that leads agrees to end and to leave its trials to us."""
+    from dispatcher.control.client import HeadClient  # seldom needed
+
     try:
         with HeadClient(folder, timeout_s=ANSWER_S) as head:
             head.ask("step_down")

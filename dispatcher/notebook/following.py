@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from dispatcher.queries import ExperimentReader, OptimizeMode, TrialSummary, changes
-from dispatcher.queries.changes import Changes, ReportedMetric
+from dispatcher.queries.changed import Changes, ReportedMetric
 from dispatcher.queries.objectives import bounded, within
 from tuners.objectives import Objective
 

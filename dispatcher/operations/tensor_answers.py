@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dispatcher.experiments.tensors import TensorOrigin
+from dispatcher.experiments.tensor_origins import TensorOrigin
 from dispatcher.operations.answers import OperationAnswer
 
 

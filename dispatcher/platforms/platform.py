@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dispatcher.experiment.fields import Section
 from dispatcher.experiment.platform_base import FilePlatform, Reach, S
-from dispatcher.platforms.allocations.section import AllocationService
 from dispatcher.platforms.worker_files import AttemptShell, FilesOneByOne, WorkerFiles
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from dispatcher.platforms.allocations.allocation import Allocator
     from dispatcher.platforms.allocations.pool import AllocationPool
     from dispatcher.platforms.allocations.probe import ProbeNeeds
+    from dispatcher.platforms.allocations.section import AllocationService
     from dispatcher.platforms.driver import Driver, Drivers
     from dispatcher.platforms.given import Given, ServiceGiven
     from dispatcher.platforms.host import ReachableHost
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: The ways that a section may name.
 REACH: dict[str, Reach] = {"direct": "tcp", "tunnel": "jump", "folder": "folder"}
 
-A = TypeVar("A", bound=AllocationService)
+A = TypeVar("A", bound="AllocationService")
 
 
 class Platform(FilePlatform[S], ABC):
@@ -177,6 +177,8 @@ class AllocationPlatform(Platform[A]):
 
     def reach_of(self, part: Section) -> Reach:
         """See :meth:`FilePlatform.reach_of`: as the section says, else as is usual here."""
+        from dispatcher.platforms.allocations.section import AllocationService
+
         channel = part.channel if isinstance(part, AllocationService) else "auto"
         return self.reach if channel == "auto" else REACH[channel]
 

@@ -31,6 +31,11 @@ def experiments(base: Path | None = None) -> list[ExperimentListing]:
     return sorted(found, key=lambda one: (-(one.created_at or 0.0), one.id))
 
 
+def experiment_folders(base: Path) -> list[Path]:
+    """List the folders of experiments of ours below a folder; no store is opened."""
+    return _folders(base)[0]
+
+
 def find_experiment(word: str, base: Path | None = None) -> Path:
     """Find the folder of the experiment that a user means.
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container
 from typing import Any, Final
 
-from dispatcher.queries.front import front_numbers
+from dispatcher.queries.fronts import front_numbers
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import WEIGHT_PATHS, TrialSummary, json_value
 from dispatcher.queries.trials import TrialFilter, list_trials

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -82,8 +83,9 @@ def json_value(text: str | None) -> Any:
         value = _decoder.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
-    brackets = text.count("[") + text.count("{")
-    return text if brackets > _MOST_LEVELS and _is_deeper(value, _MOST_LEVELS) else value
+    if len(text) <= _MOST_LEVELS or text.count("[") + text.count("{") <= _MOST_LEVELS:
+        return value
+    return text if _is_deeper(value, _MOST_LEVELS) else value
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -92,6 +94,16 @@ def _is_deeper(value: Any, levels: int) -> bool:
     elif not isinstance(value, list):
         return False
     return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)
+
+
+#: The columns that :meth:`TrialSummary.of` takes, in their order.
+SUMMARY_COLUMNS: Final = (
+    "id", "state", "outcome", "success", "number", "told", "final", "parameters", "parent",
+    "save_path", "restore_path", "by_hand", "attempt", "failures", "losses", "worker",
+    "weights_digest", "weights_kind", "weights_nbytes", "verdict", "verdict_chain", "end_reason",
+    "exit_code", "signal", "error", "tuner_error", "since", "asked_at", "proposed_at", "started_at",
+    "ended_at", "cpu_s", "wall_s", "tags", "starred",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -166,44 +178,27 @@ class TrialSummary(Record):
     def from_row(cls, row: sqlite3.Row) -> TrialSummary:
         """Make it from a row of ``trials`` with what people gave it (``notes.given_to``)."""
         by_name = dict(zip(row.keys(), row, strict=True))  # a row looks names up one by one
-        verdict = by_name["verdict"]
-        parameters = json_value(by_name["parameters"])
+        return cls.of(by_name[name] for name in SUMMARY_COLUMNS)
+
+    @classmethod
+    def of(cls, columns: Iterable[Any]) -> TrialSummary:
+        """Make it from :data:`SUMMARY_COLUMNS`. A table has ten thousand."""
+        (
+            id, state, outcome, success, number, told, final, parameters, parent, save_path,
+            restore_path, by_hand, attempt, failures, losses, worker, digest, kind, nbytes, verdict,
+            chain, end_reason, exit_code, signal, error, tuner_error, since, asked_at, proposed_at,
+            started_at, ended_at, cpu_s, wall_s, tags, starred,
+        ) = columns  # fmt: skip
+        values = json_value(parameters)
         return cls(
-            id=by_name["id"],
-            state=by_name["state"],
-            outcome=by_name["outcome"],
-            success=bool(by_name["success"]),
-            value=by_name["number"],
-            result=json_value(by_name["told"] if by_name["told"] is not None else by_name["final"]),
-            parameters={} if parameters is None else parameters,
-            parent=by_name["parent"],
-            save_path=by_name["save_path"],
-            restore_path=by_name["restore_path"],
-            by_hand=bool(by_name["by_hand"]),
-            attempt=by_name["attempt"],
-            failures=by_name["failures"],
-            losses=by_name["losses"],
-            worker=by_name["worker"],
-            weights_digest=by_name["weights_digest"],
-            weights_kind=by_name["weights_kind"],
-            weights_bytes=by_name["weights_nbytes"],
-            gate="open" if verdict == "" else verdict,
-            gate_chain=tuple(json_value(by_name["verdict_chain"]) or ()),
-            end_reason=by_name["end_reason"],
-            exit_code=by_name["exit_code"],
-            signal=by_name["signal"],
-            error=by_name["error"],
-            tuner_error=by_name["tuner_error"],
-            since=by_name["since"],
-            asked_at=by_name["asked_at"],
-            proposed_at=by_name["proposed_at"],
-            started_at=by_name["started_at"],
-            ended_at=by_name["ended_at"],
-            cpu_s=by_name["cpu_s"],
-            wall_s=by_name["wall_s"],
-            tags=tuple(sorted(json_value(by_name["tags"]))),
-            starred=bool(by_name["starred"]),
-        )
+            id, state, outcome, bool(success), number, json_value(final if told is None else told),
+            {} if values is None else values, parent, save_path, restore_path, bool(by_hand),
+            attempt, failures, losses, worker, digest, kind, nbytes,
+            "open" if verdict == "" else verdict, tuple(json_value(chain) or ()), end_reason,
+            exit_code, signal, error, tuner_error, since, asked_at, proposed_at, started_at,
+            ended_at, cpu_s, wall_s, () if tags == "[]" else tuple(sorted(json_value(tags))),
+            bool(starred),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,16 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
     )
 
 
+def created_at(folder: Path) -> float | None:
+    """Return when the experiment in a folder was made; None if its store cannot be read."""
+    try:
+        with ExperimentReader.open(folder) as reader:
+            row = reader.row("SELECT min(at) FROM journal")
+    except BequeathError:
+        return None
+    return None if row is None else row[0]
+
+
 def listing(folder: Path) -> ExperimentListing:
     """Describe the experiment in a folder in one line, even if its store cannot be read."""
     try:

@@ -15,6 +15,7 @@ from dispatcher.queries.notes import annotations_of, given_to, trials_with_annot
 from dispatcher.queries.objectives import bounds_as_sql
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import (
+    SUMMARY_COLUMNS,
     Attempt,
     MetricPoint,
     OptimizeMode,
@@ -114,6 +115,9 @@ class TrialFilter:
         return " AND ".join(terms) or "1", values
 
 
+#: What a list of trials reads of each.
+_SUMMARY = ", ".join(SUMMARY_COLUMNS)
+
 _SORTS: dict[TrialSort, str] = {
     TrialSort.ID: "id",
     TrialSort.VALUE: "number",
@@ -150,9 +154,11 @@ def list_trials(
     else:
         order = "DESC" if descending else "ASC"
     by = Sql(_SORTS[sort], ()) if isinstance(sort, TrialSort) else sort
+    # Of the key SQLite knows the order, so that it reads no further than to the limit.
+    ordered = f"id {order}" if by.text == "id" else f"{by.text} {order} NULLS LAST, id"
     return _read(
         reader,
-        f"WHERE {where} ORDER BY {by.text} {order} NULLS LAST, id",
+        f"WHERE {where} ORDER BY {ordered}",
         [*values, *by.values],
         limit,
     )
@@ -186,8 +192,8 @@ def _read(
     """Read trials in an order. Few of many are chosen by number first: what is sorted is small."""
     source = trials_with_annotations(reader)
     if limit is None:
-        rows = reader.rows(f"SELECT * FROM {source} {which}", values)  # noqa: S608 - our own texts
-        return [TrialSummary.from_row(row) for row in rows]
+        rows = reader.rows(f"SELECT {_SUMMARY} FROM {source} {which}", values)  # noqa: S608 - ours
+        return [TrialSummary.of(row) for row in rows]
     with reader.moment():
         chosen = reader.rows(f"SELECT id FROM {source} {which} LIMIT ?", (*values, limit))  # noqa: S608
         return numbered(reader, [row["id"] for row in chosen])
@@ -195,8 +201,9 @@ def _read(
 
 def numbered(reader: ExperimentReader, numbers: Sequence[int]) -> list[TrialSummary]:
     """Return trials by their numbers, in this order. In the moment in which they were chosen."""
-    query = f"SELECT * FROM {trials_with_annotations(reader)} WHERE id IN ({{marks}})"  # noqa: S608
-    found = {row["id"]: TrialSummary.from_row(row) for row in reader.rows_among(query, numbers)}
+    source = trials_with_annotations(reader)
+    query = f"SELECT {_SUMMARY} FROM {source} WHERE id IN ({{marks}})"  # noqa: S608
+    found = {row[0]: TrialSummary.of(row) for row in reader.rows_among(query, numbers)}
     return [found[number] for number in numbers]
 
 

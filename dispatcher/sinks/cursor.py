@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dispatcher.errors import PermanentBackendError, UserError
 from dispatcher.folders.small_file import read_small
-from dispatcher.queries.changes import is_cursor
+from dispatcher.queries.changed import is_cursor
 from dispatcher.sinks.protocol import Json
 from trial_runtime import durable_file
 

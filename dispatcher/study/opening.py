@@ -93,7 +93,7 @@ def _opened(
         config = from_json(place.read_config(), str(place.config))
         _agree(wish, config, place)
         return place, config, False
-    config = build_experiment(_keys(wish, folder))
+    config = build_experiment(_keys(wish, folder), our_keys=True)
     if folder is None:
         config = known_folders.with_default_folder(config)
         ident = new_id(config.experiment_name)

@@ -162,25 +162,24 @@ def print_table(
         rows: their cells.
         paged: on a terminal, through the user's pager.
     """
-    cells = [[safe_text(cell) for cell in row] for row in rows]
     if not is_terminal():
-        text = "\n".join(_whole_lines(columns, cells))
-        emit(SafeText(text))  # of safe cells
+        emit(SafeText("\n".join(_whole_lines(columns, rows))))
         return
+    cells = [[safe_text(cell) for cell in row] for row in rows]
     text = SafeText("\n".join(fitted_lines(columns, cells, get_terminal_size().columns)))
     if not (paged and shown_in_pager(text)):
         emit(text)
 
 
-def _whole_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _whole_lines(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield lines made harmless, each as long as it is, in columns. Harmless characters take the
+    place of as many, so that a line is made harmless as a whole."""
     everything = [[column.title for column in columns], *rows]
-    widths = [min(_WIDEST, max(len(row[i]) for row in everything)) for i in range(len(columns))]
+    widths = [min(_WIDEST, max(map(len, cells))) for cells in zip(*everything, strict=True)]
+    sides = [">" if column.right else "<" for column in columns]
+    line = "  ".join([f"{{:{side}{wide}}}" for side, wide in zip(sides, widths, strict=True)])
     for row in everything:
-        parts = [
-            cell.rjust(width) if column.right else cell.ljust(width)
-            for cell, width, column in zip(row, widths, columns, strict=True)
-        ]
-        yield "  ".join(parts).rstrip()
+        yield safe_text(line.format(*row)).rstrip()
 
 
 def fitted_lines(

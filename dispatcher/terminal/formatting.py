@@ -98,12 +98,14 @@ def _listed(item: Any) -> str:
 
 def value(anything: Any) -> str:
     """Return a parameter or metric on one line."""
+    if isinstance(anything, str):
+        return safe_text(anything)
+    if type(anything) is float:
+        return f"{anything:.6g}"
     if type(anything) is int:
         return str(anything)
     if isinstance(anything, float):
         return number(anything)
-    if isinstance(anything, str):
-        return safe_text(anything)
     if isinstance(anything, Mapping) and "_name" in anything:
         rest = {key: item for key, item in anything.items() if key != "_name"}
         inside = f"({parameters(rest)})" if rest else ""
@@ -115,16 +117,22 @@ def value(anything: Any) -> str:
 
 def parameters(values: Mapping[str, Any]) -> str:
     """Return parameters on one line: ``lr=0.01 width=64``."""
-    return " ".join([f"{safe_text(key)}={value(item)}" for key, item in values.items()])
+    return " ".join(
+        [
+            # Most are such numbers, and there are a hundred thousand of them in a table.
+            f"{safe_text(key)}={f'{item:.6g}' if type(item) is float else value(item)}"
+            for key, item in values.items()
+        ]
+    )
 
 
 def parameters_of(trial: TrialSummary) -> str:
     """Return a trial's parameters on one line, without those that are only paths of weights."""
-    own = trial.save_path
-    return parameters(
-        {
+    own, named = trial.save_path, trial.named_parameters
+    if own is not None or "_path" in " ".join(named):
+        named = {
             key: item
-            for key, item in trial.named_parameters.items()
+            for key, item in named.items()
             if not key.endswith("_path") and (item is None or item != own)
         }
-    )
+    return parameters(named)

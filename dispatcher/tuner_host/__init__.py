@@ -10,7 +10,26 @@ requests wait, which run), then ``delivery.py``. ``driver.py`` is the head's sid
 module here that runs in the head.
 """
 
-from dispatcher.tuner_host.config import TunerHostConfig
-from dispatcher.tuner_host.driver import TunerHostDriver
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dispatcher.tuner_host.config import TunerHostConfig
+    from dispatcher.tuner_host.driver import TunerHostDriver
+
+#: Where each name is. It is fetched at its first use: who needs one does not wait for all.
+_HOMES = {
+    "TunerHostConfig": "config",
+    "TunerHostDriver": "driver",
+}
 
 __all__ = ["TunerHostConfig", "TunerHostDriver"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from dispatcher import queries
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
-from dispatcher.queries.changes import NOBODY
+from dispatcher.queries.changed import NOBODY
 from dispatcher.web.answering import THOROUGHLY, compressed, encoded, tag_of
 from dispatcher.web.followed_store import FollowedStore
 from dispatcher.web.table import TrialTable

@@ -13,10 +13,32 @@ Read ``retention.py`` first (what may go: pure), then ``keeper.py`` (in what ord
 
 from __future__ import annotations
 
-from dispatcher.weight_keeper.keeper import Announce, WeightKeeper
-from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
-from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
-from dispatcher.weight_keeper.retention import Decision, Keep, Need, Policy, TrialView, decide
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dispatcher.weight_keeper.keeper import Announce, WeightKeeper
+    from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
+    from dispatcher.weight_keeper.plan import DiskUse, Doomed, GcPlan, TrialUse
+    from dispatcher.weight_keeper.retention import Decision, Keep, Need, Policy, TrialView, decide
+
+#: Where each name is. It is fetched at its first use: who needs one does not wait for all.
+_HOMES = {
+    "Announce": "keeper",
+    "WeightKeeper": "keeper",
+    "KeptTrial": "ledger",
+    "Ledger": "ledger",
+    "RemovedWeights": "ledger",
+    "DiskUse": "plan",
+    "Doomed": "plan",
+    "GcPlan": "plan",
+    "TrialUse": "plan",
+    "Decision": "retention",
+    "Keep": "retention",
+    "Need": "retention",
+    "Policy": "retention",
+    "TrialView": "retention",
+    "decide": "retention",
+}
 
 __all__ = [
     "Announce",
@@ -35,3 +57,13 @@ __all__ = [
     "WeightKeeper",
     "decide",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

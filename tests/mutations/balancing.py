@@ -34,7 +34,7 @@ BALANCING: tuple[Mutation, ...] = (
         "a-bound-is-for-tuners-only",
         2,
         "a network that is too large is handed out as the best",
-        "dispatcher/queries/front.py",
+        "dispatcher/queries/fronts.py",
         "        if point is not None and within(value, bounds):\n",
         "        if point is not None:\n",
         _FRONT,

@@ -78,7 +78,7 @@ NNI_WORDS = (
         "the-first-of-equal-keys-counts",
         9,
         "of a key that a file of NNI's has twice the first one counts",
-        "dispatcher/experiment/source.py",
+        "dispatcher/experiment/yaml_text.py",
         "                self.source.doubles.append(error)\n",
         "                self.source.doubles.append(error)\n                continue\n",
         _FILES,

@@ -147,7 +147,8 @@ def _plan(
     from dispatcher.cli.kubernetes import manifest as objects
     from dispatcher.experiment import load_experiment
     from dispatcher.experiment.problems import ExperimentFileErrors
-    from dispatcher.experiment.source import Place, read_source_of
+    from dispatcher.experiment.source import Place
+    from dispatcher.experiment.yaml_text import read_source_of
 
     config = load_experiment(file, elsewhere=True)
     text = file.expanduser().read_text("utf-8-sig")

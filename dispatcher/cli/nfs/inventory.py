@@ -23,7 +23,7 @@ def read_inventory(file: Path) -> Inventory:
     Raises:
         UserError: if it cannot be read, is no YAML, or is not valid.
     """
-    from dispatcher.experiment.source import read_source
+    from dispatcher.experiment.yaml_text import read_source
     from nfs_setup.cluster.inventory import inventory_of
     from nfs_setup.cluster.reading import InventoryRefused, KeyPath
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dispatcher.errors import UserError
 from dispatcher.plots.kinds import KINDS, data_of
-from dispatcher.queries.lineage import NO_PARENT, inherits, lineage
-from dispatcher.queries.progress import progress
+from dispatcher.queries.lineages import NO_PARENT, inherits, lineage
 from dispatcher.queries.reader import ExperimentReader
+from dispatcher.queries.running_best import progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dispatcher.queries.lineage import Lineage
+from dispatcher.queries.lineages import Lineage
 
 # Rows between neighbours in a column, and between families.
 _GAP = 1.0

@@ -25,7 +25,7 @@ from dispatcher.plots.pictures.looks import (
     empty,
     figure_of,
 )
-from dispatcher.queries.lineage import Lineage, LineageNode
+from dispatcher.queries.lineages import Lineage, LineageNode
 
 # Inches; a tree of any size must come out as an image that opens.
 _ROW: Final = 0.34

@@ -13,8 +13,8 @@ from dispatcher.plots.pictures.looks import (
     figure_of,
     plain_axes,
 )
-from dispatcher.queries.progress import Progress
 from dispatcher.queries.records import OptimizeMode
+from dispatcher.queries.running_best import Progress
 
 #: Seconds of each unit, the longest first.
 UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))

@@ -22,7 +22,7 @@ from dispatcher.cli.kubernetes.manifest import (
     written,
 )
 from dispatcher.experiment import load_experiment
-from dispatcher.experiment.source import read_source
+from dispatcher.experiment.yaml_text import read_source
 from dispatcher.platforms.kubernetes.jobs import JOB
 from dispatcher.platforms.kubernetes.rights import rights_of, role_of
 from dispatcher.platforms.local.section import LocalServiceConfig

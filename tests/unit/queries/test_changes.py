@@ -27,7 +27,7 @@ from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life
 
 #: The module, which the function of the same name hides in its package.
-following = importlib.import_module("dispatcher.queries.changes")
+following = importlib.import_module("dispatcher.queries.changed")
 
 
 @pytest.fixture

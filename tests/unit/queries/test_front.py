@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.snapshot import to_json
 from dispatcher.queries import ExperimentReader, best, export_csv, export_rows, front, objectives
-from dispatcher.queries.front import front_numbers, unbeaten
+from dispatcher.queries.fronts import front_numbers, unbeaten
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import make_folder
 from tests.unit.store.life import Life

@@ -23,7 +23,7 @@ from dispatcher.queries import (
     lineage,
     lineage_text,
 )
-from dispatcher.queries.lineage import LineageNode
+from dispatcher.queries.lineages import LineageNode
 from dispatcher.store import SqliteJournal
 from tests.unit.queries.evolution import evolve, make_folder
 from tests.unit.store.life import Life

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from dispatcher.errors import PermanentBackendError
 from dispatcher.experiment.problems import ExperimentFileErrors
-from dispatcher.experiment.source import Source, read_source
+from dispatcher.experiment.source import Source
+from dispatcher.experiment.yaml_text import read_source
 from dispatcher.http_services.credentials import (
     Certificate,
     Credentials,

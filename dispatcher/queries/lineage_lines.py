@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from dispatcher.queries.lineage import Lineage, LineageNode
+from dispatcher.queries.lineages import Lineage, LineageNode
 from dispatcher.safe_text import safe_text
 from dispatcher.text_width import columns_of
 
