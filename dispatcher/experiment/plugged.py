@@ -174,6 +174,7 @@ def _checked(platform: Any, word: str, by: str) -> FilePlatform[Any] | Unusable:
     if not (isinstance(section, type) and issubclass(section, ServiceConfig)):
         text = f"the platform {word!r} has no section: its 'section' must be a ServiceConfig"
         return Unusable(text, f"report it to the authors of {by!r}")
+    section.model_rebuild()  # is put off; what is wrong with it is this platform's fault
     if isinstance(platform, type):  # the entry point may name the class as well
         platform = _made(platform)
     if not isinstance(platform, FilePlatform):

@@ -99,6 +99,7 @@ def _checked(kind: Any, word: str, by: str) -> FileSink[Any] | NoSuchSink:
     if not (isinstance(section, type) and issubclass(section, SinkConfig)):
         text = f"the sink {word!r} has no section: its 'section' must be a SinkConfig"
         return NoSuchSink(text, f"report it to the authors of {by!r}")
+    section.model_rebuild()  # is put off; what is wrong with it is this sink's fault
     if isinstance(kind, type):  # the entry point may name the class as well
         kind = kind()
     if not isinstance(kind, FileSink):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from dispatcher.core import events as e
 from dispatcher.errors import PermanentBackendError
-from dispatcher.experiment.code_folder import copy_code
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import first_dialect
 from dispatcher.experiment.references import files_referred_to
@@ -96,6 +95,8 @@ def _write(files: Mapping[str, str | bytes], folder: Path) -> None:
 
 def _with_code_snapshot(config: ExperimentConfig, folder: ExperimentFolder) -> ExperimentConfig:
     """Copy the code directory into the experiment, and let trials run from there."""
+    from dispatcher.experiment.code_folder import copy_code
+
     try:
         # What references name is looked up where it lies; a copy would be sent with the code.
         left_out = (folder.path.parent, *files_referred_to(config.model_dump()))

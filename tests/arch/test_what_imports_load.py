@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -70,8 +72,64 @@ def test_the_dispatcher_is_empty_before_it_is_used() -> None:
 
 
 def test_a_file_is_read_without_what_runs_it() -> None:
-    """Each ``validate`` and each editor that asks for the schema loads these."""
-    assert "zmq" not in surplus("", "dispatcher.experiment dispatcher.platforms.local")
+    """Each ``validate`` and each editor that asks for the schema loads these; an experiment in
+    Python has no YAML."""
+    loaded = surplus("", "dispatcher.experiment dispatcher.platforms.local")
+    assert not {"zmq", "ruamel"} & {*loaded}
+
+
+#: Runs a line, then prints which of some modules are loaded.
+_LOADED = "import sys; exec(sys.argv[1]); print(*[n for n in sys.argv[2:] if n in sys.modules])"
+
+
+def loaded_by(code: str, *names: str, env: dict[str, str] | None = None) -> str:
+    """Which of these modules a process has loaded after some code, in one line."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, code, *names],
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_a_first_search_waits_for_nothing_that_it_does_not_use() -> None:
+    """Mutation: a room's package imports all of its modules again. Each of these was a twentieth
+    of the time to the first result, SQLAlchemy a fifth."""
+    unused = (
+        "sqlalchemy", "alembic", "zmq", "ruamel.yaml", "filelock", "dispatcher.code_archive",
+        "dispatcher.nni", "dispatcher.queries.lives", "dispatcher.tuner_host.driver",
+        "dispatcher.weight_keeper.keeper", "dispatcher.store.verify",
+    )  # fmt: skip
+    assert loaded_by("import dispatcher.study", *unused) == ""
+
+
+def test_a_command_converts_words_without_pydantic(tmp_path: Path) -> None:
+    """Mutation: each command waits for pydantic, which takes as long as all else that it does."""
+    code = "from dispatcher.cli.main import root; root().main({}, standalone_mode=False)"
+    words = ["experiment", "list", "--all"]
+    env = {"BEQUEATH_HOME": str(tmp_path), "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    for asked in (words, ["trial", "ls", "-h"]):
+        assert loaded_by(code.format(asked), "pydantic", "ruamel.yaml", env=env) == ""
+
+
+@pytest.mark.parametrize(
+    "room", ["dispatcher.queries", "dispatcher.tuner_host", "dispatcher.weight_keeper"]
+)
+def test_what_a_room_fetches_late_is_there(room: str) -> None:
+    """Mutation: a table of late names forgets one, or a module gets the name of a function beside
+    it, which then hides the function as soon as the module is loaded."""
+    package = importlib.import_module(room)
+    assert all(hasattr(package, name) for name in package.__all__)
+    late = vars(package)["_HOMES"]
+    assert not {*late} & {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert all(
+        getattr(package, name) is getattr(importlib.import_module(f"{room}.{home}"), name)
+        for name, home in late.items()
+    )
 
 
 def test_a_command_that_reads_loads_no_configuration() -> None:

@@ -13,7 +13,7 @@ from dispatcher.experiment import (
     load_experiment,
     parse_experiment,
 )
-from dispatcher.experiment import source as source_module
+from dispatcher.experiment import yaml_text as source_module
 
 from .conftest import GOOD, OURS
 

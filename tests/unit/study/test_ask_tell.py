@@ -352,3 +352,15 @@ def test_any_thread_may_ask_and_tell(study: bq.Study) -> None:
     assert sorted(t.value or 0 for t in study.trials()) == list(range(40))
     study.close()
     assert ExperimentHandle(study.folder).verify().ok
+
+
+def test_a_study_begins_in_a_folder_whatever_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: the folder of the program is measured like code that is sent. That takes seconds in
+    a home folder, and refused studies in one with many files."""
+    (tmp_path / ".bequeathignore").write_bytes(b"\xff\n")  # not to be read
+    monkeypatch.chdir(tmp_path)
+    with bq.Study({"x": bq.uniform(0, 1)}, folder=tmp_path / "study", tuner="Random") as study:
+        study.tell(study.ask(), 1.0)
+    assert study.best() is not None
