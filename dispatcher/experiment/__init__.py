@@ -6,18 +6,25 @@ This room turns YAML (or a mapping from Python) into a frozen
 anything, never imports the author's code, and writes nothing but a copy of that (`code_folder`).
 
 Read ``all_keys.py`` first (every key there is), then ``loader.py`` (the order of checks).
+
+Importing this package alone loads nothing: a process that feeds a sink needs one section of the
+file, and the whole file costs half a second.
 """
 
 from __future__ import annotations
 
-from dispatcher.experiment.config import ExperimentConfig
-from dispatcher.experiment.loader import (
-    build_experiment,
-    load_experiment,
-    load_search_space,
-    parse_experiment,
-)
-from dispatcher.experiment.problems import ExperimentFileErrors
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from dispatcher.experiment.config import ExperimentConfig
+    from dispatcher.experiment.loader import (
+        build_experiment,
+        load_experiment,
+        load_search_space,
+        parse_experiment,
+    )
+    from dispatcher.experiment.problems import ExperimentFileErrors
 
 __all__ = [
     "ExperimentConfig",
@@ -27,3 +34,17 @@ __all__ = [
     "load_search_space",
     "parse_experiment",
 ]
+
+_MODULES: Final = {"ExperimentConfig": "config", "ExperimentFileErrors": "problems"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULES.get(name, 'loader')}")
+    globals()[name] = found = getattr(module, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -71,7 +71,18 @@ def test_the_dispatcher_is_empty_before_it_is_used() -> None:
 
 def test_a_file_is_read_without_what_runs_it() -> None:
     """Each ``validate`` and each editor that asks for the schema loads these."""
-    assert "zmq" not in surplus("", "dispatcher.experiment dispatcher.platforms.local")
+    assert "zmq" not in surplus("", "dispatcher.experiment.loader dispatcher.platforms.local")
+
+
+def test_a_sinks_process_loads_its_own_section_of_the_file() -> None:
+    """A head starts it beside each experiment. Mutation: half a second of the processor for the
+    keys of whole files."""
+    code = "import sys, dispatcher.experiments.sinks, dispatcher.sinks.tensorboard as _\n"
+    code += "print('dispatcher.experiment.config' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 def test_a_command_that_reads_loads_no_configuration() -> None:
