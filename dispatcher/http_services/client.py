@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -157,6 +158,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         is_repeatable: bool | None = None,
         secrets: Iterable[str] = (),
+        shape: Any = None,
     ) -> HttpAnswer:
         """Ask, and wait for the whole answer.
 
@@ -171,6 +173,9 @@ class HttpClient:
             headers: further ones.
             is_repeatable: whether to be carried out twice does no harm; None: by the method.
             secrets: texts of the body that are in no error.
+            shape: a type with the fields that are read, as of
+                :func:`~dispatcher.http_services.shapes.list_of_objects`: the others are passed
+                over, unchecked. An answer of another shape comes whole.
 
         Raises:
             BackendError: one of :mod:`dispatcher.http_services.errors`.
@@ -190,7 +195,7 @@ class HttpClient:
         if not came.strip():
             return HttpAnswer(response.status, None, given)
         try:
-            return HttpAnswer(response.status, _read(came), given)
+            return HttpAnswer(response.status, _read(came, shape), given)
         except ValueError:  # a page of a proxy: what it does not list is not gone
             text = f"cannot {asked}: the answer is no JSON"
             raise Unreachable(text, where=self.where) from None
@@ -337,9 +342,12 @@ class HttpClient:
             return self._pool
 
 
-def _read(content: bytes) -> Any:
+def _read(content: bytes, shape: Any = None) -> Any:
     """A document of JSON. Raises ``ValueError``, for one that is nested too deeply as well."""
     try:
+        if shape is not None:
+            with suppress(msgspec.DecodeError):
+                return msgspec.json.decode(content, type=shape)
         try:
             return msgspec.json.decode(content)
         except msgspec.DecodeError:  # NaN, a mark of the byte order: slower, and more lenient

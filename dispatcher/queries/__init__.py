@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dispatcher.folders.status import ExperimentStatus
+from dispatcher.late_names import fetched_late
 from dispatcher.queries.experiments import (
     base_folder,
     experiment_folders,
@@ -248,12 +249,4 @@ __all__ = [
     "unknown_parameters",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = fetched_late(__name__, _HOMES)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Final
 
 from dispatcher.queries.reader import ExperimentReader
-from dispatcher.queries.records import MetricPoint
 
 #: Metrics in one answer, at most, and characters of their values: an attempt may have reported
 #: a hundred thousand, each of many kilobytes.
@@ -15,8 +15,9 @@ MOST_TEXT: Final = 8 << 20
 
 def counted_metrics(
     reader: ExperimentReader, trial: int, attempt: int, after: int = 0
-) -> tuple[list[MetricPoint], bool]:
-    """Return metrics of an attempt, without its final result, and whether these are all.
+) -> tuple[list[sqlite3.Row], bool]:
+    """Return metrics of an attempt, without its final result, and whether these are all: rows of
+    ``seq``, ``at``, ``value`` (its JSON text) and ``number``, since there may be a million.
 
     Those that came when the attempt was superseded already are left out.
 
@@ -30,9 +31,10 @@ def counted_metrics(
         StoreError: the store cannot be read.
     """
     rows, whole = reader.rows_upto(
-        "SELECT * FROM metrics WHERE trial = ? AND attempt = ? AND seq > ? AND counted "
-        "AND NOT final ORDER BY seq LIMIT ?",
+        "SELECT seq, at, value, number FROM metrics WHERE trial = ? AND attempt = ? AND seq > ? "
+        "AND counted AND NOT final ORDER BY seq LIMIT ?",
         (trial, attempt, after, MOST),
         MOST_TEXT,
+        text=2,
     )
-    return [MetricPoint.from_row(row) for row in rows], whole and len(rows) < MOST
+    return rows, whole and len(rows) < MOST

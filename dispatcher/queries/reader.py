@@ -165,7 +165,7 @@ class ExperimentReader:
         return self.rows_among(query.format(which=which), sorted(numbers))
 
     def rows_upto(
-        self, query: str, values: Sequence[object], most_bytes: int
+        self, query: str, values: Sequence[object], most_bytes: int, *, text: int | None = None
     ) -> tuple[list[sqlite3.Row], bool]:
         """Return the rows of a query until their texts have so many characters, at least one row;
         and whether these are all.
@@ -174,6 +174,7 @@ class ExperimentReader:
             query: what is asked for; ``LIMIT`` bounds the number of rows.
             values: its values.
             most_bytes: what the rows may hold together, and be exceeded by one row.
+            text: the only column that holds texts, by its place; None: any may.
 
         Raises:
             StoreError: the store cannot be read.
@@ -187,7 +188,10 @@ class ExperimentReader:
                     if taken and held >= most_bytes:
                         return taken, False
                     taken.append(row)
-                    held += sum(len(value) for value in row if isinstance(value, str))
+                    if text is None:
+                        held += sum(len(value) for value in row if isinstance(value, str))
+                    else:  # a million rows come this way
+                        held += len(row[text])
         except sqlite3.Error as error:
             raise _store_error(error, self.folder / STORE_NAME) from error
         return taken, True

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from dispatcher.experiment.callbacks import CallbacksConfig
 from dispatcher.experiment.sink_base import SinkConfig
@@ -20,12 +20,13 @@ from dispatcher.experiment.sink_kinds import kind_of_section, resolved_secrets
 from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.queries import ExperimentReader
-from dispatcher.sinks.callbacks import CALLBACKS
-from dispatcher.sinks.callbacks.sink import CallbackSink
 from dispatcher.sinks.cursor import Cursor, CursorFile, LiveRun
 from dispatcher.sinks.follow import Touched, TrialFollower
 from dispatcher.sinks.protocol import Sink, SinkKind, Surroundings
 from trial_runtime.failpoints import failpoint
+
+if TYPE_CHECKING:
+    from dispatcher.sinks.callbacks.sink import CallbackSink
 
 #: Points, and seconds, after which a sink is flushed and the cursor written, whatever is still to
 #: come: what a tracker has taken so slowly is not sent again.
@@ -35,6 +36,8 @@ LONGEST_S: Final = 5.0
 
 def _kind_of(section: SinkConfig) -> SinkKind[Any]:
     if isinstance(section, CallbacksConfig):
+        from dispatcher.sinks.callbacks import CALLBACKS  # with the keys of a whole file
+
         return CALLBACKS
     return kind_of_section(section)  # type: ignore[return-value]
 
@@ -98,7 +101,9 @@ class Feeding:
     @property
     def trouble(self) -> str:
         """The failure that is not tried again; empty if there is none."""
-        return self._sink.trouble if isinstance(self._sink, CallbackSink) else ""
+        if self._sink is None or not isinstance(self._section, CallbacksConfig):
+            return ""
+        return cast("CallbackSink", self._sink).trouble
 
     @property
     def behind(self) -> int:

@@ -15,7 +15,8 @@ from dispatcher.queries import Attempt, ExperimentReader, TrialSummary, changes
 from dispatcher.queries.notes import given_to
 from dispatcher.queries.points import counted_metrics
 from dispatcher.queries.trials import attempts_of
-from dispatcher.sinks.protocol import ExperimentRun, Point, TrialEnd, TrialRun
+from dispatcher.sinks.protocol import ExperimentRun, TrialEnd, TrialRun
+from dispatcher.sinks.stored_points import StoredPoints
 
 #: Trials in one look.
 MOST: Final = 400
@@ -93,14 +94,14 @@ class TrialFollower:
                 found.append(self._touched(summary, attempts_of(self._reader, [summary])[trial]))
         return found
 
-    def points(self, run: TrialRun, after: int) -> Iterator[list[Point]]:
+    def points(self, run: TrialRun, after: int) -> Iterator[StoredPoints]:
         """Yield the metrics of an attempt behind ``seq`` in their order, some at a time."""
         whole = False
         while not whole:
             read, whole = counted_metrics(self._reader, run.trial, run.attempt, after)
             if read:
-                yield [Point(one.seq, one.at, one.value, one.number) for one in read]
-                after = read[-1].seq
+                yield StoredPoints(read)
+                after = read[-1]["seq"]
 
     def behind(self, closed: int) -> int:
         """Count the trials that have run and ended, and were not taken."""

@@ -32,9 +32,9 @@ def shortened(text: str, most: int = MOST_NAME) -> str:
     >>> shortened("lr")
     'lr'
     """
-    plain = "".join(c if c.isprintable() else "�" for c in text[: most + 1])
-    if plain == text and len(text) <= most:
+    if len(text) <= most and text.isprintable():
         return text
+    plain = "".join(c if c.isprintable() else "�" for c in text[: most + 1])
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
     return f"{plain[: most - _DIGEST - 1].rstrip()}~{digest}"
 

@@ -24,7 +24,6 @@ from dispatcher.errors import (
     UserError,
 )
 from dispatcher.experiment.sink_base import SinkConfig
-from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.ownership import demand_ours
@@ -217,6 +216,8 @@ def serve(folder: Path) -> int:
         NotOurs: the experiment is somebody else's: nobody's references are looked up for it.
         ExperimentFileError: its record does not hold.
     """
+    from dispatcher.experiment.snapshot import from_json  # a whole file's keys: half a second
+
     demand_ours(folder)
     place = ExperimentFolder(folder)
     sinks = from_json(place.read_config(), str(place.config)).fed

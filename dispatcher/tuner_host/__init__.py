@@ -12,6 +12,8 @@ module here that runs in the head.
 
 from typing import TYPE_CHECKING
 
+from dispatcher.late_names import fetched_late
+
 if TYPE_CHECKING:
     from dispatcher.tuner_host.config import TunerHostConfig
     from dispatcher.tuner_host.driver import TunerHostDriver
@@ -24,12 +26,4 @@ _HOMES = {
 
 __all__ = ["TunerHostConfig", "TunerHostDriver"]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = fetched_late(__name__, _HOMES)

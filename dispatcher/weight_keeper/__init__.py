@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dispatcher.late_names import fetched_late
+
 if TYPE_CHECKING:
     from dispatcher.weight_keeper.keeper import Announce, WeightKeeper
     from dispatcher.weight_keeper.ledger import KeptTrial, Ledger, RemovedWeights
@@ -58,12 +60,4 @@ __all__ = [
     "decide",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = fetched_late(__name__, _HOMES)

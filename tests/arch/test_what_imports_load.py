@@ -74,7 +74,7 @@ def test_the_dispatcher_is_empty_before_it_is_used() -> None:
 def test_a_file_is_read_without_what_runs_it() -> None:
     """Each ``validate`` and each editor that asks for the schema loads these; an experiment in
     Python has no YAML."""
-    loaded = surplus("", "dispatcher.experiment dispatcher.platforms.local")
+    loaded = surplus("", "dispatcher.experiment.loader dispatcher.platforms.local")
     assert not {"zmq", "ruamel"} & {*loaded}
 
 
@@ -117,7 +117,13 @@ def test_a_command_converts_words_without_pydantic(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["dispatcher.queries", "dispatcher.tuner_host", "dispatcher.weight_keeper"]
+    "room",
+    [
+        "dispatcher.experiment",
+        "dispatcher.queries",
+        "dispatcher.tuner_host",
+        "dispatcher.weight_keeper",
+    ],
 )
 def test_what_a_room_fetches_late_is_there(room: str) -> None:
     """Mutation: a table of late names forgets one, or a module gets the name of a function beside
@@ -130,6 +136,13 @@ def test_what_a_room_fetches_late_is_there(room: str) -> None:
         getattr(package, name) is getattr(importlib.import_module(f"{room}.{home}"), name)
         for name, home in late.items()
     )
+
+
+def test_a_sinks_process_loads_its_own_section_of_the_file() -> None:
+    """A head starts it beside each experiment. Mutation: half a second of the processor for the
+    keys of whole files."""
+    code = "import dispatcher.experiments.sinks, dispatcher.sinks.tensorboard as _"
+    assert loaded_by(code, "dispatcher.experiment.config") == ""
 
 
 def test_a_command_that_reads_loads_no_configuration() -> None:

@@ -86,7 +86,8 @@ class Allocation:
     def __post_init__(self) -> None:
         """Refuse what no head can work with, in the line that made it; words are taken for what
         they name. Raises ``TypeError``."""
-        texts = (self.name, self.state, self.reason, self.gone or "", self.place)
+        state, gone = self.state, self.gone
+        texts = (self.name, state, self.reason, gone or "", self.place)
         for text in texts:
             if not isinstance(text, str):
                 raise TypeError(f"an allocation with something else than texts: {texts!r:.300}")
@@ -94,8 +95,10 @@ class Allocation:
         for time in (self.waiting_s, ends_in_s):
             if not (isinstance(time, (int, float)) and abs(time) <= LONGEST_S):
                 raise TypeError(f"an allocation with something else than seconds: {time!r:.300}")
-        object.__setattr__(self, "state", _STATES.get(self.state, AllocationState.UNKNOWN))
-        object.__setattr__(self, "gone", _GONE.get(self.gone or ""))
+        if type(state) is not AllocationState:  # most are: a look makes a thousand
+            object.__setattr__(self, "state", _STATES.get(state, AllocationState.UNKNOWN))
+        if gone is not None and type(gone) is not Gone:
+            object.__setattr__(self, "gone", _GONE.get(gone))
 
 
 @dataclass(frozen=True, slots=True)

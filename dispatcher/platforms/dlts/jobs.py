@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from dispatcher.errors import BackendError
 from dispatcher.http_services.errors import Busy, Invalid, NotAllowed, OverQuota, Unreachable
 from dispatcher.http_services.server_clock import loose_moment_of
+from dispatcher.http_services.shapes import list_of_objects
 from dispatcher.platforms.allocations.allocation import AllocationState, Gone
 from dispatcher.platforms.dlts.dashboard import Dashboard
 from dispatcher.platforms.dlts.section import DltsSection
@@ -39,6 +40,11 @@ MARK = "BEQUEATH_MARK"
 PAUSED, UNAPPROVED = "paused", "unapproved"
 
 Document = Mapping[str, Any]
+
+#: The part of a list of jobs that is read: a thousand are a megabyte.
+LISTED = list_of_objects(
+    "jobId", "jobName", "jobStatus", "jobStatusDetail", "jobTime", jobParams=["env"]
+)
 
 
 class DltsJobs(JobService):
@@ -100,18 +106,18 @@ class DltsJobs(JobService):
         """See :meth:`JobService.list`: those of our user in the team."""
         asked, query = "list jobs", {"limit": ENDED}
         path = f"/api/v2/{self._cluster}/teams/{self._section.team}/jobs"
-        rows = rows_in(self.client.ask("GET", path, asked=asked, query=query), asked=asked)
-        jobs = sorted(map(job_of, rows), key=age_of)
-        for job in jobs:
-            if job.name.startswith(f"{self._label}-"):
-                self._ids.setdefault(job.name, job.id)
+        answer = self.client.ask("GET", path, asked=asked, query=query, shape=LISTED)
+        jobs = [job_of(row) for row in rows_in(answer, asked=asked)]
+        ours = (job for job in jobs if job.name.startswith(f"{self._label}-"))
+        for job in sorted((job for job in ours if job.name not in self._ids), key=age_of):
+            self._ids.setdefault(job.name, job.id)
         return jobs
 
     def find(self, name: str) -> ServiceJob | None:
         """See :meth:`JobService.find`: by its id, once that is known."""
         id_ = self._ids.get(name)
         if id_ is None:
-            return next((job for job in self.list() if job.name == name), None)
+            return min((x for x in self.list() if x.name == name), key=age_of, default=None)
         row = self._detail(name, id_)
         if row.get("jobId"):
             del self._silent[name]

@@ -173,9 +173,9 @@ class HttpJobsAllocator(Allocator):
         now = self._clock()
         newest = sorted(chosen.values(), key=age_of, reverse=True)
         seen = [self._read(job, now) for job in newest]
-        self._listed, self._has_looked = chosen, True
+        self._listed, self._has_looked = {job.name: job for job in reversed(newest)}, True
         seen += [self._ended[name] for name in self._gone if name not in chosen]
-        self._end_surplus([*surplus, *self._restarted(chosen.values())])
+        self._end_surplus([*surplus, *self._restarted(self._listed.values())])
         self._ask_why(seen, now)
         self._remove_ended(now)
         self._forget(now)
@@ -190,16 +190,21 @@ class HttpJobsAllocator(Allocator):
         """The job of each name, and those beside it: a service that refuses no name may have been
         asked twice. The one that was there first is the one that an agent began in; but if it ended
         before anybody saw it, since another one had taken its script, the other one is."""
-        named: dict[str, list[ServiceJob]] = {}
-        beginning = f"{self._service.label}-"
-        for job in sorted((x for x in listed if x.name.startswith(beginning)), key=age_of):
-            named.setdefault(job.name, []).append(job)
         chosen: dict[str, ServiceJob] = {}
+        named: dict[str, list[ServiceJob]] = {}  # by more than one job
+        beginning = f"{self._service.label}-"
+        for job in listed:
+            if job.name.startswith(beginning):
+                before = chosen.setdefault(job.name, job)
+                if before is not job:
+                    named.setdefault(job.name, [before]).append(job)
         surplus: list[ServiceJob] = []
         for name, jobs in named.items():
+            jobs.sort(key=age_of)
             alive = [job for job in jobs if not self._has_ended(job)]
             chosen[name] = alive[0] if alive and name not in self._ended else jobs[0]
             surplus += [job for job in alive if job is not chosen[name]]
+        surplus.sort(key=age_of)
         return chosen, surplus
 
     def _has_ended(self, job: ServiceJob) -> bool:
@@ -329,7 +334,7 @@ class HttpJobsAllocator(Allocator):
             _log.debug("%s: nobody says why it waits: %s", name, error)
 
     def _explained(self, seen: Allocation) -> Allocation:
-        why = self._whys.get(seen.name, "")
+        why = self._whys.get(seen.name, "") if self._whys else ""
         return replace(seen, reason=why) if why and not seen.reason else seen
 
     def _remove_ended(self, now: float) -> None:

@@ -23,6 +23,8 @@ _MOST_LETTERS: Final = 64
 #: What a value is put under that does not fit its column.
 _OTHER: Final = " (other)"
 
+_FLOATS: Final = [DataType.FLOAT64.value]
+
 _RANGES: Final = ("uniform", "quniform", "loguniform", "qloguniform")
 
 Domain = list[Plain] | tuple[float, float] | None
@@ -115,6 +117,9 @@ class Columns:
 
 def _widened(column: dict[str, Any], value: Plain) -> bool:
     """Let a column hold a value; true if it did not."""
+    ends = column["ends"]
+    if type(value) is float and ends and column["types"] == _FLOATS and ends[0] <= value <= ends[1]:
+        return False  # the usual: thousands of trials within a range
     before = (list(column["types"]), column["values"], column["ends"])
     column["types"] = sorted({*column["types"], int(type_of(value))})
     if isinstance(value, bool | str):

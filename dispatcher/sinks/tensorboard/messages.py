@@ -18,7 +18,9 @@ Plain = float | str | bool
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _pack4: Final = struct.Struct("<f").pack
 _pack8: Final = struct.Struct("<d").pack
-_LARGEST_FLOAT32: Final = 3.4028234663852886e38
+
+#: Numbers beyond it are infinite for TensorBoard, which keeps 32 bits.
+LARGEST_FLOAT32: Final = 3.4028234663852886e38
 
 
 class DataType(IntEnum):
@@ -101,7 +103,7 @@ def scalar(tag: str, at: float, step: int, value: float) -> bytes:
         value: any float.
     """
     summary, time_key = _scalar_parts(tag)
-    if not -_LARGEST_FLOAT32 <= value <= _LARGEST_FLOAT32 and value == value:
+    if not -LARGEST_FLOAT32 <= value <= LARGEST_FLOAT32 and value == value:
         value = math.copysign(math.inf, value)
     if step:
         return b"%b%b\x10%b%b%b" % (time_key, _pack8(at), _varint(step), summary, _pack4(value))
@@ -124,6 +126,13 @@ def _value(value: Plain) -> bytes:
     return _double(2, value)
 
 
+@lru_cache(maxsize=1024)
+def _float_parameter(name: str) -> bytes:
+    """Encode what comes before the number of a parameter."""
+    value = _double(2, 0.0)
+    return _bytes(1, _text(1, name) + _bytes(2, value))[:-8]
+
+
 def hparams_start(at: float, group: str, parameters: Mapping[str, Plain]) -> bytes:
     """The parameters of a run.
 
@@ -133,7 +142,10 @@ def hparams_start(at: float, group: str, parameters: Mapping[str, Plain]) -> byt
         parameters: plain values by their columns.
     """
     start = b"".join(
-        _bytes(1, _text(1, name) + _bytes(2, _value(value))) for name, value in parameters.items()
+        _float_parameter(name) + _pack8(value)
+        if type(value) is float
+        else _bytes(1, _text(1, name) + _bytes(2, _value(value)))
+        for name, value in parameters.items()
     )
     start += _text(4, group) + _double(5, at)
     return _hparams(at, "_hparams_/session_start_info", _bytes(3, start))

@@ -11,18 +11,20 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import PassingBackendError
 from dispatcher.sinks.naming import flat_numbers, flat_parameters
 from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
+from dispatcher.sinks.stored_points import NumberColumns, StoredPoints
 from dispatcher.sinks.tensorboard import messages
 from dispatcher.sinks.tensorboard.columns import Columns
 from dispatcher.sinks.tensorboard.messages import SessionStatus
 from dispatcher.sinks.tensorboard.on_disk import bring_to_disk
-from dispatcher.sinks.tensorboard.records import framed
+from dispatcher.sinks.tensorboard.records import framed, framed_each
+from dispatcher.sinks.tensorboard.scalars import framed_scalars
 from trial_runtime import durable_file
 
 #: TensorBoard takes each file with "tfevents" in its name.
@@ -30,41 +32,73 @@ _NAME: Final = "events.out.tfevents.{at:010d}.bequeath.{number}"
 _OURS: Final = re.compile(r"events\.out\.tfevents\.\d+\.bequeath\.\d+")
 _TRIAL: Final = re.compile(r"trial-\d{5,}")
 
-#: Bytes of one trial that are held before they are written.
-_MOST_HELD: Final = 1 << 20
+#: Bytes that are held before they are written: some thousand points, which are encoded together.
+MOST_HELD: Final = 1 << 18
+
+#: Bytes of memory that a point of a number takes while it is held.
+_POINT_BYTES: Final = 128
 
 #: The tags of HParams' own columns for results.
 METRICS: Final = ("final", "default")
 
 
 class _Run:
-    """The file of one run, and what waits to be written to it."""
+    """The file of one run, and what waits to be written to it. It is made when it is first written.
 
-    def __init__(self, path: Path, place: int) -> None:
+    Args:
+        path: of the file.
+        place: the bytes that are there; None if there is no such file yet.
+
+    Attributes:
+        place: the bytes that are there.
+        parts: what waits to be written, in its order.
+        bare: records that wait for their frames, by their places among the parts.
+        columns: points that wait to become records, as above.
+    """
+
+    def __init__(self, path: Path, place: int | None) -> None:
         self.path = path
-        self.place = place
-        self.records: list[bytes] = []
-        self.held = 0
+        self.place = place or 0
+        self._made = place is not None
+        self.parts: list[bytes] = []
+        self.bare: dict[int, bytes] = {}
+        self.columns: dict[int, NumberColumns] = {}
 
-    def add(self, records: Iterable[bytes]) -> None:
-        """Hold records until there are enough of them."""
-        new = list(records)
-        self.records += new
-        self.held += sum(map(len, new))
-        if self.held > _MOST_HELD:
-            self.write()
+    def add(self, record: bytes) -> int:
+        """Hold a record; returns its bytes, more or less."""
+        self.bare[len(self.parts)] = record
+        self.parts.append(b"")
+        return len(record)
 
-    def write(self) -> None:
-        """Write what is held."""
-        content = framed(self.records)
-        self.records, self.held = [], 0
-        if not content:
-            return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(self.path, flags), "ab", buffering=0) as file:
-            written = 0
+    def add_columns(self, columns: NumberColumns) -> int:
+        """Hold points; returns their bytes, more or less."""
+        self.columns[len(self.parts)] = columns
+        self.parts.append(b"")
+        return _POINT_BYTES * len(columns.seqs)
+
+    def write(self, records: Iterator[bytes], scalars: Iterator[bytes]) -> None:
+        """Write what is held.
+
+        Args:
+            records: those in :attr:`bare` come next, in their frames.
+            scalars: those in :attr:`columns` come next, as framed records.
+        """
+        for place in self.bare:
+            self.parts[place] = next(records)
+        for place in self.columns:
+            self.parts[place] = next(scalars)
+        content = b"".join(self.parts)
+        self.parts, self.bare, self.columns = [], {}, {}
+        new = 0 if self._made else os.O_CREAT | os.O_EXCL
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | new
+        descriptor = os.open(self.path, flags, 0o666)
+        self._made = True
+        try:
+            written = os.write(descriptor, content)
             while written < len(content):
-                written += file.write(content[written:])
+                written += os.write(descriptor, content[written:])
+        finally:
+            os.close(descriptor)
         self.place += len(content)
 
 
@@ -80,7 +114,8 @@ class TensorBoardSink:
         self._folder = folder
         self._experiment = surroundings.experiment
         self._runs: dict[int, _Run] = {}
-        self._ended: list[_Run] = []
+        self._ended: dict[int, _Run] = {}  # since the last flush
+        self._held = 0  # bytes that are not written yet
         self._columns = Columns(surroundings.experiment.search_space, surroundings.memo)
         self._changed = surroundings.memo is None
         with _Disk(folder):
@@ -98,24 +133,22 @@ class TensorBoardSink:
 
     def begin(self, run: TrialRun, place: Json) -> bool:
         """Make the file, or cut it back."""
-        folder = self._folder / f"trial-{run.trial:05d}"
+        name = f"trial-{run.trial:05d}"
+        folder = self._folder / name
         path = folder / _NAME.format(at=max(0, int(run.started_at)), number=run.attempt)
         with _Disk(path):
-            _remove_link(folder)
             if place is not None:
+                _remove_link(folder)
                 return self._cut_back(run.trial, path, place)
-            folder.mkdir(exist_ok=True)
-            remove_ours(folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(path, flags, 0o666))
-        self._runs[run.trial] = file = _Run(path, 0)
+            _empty(folder)
+        self._runs[run.trial] = file = _Run(path, None)
         fitted = self._fitted(run)
         self._changed |= self._columns.gather(fitted)
         at = run.started_at
-        file.add([messages.file_version(at)])
+        self._held += file.add(messages.file_version(at))
         if run.attempt > 1:
-            file.add([messages.session_start(at)])
-        file.add([messages.hparams_start(at, folder.name, fitted)])
+            self._held += file.add(messages.session_start(at))
+        self._held += file.add(messages.hparams_start(at, name, fitted))
         return True
 
     def _fitted(self, run: TrialRun) -> dict[str, messages.Plain]:
@@ -149,35 +182,47 @@ class TensorBoardSink:
 
     def points(self, run: TrialRun, points: Sequence[Point]) -> None:
         """Hold scalars; many are written at once."""
-        scalar = messages.scalar
         file = self._runs[run.trial]
-        records = []
-        for point in points:  # a million of them in one search: the usual ones first
-            if point.number is not None and not isinstance(point.value, dict):
-                records.append(scalar("default", point.at, point.seq, point.number))
-            else:
-                numbers = flat_numbers(point.value, point.number)
-                records += [scalar(t, point.at, point.seq, n) for t, n in numbers.items()]
-        with _Disk(file.path):
-            file.add(records)
+        columns = points.number_columns() if isinstance(points, StoredPoints) else None
+        if columns is not None:  # a million of them in one search
+            self._held += file.add_columns(columns)
+        else:
+            for point in points:
+                for tag, number in flat_numbers(point.value, point.number).items():
+                    self._held += file.add(messages.scalar(tag, point.at, point.seq, number))
+        self._write_much()
 
     def end(self, run: TrialRun, end: TrialEnd) -> None:
-        """Write the end."""
-        file = self._runs.pop(run.trial)
-        finals = flat_numbers(end.result, end.value)
+        """Hold the end, too: hundreds of files are written one after the other."""
+        self._ended[run.trial] = file = self._runs.pop(run.trial)
         status = SessionStatus.SUCCESS if end.success else SessionStatus.FAILURE
-        with _Disk(file.path):
-            file.add(
-                messages.scalar("final" if tag == "default" else f"final/{tag}", end.at, 0, number)
-                for tag, number in finals.items()
-            )
-            file.add([messages.hparams_end(end.at, status)])
-            file.write()
-        self._ended.append(file)
+        for tag, number in flat_numbers(end.result, end.value).items():
+            name = "final" if tag == "default" else f"final/{tag}"
+            self._held += file.add(messages.scalar(name, end.at, 0, number))
+        self._held += file.add(messages.hparams_end(end.at, status))
+        self._write_much()
+
+    def _write_much(self) -> None:
+        """Write all that is held if it is much."""
+        if self._held > MOST_HELD:
+            with _Disk(self._folder):
+                self._write()
+
+    def _write(self) -> None:
+        """Write all that is held. Raises ``OSError``."""
+        files = [one for one in (*self._runs.values(), *self._ended.values()) if one.parts]
+        records = framed_each([one for file in files for one in file.bare.values()])
+        columns = [one for file in files for one in file.columns.values()]
+        scalars = framed_scalars("default", columns)
+        bare, points = iter(records), iter(scalars)
+        for file in files:
+            file.write(bare, points)
+        self._held = 0
 
     def drop(self, trials: Sequence[int]) -> None:
         """Remove the folders of runs."""
         for trial in trials:
+            self._ended.pop(trial, None)
             folder = self._folder / f"trial-{trial:05d}"
             with _Disk(folder), contextlib.suppress(FileNotFoundError):
                 _remove_link(folder)
@@ -187,10 +232,9 @@ class TensorBoardSink:
     def flush(self) -> Flushed:
         """Write all; what has ended is on disk then, and survives a power cut."""
         with _Disk(self._folder):
-            for file in self._runs.values():
-                file.write()
-            bring_to_disk([file.path for file in self._ended], self._folder)
-            self._ended = []
+            self._write()
+            bring_to_disk([file.path for file in self._ended.values()], self._folder)
+            self._ended = {}
             if self._changed:
                 self._write_experiment()
                 self._changed = False
@@ -225,6 +269,16 @@ class _Disk:
             text = f"TensorBoard's files cannot be written: {error.strerror or error}"
             hint = "free space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
             raise PassingBackendError(text, hint=hint, where=where) from error
+
+
+def _empty(folder: Path) -> None:
+    """Make a trial's folder, or remove our files from it. Raises ``OSError``."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        _remove_link(folder)
+        folder.mkdir(exist_ok=True)
+        remove_ours(folder)
 
 
 def _remove_link(folder: Path) -> None:

@@ -29,7 +29,7 @@ def sink(folder: Path, *options: str, **environment: str) -> subprocess.Popen[st
 
 
 def has_begun(process: subprocess.Popen[str], out: Path) -> bool:
-    return process.poll() is not None or any(out.rglob("*tfevents*"))
+    return process.poll() is not None or any(out.rglob("trial-*"))
 
 
 def finished(process: subprocess.Popen[str]) -> str:

@@ -30,6 +30,7 @@ from dispatcher.http_services.errors import (
     Unreachable,
     Untrusted,
 )
+from dispatcher.http_services.shapes import list_of_objects
 from dispatcher.http_services.signing import HttpRequest, TokenSigner
 from dispatcher.http_services.token_bucket import TokenBucket
 from tests.support.kubernetes.certificates import Authority
@@ -318,6 +319,37 @@ def test_no_secret_is_in_an_error(there: Service, clock: Clock) -> None:
     assert "secret-token" not in str(refused.value)
     assert "k3y" not in str(refused.value)
     assert "secret-token" not in repr(client.__dict__)
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (
+            '[{"id": 7, "env": {"a": [1], "b": 2}, "more": {"x": [1]}}]',
+            [{"id": 7, "env": {"a": [1]}}],
+        ),
+        ('[{"env": null}, {}]', [{"env": None}, {}]),
+        ('[{"id": "x", "env": 3}]', [{"id": "x", "env": 3}]),
+        ('{"error": "none of yours"}', {"error": "none of yours"}),
+        ('[1, "x"]', [1, "x"]),
+        ('[{"more": NaN}]', None),
+    ],
+    ids=["read", "null", "odd field", "no list", "no objects", "lenient"],
+)
+def test_of_a_long_list_the_fields_that_are_read_come(
+    client: HttpClient, there: Service, content: str, expected: object
+) -> None:
+    """Mutation: an answer of another shape is none, though it says what is wrong."""
+    there.given = [Given(200, content)]
+    shape = list_of_objects("id", env=["a"])
+    came = client.ask("GET", "/", asked="list jobs", shape=shape).document
+    if expected is None:  # not JSON, and taken as it was before
+        assert [list(each) for each in came] == [["more"]]
+    else:
+        assert came == expected
+    there.given = [Given(200, f"{content[:-2]},,]")]
+    with pytest.raises(Unreachable, match="the answer is no JSON"):
+        client.ask("GET", "/", asked="list jobs", shape=shape)
 
 
 def test_a_page_of_a_proxy_is_no_answer(client: HttpClient, there: Service) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from dispatcher.experiment.sink_kinds import NoSuchSink, sink_kind
 from dispatcher.sinks.conformance import HeldRun, NotConforming, try_sink
 from dispatcher.sinks.feeding import Feeding
 from dispatcher.sinks.protocol import SinkKind
+from dispatcher.sinks.tensorboard import sink as tensorboard
 from dispatcher.sinks.tensorboard.kind import TensorBoardConfig, TensorBoardKind
 from tests.support.fed import fill, new_folder
 
@@ -117,16 +119,20 @@ def try_tensorboard(kind: SinkKind[Any], tmp_path: Path) -> None:
     try_sink(kind, section, tmp_path, lambda: read_files(tmp_path / "tb"))
 
 
-def test_tensorboards_files_conform(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_held", [0, tensorboard.MOST_HELD], ids=["at once", "many at once"])
+def test_tensorboards_files_conform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
+) -> None:
+    """Whether each call writes, or a flush does."""
+    monkeypatch.setattr(tensorboard, "MOST_HELD", most_held)
     try_tensorboard(TensorBoardKind(), tmp_path)
 
 
 def test_the_suite_finds_a_point_that_is_there_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dispatcher.sinks.tensorboard import sink as module
-
-    monkeypatch.setattr(module.os, "ftruncate", lambda file, place: None)
+    monkeypatch.setattr(tensorboard, "MOST_HELD", 0)
+    monkeypatch.setattr(os, "ftruncate", lambda file, place: None)
     with pytest.raises(NotConforming, match=r"a crash . calls after a flush: trial"):
         try_tensorboard(TensorBoardKind(), tmp_path)
 
@@ -134,8 +140,6 @@ def test_the_suite_finds_a_point_that_is_there_twice(
 def test_the_suite_finds_what_is_left_of_an_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dispatcher.sinks.tensorboard import sink as module
-
-    monkeypatch.setattr(module, "remove_ours", lambda folder: None)
+    monkeypatch.setattr(tensorboard, "remove_ours", lambda folder: None)
     with pytest.raises(BaseException, match=r"attempt|exists|dropped"):
         try_tensorboard(TensorBoardKind(), tmp_path)

@@ -12,14 +12,21 @@ from typing import Any
 
 import pytest
 
+from dispatcher.sinks.conformance import END
 from dispatcher.sinks.feeding import Feeding
+from dispatcher.sinks.protocol import ExperimentRun, Point, Surroundings, TrialRun
+from dispatcher.sinks.stored_points import NumberColumns, StoredPoints
 from dispatcher.sinks.tensorboard import on_disk
 from dispatcher.sinks.tensorboard.columns import Columns, declared_columns
 from dispatcher.sinks.tensorboard.kind import TensorBoardConfig
 from dispatcher.sinks.tensorboard.messages import DataType, scalar
 from dispatcher.sinks.tensorboard.records import framed, masked_crc
+from dispatcher.sinks.tensorboard.scalars import framed_scalars
+from dispatcher.sinks.tensorboard.sink import TensorBoardSink
 from tests.support.fed import SPACE, FedLife, fill, journal_of, new_folder
 from tests.support.trackers import read_by
+
+EXPERIMENT = ExperimentRun("tb-1", "tb", 1.0, Path(), {}, maximize=True)
 
 
 def unmasked(masked: int) -> int:
@@ -36,14 +43,66 @@ def test_the_checksum_is_castagnolis() -> None:
 
 def test_many_records_are_summed_like_one() -> None:
     dice = random.Random(1)
-    records = [dice.randbytes(dice.choice((0, 1, 7, 40, 41, 300))) for _ in range(500)]
-    expected = b""
+    lengths = (0, 1, 3, 4, 5, 7, 40, 41, 300, 4095, 4096, 4097)
+    records = [dice.randbytes(dice.choice(lengths)) for _ in range(300)]
+    assert framed(records) == one_by_one(records)
+    assert framed([]) == b""
+
+
+def one_by_one(records: list[bytes]) -> bytes:
+    framed_ones = b""
     for record in records:
         size = struct.pack("<Q", len(record))
-        expected += size + struct.pack("<I", masked_crc(size))
-        expected += record + struct.pack("<I", masked_crc(record))
-    assert framed(records) == expected
-    assert framed([]) == b""
+        framed_ones += size + struct.pack("<I", masked_crc(size))
+        framed_ones += record + struct.pack("<I", masked_crc(record))
+    return framed_ones
+
+
+@pytest.mark.parametrize("tag", ["default", "", "loss/é" + "x" * 200])
+def test_columns_of_numbers_are_written_like_records_one_by_one(tag: str) -> None:
+    """Mutations: a step of two bytes in the place of one; the largest 32-bit number as infinite;
+    a run gets the records of its neighbour."""
+    dice = random.Random(2)
+    edges = [step for n in range(9) for step in (max(0, (1 << 7 * n) - 1), 1 << 7 * n)]
+    largest = 3.4028234663852886e38
+    values = [0.5, -0.0, 5e-324, 1e-40, 1e308, -1e308, math.inf, -math.inf, math.nan]
+    values += [largest, -largest, math.nextafter(largest, math.inf)]
+    many = []
+    for length in (0, 3, len(edges), 0, 1, 12, 0):
+        steps = sorted(dice.sample([*edges, 2**63 - 1], length))
+        ats = [dice.choice((-1.0, 0.0, 1e300, dice.random() * 1e10)) for _ in steps]
+        many.append(NumberColumns(steps, ats, [dice.choice(values) for _ in steps]))
+    expected = [
+        one_by_one([scalar(tag, at, step, v) for step, at, v in zip(*each, strict=True)])
+        for each in many
+    ]
+    assert framed_scalars(tag, many) == expected
+    assert framed_scalars(tag, []) == []
+
+
+def test_points_as_stored_are_columns_only_if_all_are_plain_numbers() -> None:
+    """Mutation: an object's other numbers are lost, since its own number is there."""
+    rows: list[tuple[Any, ...]] = [(1, 5.0, "0.5", 0.5), (3, 6.0, '"0.25"', 0.25)]
+    plain = StoredPoints(rows)
+    assert plain.number_columns() == NumberColumns((1, 3), (5.0, 6.0), (0.5, 0.25))
+    assert list(plain) == [Point(1, 5.0, 0.5, 0.5), Point(3, 6.0, "0.25", 0.25)]
+    assert plain[-1] == next(iter(plain[1:])) == Point(3, 6.0, "0.25", 0.25)
+    assert StoredPoints([]).number_columns() == NumberColumns((), (), ())
+    for text, number in ((' {"default": 1, "a": 2}', 1.0), ("null", None), ("not json", None)):
+        assert StoredPoints([*rows, (4, 7.0, text, number)]).number_columns() is None
+
+
+def test_a_run_that_is_dropped_before_it_was_written_leaves_nothing(tmp_path: Path) -> None:
+    """Mutation: what waits for the disk is written into a folder that was removed."""
+    sink = TensorBoardSink(tmp_path / "tb", Surroundings(EXPERIMENT, None, {}))
+    for number in (1, 2):
+        run = TrialRun(number, 1, {"lr": 0.1}, None, 0, False, "local", 1.0)
+        sink.begin(run, None)
+        sink.points(run, [Point(1, 1.0, {"default": 1.0, "loss": 2.0}, 1.0)])
+        sink.end(run, END)
+    sink.drop([1])
+    sink.flush()
+    assert sorted(path.name for path in (tmp_path / "tb").glob("trial-*")) == ["trial-00002"]
 
 
 @pytest.mark.parametrize(

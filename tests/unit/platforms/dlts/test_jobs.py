@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from dispatcher.errors import BackendError, PermanentBackendError
@@ -284,3 +286,30 @@ def test_moments_are_read_as_servers_write_them() -> None:
     odd = job_of({"jobStatusDetail": None, "jobParams": {"env": None}, "jobStatus": "queued"})
     assert (odd.reason, odd.started_at, odd.mark) == ("", None, "none of ours")
     assert job_of({"jobStatus": "queued"}).mark == "", "nobody says whose it is"
+
+
+@pytest.mark.parametrize("parameters", ["full", None, {}, [], "text", {"env": 3.5}, {"env": None}])
+def test_a_list_is_read_as_far_as_it_is_looked_at(parameters: object) -> None:
+    """Mutation: a field that a job is made of is passed over in the list, and known of one job
+    alone."""
+    row: dict[str, Any] = {
+        "jobId": "1", "jobName": "abc-worker-1", "jobStatus": "running", "userName": "a@b.c",
+        "jobTime": "Sun, 29 Nov 2026 21:08:37 GMT", "priority": 100, "errorMsg": "x",
+        "jobStatusDetail": [{"message": "here", "startedAt": "2026-11-29T21:09:00Z"}],
+        "jobParams": parameters,
+    }  # fmt: skip
+    if parameters == "full":
+        row["jobParams"] = {"cmd": "x", "env": [{"name": module.MARK, "value": ORDER.mark}]}
+    content = json.dumps([row]).encode()
+    try:
+        (listed,) = msgspec.json.decode(content, type=module.LISTED)
+    except msgspec.ValidationError:  # comes whole then
+        (listed,) = msgspec.json.decode(content)
+        assert parameters in ([], "text")
+    if parameters == {"env": 3.5}:  # what makes no sense makes none as well
+        with pytest.raises(TypeError):
+            job_of(row)
+        with pytest.raises(TypeError):
+            job_of(listed)
+    else:
+        assert job_of(listed) == job_of(row)
