@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from dispatcher.queries.names import Scalar, Sql
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
-from dispatcher.queries.where import Scalar, Sql
 from tuners.objectives import Objective, directions_of, number_of, written_objectives
 
 #: By name, in the order of the file.

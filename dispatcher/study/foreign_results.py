@@ -15,6 +15,7 @@ from urllib.parse import quote
 from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
+from dispatcher.queries.names import parts_of
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
@@ -119,7 +120,7 @@ def _exported(row: Mapping[str, Any]) -> _Result:
     metrics: dict[str, Any] = {}
     for key, value in row.items():
         if key.startswith(_PREFIX):
-            *above, name = key.removeprefix(_PREFIX).split(".")
+            *above, name = parts_of(key.removeprefix(_PREFIX))
             at = parameters
             for each in above:
                 at = at.setdefault(each, {}) if isinstance(at, dict) else {}
