@@ -197,7 +197,9 @@ class _Scanner(Scanner):
             del keys[level]
 
     def next_possible_simple_key(self) -> Any:
-        return next((key.token_number for key in self.possible_simple_keys.values()), None)
+        if not self.possible_simple_keys:
+            return super().next_possible_simple_key()
+        return next(iter(self.possible_simple_keys.values())).token_number
 
     def fetch_more_tokens(self) -> Any:
         try:
