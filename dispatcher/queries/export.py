@@ -140,5 +140,6 @@ def cell_text(value: Any) -> Any:
     if isinstance(value, str):
         # Some spreadsheets take ";" or a tab for the end of a cell, whatever the file says.
         value = _AFTER_A_SEPARATOR.sub(r"\1'", value)
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        # One more before one of its own: who reads it takes the first away.
+        return f"'{value}" if value.startswith((*_FORMULA, "'")) else value
     return value

@@ -34,6 +34,7 @@ class ForeignResults(NamedTuple):
 
     source: str
     results: list[_Result]
+    blanks: bool = False  # None is written as nothing
 
 
 def read_foreign(
@@ -82,7 +83,7 @@ def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, Mappin
     if begins.startswith(b"SQLite format 3"):
         return _of_sqlite(path, study_name)
     if path.suffix == ".csv":
-        return ForeignResults(path.name, _of_csv(path)), {}
+        return ForeignResults(path.name, _of_csv(path), blanks=True), {}
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -114,6 +114,21 @@ def test_names_with_dots_come_back_from_our_export(tmp_path: Path, form: str) ->
     assert [each.parameters for each in found if each.value is not None] == wanted
 
 
+def test_nothing_and_quotes_come_back_from_a_csv(tmp_path: Path) -> None:
+    """Mutations: a parameter that is None is missing; a quote of its own is taken for ours."""
+    space = {"depth": bq.choice(None, 3), "name": bq.choice("'a", "=b")}
+    with bq.Study(space, folder=tmp_path / "old", tuner="GridSearch") as study:
+        for n in range(4):
+            study.tell(study.ask(), n)
+    file = tmp_path / "old.csv"
+    file.write_text(ExperimentHandle(tmp_path / "old").csv())
+    new = bq.Study(space, folder=tmp_path / "new", tuner="Random")
+    report = new.warm_start(file)
+    assert (report.taken, [each for each in report.left_out if "no result" not in each]) == (4, [])
+    lacks = bq.Study({**space, "w": bq.choice(1, 2)}, folder=tmp_path / "lacks", tuner="Random")
+    assert "it has no 'w'" in str(lacks.warm_start(file))
+
+
 def test_from_nnis_export(tmp_path: Path) -> None:
     file = tmp_path / "nni.json"
     rows = [
