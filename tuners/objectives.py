@@ -137,6 +137,11 @@ def directions_of(known: Iterable[Objective]) -> dict[str, OptimizeMode]:
     return {one.name: one.mode for one in known if one.mode is not None}
 
 
+def bounded_ones(known: Iterable[Objective]) -> tuple[Objective, ...]:
+    """Returns the objectives that have a bound, in their order."""
+    return tuple(one for one in known if one.bound is not None)
+
+
 def written_objectives(own: object, arguments: object) -> tuple[Objective, ...]:
     """Reads the objectives of an experiment: its own, or else those among its tuner's arguments.
 

@@ -15,7 +15,14 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from tuners import values
 from tuners.errors import TunerArgumentError
-from tuners.objectives import EXAMPLES, Objective, directions_of, number_of, read_objectives
+from tuners.objectives import (
+    EXAMPLES,
+    Objective,
+    bounded_ones,
+    directions_of,
+    number_of,
+    read_objectives,
+)
 
 Point: TypeAlias = tuple[float, ...]
 T = TypeVar("T")
@@ -45,7 +52,7 @@ class Objectives:
         except ValueError as error:
             raise TunerArgumentError(f"{error}.", f"{EXAMPLES[0].upper()}{EXAMPLES[1:]}.") from None
         senses = tuple(directions_of(known).items())
-        return cls(senses, tuple(one for one in known if one.bound is not None))
+        return cls(senses, bounded_ones(known))
 
     def point(self, value: Any) -> Point | None:
         """The coordinates of a result; None when one of them is NaN or infinite.

@@ -78,5 +78,5 @@ def _number_of(value: Any, name: str) -> float:
         try:
             return float(value)
         except OverflowError:
-            pass
+            return float("inf" if value > 0 else "-inf")
     return float("nan")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         TrialDetail,
         TrialSummary,
     )
+    from dispatcher.queries.names import Sql
     from dispatcher.queries.objectives import Objectives
-    from dispatcher.queries.where import Sql
 
 
 class Leaders(NamedTuple):

@@ -19,6 +19,7 @@ from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import from_json, to_json, to_shared
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.maintenance.tree_copy import copy_tree
+from dispatcher.sinks.calls_kept import copy_kept
 from dispatcher.store.copying import Committed, committed_weights, copy_store, note_removed
 from dispatcher.store.weights_ledger import SqliteWeightsLedger
 from dispatcher.wiring.storage_domains import unseen_domains, unseen_weights
@@ -65,6 +66,7 @@ def back_up(source: Path, destination: Path, *, weights: bool = False) -> Backed
         draft.path.mkdir(mode=0o700, parents=True)
         draft.logs.mkdir()
         draft.keys.mkdir(mode=0o700)
+        copy_kept(old.path, draft.path)
         copy_store(old.journal, draft.journal)
         config = from_json(old.config.read_text(encoding="utf-8"), str(old.config))
         moved = _moved(config, old.path, place, own_weights=weights)

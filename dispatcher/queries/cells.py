@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from dispatcher.errors import UserError
+from dispatcher.queries.names import Sql
 from dispatcher.queries.notes import trials_with_annotations
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import WEIGHT_PATHS, json_value
@@ -15,7 +16,6 @@ from dispatcher.queries.where import (
     EXAMPLE,
     NAMES,
     TAG,
-    Sql,
     WhereError,
     parse_names,
 )

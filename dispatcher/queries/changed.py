@@ -188,9 +188,14 @@ def _newest(reader: ExperimentReader) -> int:
 def _lead(reader: ExperimentReader) -> str | None:
     """Return the name of the newest head's lead; None if that head does not count: its code, or
     that of all heads so far, is older than the store's schema."""
+    return lead_of(reader, reader.meta("epoch"))
+
+
+def lead_of(reader: ExperimentReader, epoch: str | None) -> str | None:
+    """Return the name of a head's lead, which no other one has, also of a store that took another
+    one's place; None if that head does not count changes."""
     if not _counts(reader):
         return None
-    epoch = reader.meta("epoch")
     row = reader.row("SELECT name FROM leads WHERE epoch = CAST(? AS INTEGER)", (epoch,))
     return None if row is None else str(row[0])
 

@@ -11,6 +11,7 @@ from collections.abc import Container
 from typing import Any, Final
 
 from dispatcher.queries.fronts import front_numbers
+from dispatcher.queries.names import quoted_name
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import WEIGHT_PATHS, TrialSummary, json_value
 from dispatcher.queries.trials import TrialFilter, list_trials
@@ -47,9 +48,9 @@ def export_rows(
     wanted: TrialFilter = TrialFilter(),  # noqa: B008 - frozen
 ) -> list[dict[str, Any]]:
     """Return one flat dict a trial. Nested parameters become ``parameters.block.kernel``; lists
-    stay. Of a final result that is a mapping, ``default`` is ``value`` and the rest
-    ``metrics.<name>``. ``on_front``: whether no other trial beats it in all of several objectives;
-    None with one."""
+    stay. A name that has a dot itself is in backticks. Of a final result that is a mapping,
+    ``default`` is ``value`` and the rest ``metrics.<name>``. ``on_front``: whether no other trial
+    beats it in all of several objectives; None with one."""
     with reader.moment():
         numbers = front_numbers(reader)
         front = None if numbers is None else frozenset(numbers)
@@ -72,18 +73,32 @@ def export_csv(
     return out.getvalue()
 
 
-def flatten(parameters: dict[str, Any], prefix: str = _PREFIX) -> dict[str, Any]:
-    """Turn nested dicts into one, keys joined by dots.
+def flatten(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Turn nested dicts into one, keys joined by dots, for people. Of two that are called alike
+    then, the one counts that has the dots itself.
 
-    >>> flatten({"lr": 0.1, "block": {"kernel": 3, "more": {}}}, "")
-    {'lr': 0.1, 'block.kernel': 3}
+    >>> flatten({"lr": 0.1, "block.depth": 1, "block": {"kernel": 3, "depth": 2}}, "")
+    {'lr': 0.1, 'block.depth': 1, 'block.kernel': 3}
     """
     flat: dict[str, Any] = {}
     for key, value in parameters.items():
         if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
+            for name, one in flatten(value, f"{prefix}{key}.").items():
+                flat.setdefault(name, one)
         else:
             flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _told_apart(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Turn nested dicts into one as :func:`flatten` does, so that it can be read back."""
+    flat: dict[str, Any] = {}
+    for key, value in parameters.items():
+        name = f"{prefix}{quoted_name(key)}"
+        if isinstance(value, dict):
+            flat |= _told_apart(value, f"{name}.")
+        else:
+            flat[name] = value
     return flat
 
 
@@ -104,7 +119,7 @@ def _row(summary: TrialSummary, front: Container[int] | None) -> dict[str, Any]:
     }
     values["tags"] = list(summary.tags)
     ordered = {name: values[name] for name in COLUMNS}
-    return ordered | _metrics(summary) | flatten(summary.named_parameters)
+    return ordered | _metrics(summary) | _told_apart(summary.named_parameters, _PREFIX)
 
 
 def _metrics(summary: TrialSummary) -> dict[str, Any]:
@@ -125,5 +140,6 @@ def cell_text(value: Any) -> Any:
     if isinstance(value, str):
         # Some spreadsheets take ";" or a tab for the end of a cell, whatever the file says.
         value = _AFTER_A_SEPARATOR.sub(r"\1'", value)
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        # One more before one of its own: who reads it takes the first away.
+        return f"'{value}" if value.startswith((*_FORMULA, "'")) else value
     return value

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from dispatcher.queries.names import Scalar, Sql
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.records import OptimizeMode, TrialSummary
-from dispatcher.queries.where import Scalar, Sql
-from tuners.objectives import Objective, directions_of, number_of, written_objectives
+from tuners.objectives import Objective, bounded_ones, directions_of, number_of, written_objectives
 
 #: By name, in the order of the file.
 Objectives: TypeAlias = dict[str, OptimizeMode]
@@ -24,7 +24,7 @@ def objectives(reader: ExperimentReader) -> Objectives:
 
 def bounded(reader: ExperimentReader) -> tuple[Objective, ...]:
     """Read the objectives of an experiment that have a bound."""
-    return tuple(one for one in _known(reader) if one.bound is not None)
+    return bounded_ones(_known(reader))
 
 
 def objective_of(one: TrialSummary, name: str) -> float | None:

@@ -11,6 +11,7 @@ from typing import Final
 from dispatcher.errors import UserError
 from dispatcher.queries.cells import named_columns
 from dispatcher.queries.losses import reason_of_loss
+from dispatcher.queries.names import Sql
 from dispatcher.queries.notes import annotations_of, given_to, trials_with_annotations
 from dispatcher.queries.objectives import bounds_as_sql
 from dispatcher.queries.reader import ExperimentReader
@@ -22,7 +23,7 @@ from dispatcher.queries.records import (
     TrialDetail,
     TrialSummary,
 )
-from dispatcher.queries.where import Sql, parse_condition
+from dispatcher.queries.where import parse_condition
 
 
 class TrialNotFound(UserError):

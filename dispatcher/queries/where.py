@@ -10,7 +10,9 @@
 
 A name is a column of a trial (:data:`COLUMNS`), else a parameter: ``lr``, ``block.kernel``,
 ``blocks[2].kernel``; ``parameters.state`` is the parameter that is called as a column is,
-``metrics.loss`` a value of the final result, and between backticks a name is taken as it is.
+``metrics.loss`` a value of the final result. Between backticks a name is taken as it is, and may
+be a part of a longer one: ``block.`conv.kernel``` is how columns of an export are called. Without
+them ``opt.lr`` is the parameter that is called so, dot and all, else ``lr`` within ``opt``.
 
 A trial has any number of tags: ``tag=good`` holds if one of them is that, ``tag~data`` if one
 contains that, ``tag!=good`` if none is, ``tag=null`` if there are none. ``starred=true`` are those
@@ -23,13 +25,13 @@ with numbers and texts with texts; true is 1. The values never become a part of 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from dispatcher.errors import UserError
+from dispatcher.queries.names import QUOTED, Scalar, Sql, looked_up, steps_of
 
 #: Characters, comparisons and levels of brackets of one condition.
 MOST_CHARACTERS: Final = 2_000
@@ -69,13 +71,16 @@ NAMES: Final = "write names with commas between them: lr,block.kernel,metrics.lo
 
 _ORDERS: Final = ("<", "<=", ">", ">=")
 
+_PLAIN_PART: Final = r"[\w/:@%-]+(?:\[\d{1,9}\])*"
+_QUOTED_PART: Final = rf"`{QUOTED}`(?:\[\d{{1,9}}\])*"
+
 _TOKEN: Final = re.compile(
-    r"""
+    rf"""
     (?P<space>\s+)
     | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w./:@%\[-]))
+    | (?P<literal>(?:{_PLAIN_PART}\.)*{_QUOTED_PART}(?:\.(?:{_PLAIN_PART}|{_QUOTED_PART}))*)
     | (?P<word>[\w./:@%\[][\w./:@%\[\]-]*)
     | (?P<quoted>'[^']*'|"[^"]*")
-    | (?P<literal>`[^`]+`)
     | (?P<operator>==|!=|<=|>=|[=<>~])
     | (?P<mark>[(),])
     """,
@@ -83,10 +88,6 @@ _TOKEN: Final = re.compile(
 )
 
 _NAME: Final = re.compile(r"[^\W\d][\w/:@%-]*(\[\d{1,9}\])*(\.[\w/:@%-]+(\[\d{1,9}\])*)*")
-_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
-
-#: Values as SQLite takes them.
-Scalar = float | int | str | None
 
 
 class WhereError(UserError):
@@ -95,13 +96,6 @@ class WhereError(UserError):
     def __init__(self, message: str, column: int, hint: str = EXAMPLE) -> None:
         super().__init__(message, hint=hint, where=f"where:{column}")
         self.column = column
-
-
-class Sql(NamedTuple):
-    """An expression of SQL, and the values of its question marks."""
-
-    text: str
-    values: tuple[Scalar, ...]
 
 
 class Condition(NamedTuple):
@@ -334,7 +328,7 @@ def _number(token: _Token) -> Scalar:
 def _subject(token: _Token) -> Sql:
     """Return the expression for the thing that is compared."""
     if token.kind == "literal":
-        return _looked_up("parameters", [token.text[1:-1]], token)
+        return _looked_up(token)
     if token.kind != "word" or token.text.lower() in ("and", "or", "not", "in"):
         missing = "at the end" if token.kind == "end" else f"before {token.text!r}"
         raise WhereError(f"a name is missing {missing}", token.column)
@@ -345,28 +339,15 @@ def _subject(token: _Token) -> Sql:
     if not _NAME.fullmatch(token.text):
         text = f"{token.text!r} is no name"
         raise WhereError(text, token.column, "a name with other characters stands in `backticks`")
-    steps: list[str | int] = [
-        int(place) if place else key for place, key in _STEP.findall(token.text)
-    ]
-    inside = _INSIDE.get(str(steps[0])) if len(steps) > 1 else None
-    return _looked_up(inside or "parameters", steps[1:] if inside else steps, token)
+    return _looked_up(token)
 
 
-def _looked_up(column: str, steps: list[str | int], token: _Token) -> Sql:
-    """Return the expression for a value inside of a JSON text; what is no JSON has none."""
-    path = escaped = "$"
-    for step in steps:
-        if isinstance(step, int):
-            path, escaped = f"{path}[{step}]", f"{escaped}[{step}]"
-            continue
-        if '"' in step or "\\" in step:
-            raise WhereError("names with quotes or backslashes cannot be asked for", token.column)
-        path, escaped = f'{path}."{step}"', f"{escaped}.{json.dumps(step)}"
-    found = f"json_extract({column}, ?)"
-    if path != escaped:  # SQLite before 3.45 compares keys as they are written in the text
-        found = f"coalesce({found}, {found})"
-    values = (path,) if path == escaped else (path, escaped)
-    return Sql(f"CASE WHEN json_valid({column}) THEN {found} END", values)
+def _looked_up(token: _Token) -> Sql:
+    inside, steps = steps_of(token.text)
+    try:
+        return looked_up(_INSIDE[inside], steps, alike="`" not in token.text)
+    except ValueError as error:
+        raise WhereError(str(error), token.column) from None
 
 
 #: Stands for a trial's tags: one column of a list, in which :func:`_compared` looks.

@@ -164,13 +164,20 @@ class Feeding:
         return self._kind.sink_for(self._section, around)
 
     def _begin_anew(self) -> None:
-        """Forget what was read: a power cut took it, or a backup took the store's place."""
-        self._file.forget()
+        """Forget what was read: a power cut took it, or a backup took the store's place. Callbacks
+        remember what they have called for."""
+        memo = None
+        if isinstance(self._sink, CallbackSink):
+            memo = self._sink.before_older_store(self._cursor.closed)
         if self._sink is not None:
             self._sink.close("")
-        self._cursor = Cursor(self._cursor.experiment)
+        self._cursor = Cursor(self._cursor.experiment, memo=memo)
+        if memo is None:
+            self._file.forget()
+        else:
+            self._file.write(self._cursor)
         self._begun, self._runs, self._ranked = set(), {}, None
-        self._sink = self._made(None)
+        self._sink = self._made(memo)
 
     def _take(self, touched: Touched) -> None:
         run, end = touched

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
+from dispatcher.queries.names import parts_of
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
@@ -33,6 +34,7 @@ class ForeignResults(NamedTuple):
 
     source: str
     results: list[_Result]
+    blanks: bool = False  # None is written as nothing
 
 
 def read_foreign(
@@ -81,7 +83,7 @@ def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, Mappin
     if begins.startswith(b"SQLite format 3"):
         return _of_sqlite(path, study_name)
     if path.suffix == ".csv":
-        return ForeignResults(path.name, _of_csv(path)), {}
+        return ForeignResults(path.name, _of_csv(path), blanks=True), {}
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -119,7 +121,7 @@ def _exported(row: Mapping[str, Any]) -> _Result:
     metrics: dict[str, Any] = {}
     for key, value in row.items():
         if key.startswith(_PREFIX):
-            *above, name = key.removeprefix(_PREFIX).split(".")
+            *above, name = parts_of(key.removeprefix(_PREFIX))
             at = parameters
             for each in above:
                 at = at.setdefault(each, {}) if isinstance(at, dict) else {}

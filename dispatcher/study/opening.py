@@ -19,6 +19,7 @@ from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.folders.names import LED_BY_PROGRAM
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.notebook.arguments import mapping
+from dispatcher.study.making import alone_in
 from dispatcher.wiring.nesting import refuse_nested
 from tuners import space as spaces
 from tuners.builtin import fold as fold_builtin
@@ -88,17 +89,23 @@ def _opened(
     wish: StudyWish, folder: Path | None
 ) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
     """See :func:`open_or_create`. Raises ``OSError`` as well."""
-    if folder is not None and (place := ExperimentFolder(folder)).config.exists():
+    if folder is None:
+        config = known_folders.with_default_folder(
+            build_experiment(_keys(wish, folder), our_keys=True)
+        )
+        return _made(config, new_id(config.experiment_name))
+    place = ExperimentFolder(folder)
+    new = None if place.config.exists() else build_experiment(_keys(wish, folder), our_keys=True)
+    with alone_in(folder.parent):
+        if new is not None and not place.config.exists():
+            return _made(new, _ident(folder))
         demand_ours(folder)
         config = from_json(place.read_config(), str(place.config))
         _agree(wish, config, place)
         return place, config, False
-    config = build_experiment(_keys(wish, folder), our_keys=True)
-    if folder is None:
-        config = known_folders.with_default_folder(config)
-        ident = new_id(config.experiment_name)
-    else:
-        ident = _ident(folder)
+
+
+def _made(config: ExperimentConfig, ident: str) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
     path = create(config, ident)
     known_folders.remember(path.parent)
     place = ExperimentFolder(path)

@@ -131,13 +131,17 @@ class StudyTrial:
         return int(self.suggest(name, kinds.int(low, high, step, log)))
 
     def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
-        """One of several plain values; the same one each time it is asked for.
+        """One of several plain values, as it is given; the same one each time it is asked for.
 
         Raises:
             UserError: as of :meth:`suggest_float`.
             SpaceError: no choices, or what is no JSON.
         """
-        return self.suggest(name, kinds.choice(list(choices)))
+        given = list(choices)
+        value = self.suggest(name, kinds.choice(given))
+        if isinstance(value, list):  # of the store, which has no tuples
+            return next((one for one in given if json.dumps(one) == json.dumps(value)), value)
+        return value
 
     def suggest_blocks(
         self, name: str, low: int, high: int, block: Mapping[str, Any] | Dimension | Space

@@ -26,10 +26,12 @@ class FoundResult(NamedTuple):
 
 
 class FoundResults(NamedTuple):
-    """All results of another search, and ``source``, its name for people."""
+    """All results of another search, and ``source``, its name for people. With ``blanks`` a
+    parameter that is None is missing, as in a CSV file."""
 
     source: str
     results: list[FoundResult]
+    blanks: bool = False
 
 
 class WarmStart(NamedTuple):
@@ -82,7 +84,8 @@ def read_results(
             f"{found.source} is to {mode}{what}, and this study to {mine}{what}",
             hint=f"make the study with {keyword}",
         )
-    return FoundResults(found.source, [FoundResult(*each) for each in found.results])
+    results = [FoundResult(*each) for each in found.results]
+    return FoundResults(found.source, results, found.blanks)
 
 
 def fitting(
@@ -103,6 +106,9 @@ def fitting(
     for name, given, value in everything.results:
         # Where a trial there found and left its weights is no parameter, and no name for one.
         parameters = {key: each for key, each in given.items() if key not in WEIGHT_PATHS}
+        if everything.blanks and space is not None:
+            nothing = [one for one, dimension in space.dimensions if is_legal(dimension, None)]
+            parameters = {**dict.fromkeys(nothing), **parameters}
         why = _no_result(value, objectives) or ("" if space is None else misfit(space, parameters))
         if why:
             left_out.append(f"{name}: {why}")

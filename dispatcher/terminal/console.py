@@ -21,7 +21,7 @@ import typer
 
 from dispatcher.safe_text import SafeText, made_safe, safe_json, safe_text
 from dispatcher.terminal.formatting import NOTHING
-from dispatcher.terminal.pager import shown_in_pager
+from dispatcher.terminal.pager import why_not_in_pager
 from dispatcher.text_width import columns_of
 
 if TYPE_CHECKING:
@@ -167,8 +167,12 @@ def print_table(
         return
     cells = [[safe_text(cell) for cell in row] for row in rows]
     text = SafeText("\n".join(fitted_lines(columns, cells, get_terminal_size().columns)))
-    if not (paged and shown_in_pager(text)):
-        emit(text)
+    why_not = why_not_in_pager(text) if paged else ""
+    if why_not is None:
+        return
+    emit(text)
+    if why_not:  # below the table, where it is seen
+        note(f"{why_not}; the table is printed instead")
 
 
 def _whole_lines(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -156,7 +156,8 @@ def export(
 ) -> None:
     """Write all trials, one row each; parameters in columns of their own.
 
-    With `--metrics`, every intermediate and final value instead. `parquet` needs
+    `kernel` within `block` is `parameters.block.kernel`; a name that has a dot itself stands in
+    backticks there. With `--metrics`, every intermediate and final value instead. `parquet` needs
     `bequeath[parquet]`.
     """
     content = _exported(experiment, form, folder, metrics=metrics)

@@ -199,9 +199,12 @@ def settings_updated(state: State, event: e.SettingsUpdated) -> None:
     if _ends_look_at(before) != _ends_look_at(state.settings):
         forget_results(state)
     state.unjudged = True
+    after = state.settings
+    others = (before.needs, before.worker_rules) != (after.needs, after.worker_rules)
     for worker in state.workers.values():
         follow_slots(state, worker)
-        recount(state, worker)
+        if others:  # a study has one slot more for each trial that is asked for
+            recount(state, worker)
 
 
 def _ends_look_at(settings: Settings) -> tuple[str, bool | None]:

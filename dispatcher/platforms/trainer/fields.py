@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dispatcher.platforms.kubernetes.api.documents import mapping_in
+from dispatcher.platforms.kubernetes.api.documents import mapping_in, mappings_in, text_of
 from dispatcher.platforms.kubernetes.api.server import Document
 from dispatcher.platforms.trainer.runtimes import NODE
 
@@ -68,6 +68,23 @@ class PodFields:
         jobs = [{"name": self.job, "template": {"spec": {"template": template}}}]
         patch = {"template": {"spec": {"replicatedJobs": jobs}}}
         return {PATCHES: [{"manager": MANAGER, "trainingRuntimeSpec": patch}]}
+
+
+def job_in(spec: Document) -> str:
+    """The job of the runtime that a TrainJob of ours gives its fields to; empty if it names none.
+
+    Args:
+        spec: of the TrainJob, whichever head has made it.
+    """
+    for override in mappings_in(spec, OVERRIDES):
+        for target in mappings_in(override, "targetJobs"):
+            return text_of(target.get("name"))
+    for patch in mappings_in(spec, PATCHES):
+        if patch.get("manager") == MANAGER:
+            template = mapping_in(mapping_in(patch, "trainingRuntimeSpec"), "template")
+            for job in mappings_in(mapping_in(template, "spec"), "replicatedJobs"):
+                return text_of(job.get("name"))
+    return ""
 
 
 NEWEST = PodFields()

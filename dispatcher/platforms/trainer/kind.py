@@ -33,6 +33,7 @@ from dispatcher.platforms.trainer.fields import (
     PATCHES,
     PodFields,
     fields_in,
+    job_in,
 )
 from dispatcher.platforms.trainer.runtimes import (
     API_VERSION,
@@ -189,10 +190,12 @@ class TrainJobKind(AllocationKind):
         return KindStanding(reason=reason, suspended=suspended, limit_s=limit_s, since=since)
 
     def _first_jobs(self, document: Document) -> list[str]:
-        """The jobs of the runtime that run while ours does not: they prepare something."""
+        """The jobs of the runtime that run while ours does not: they prepare something. Ours is
+        the one that the TrainJob names: the head that has made it may have been another one."""
+        ours = job_in(mapping_in(document, "spec")) or self._fields.job
         jobs = mappings_in(mapping_in(document, "status"), "jobsStatus")
         active = [text_of(each.get("name")) for each in jobs if each.get("active")]
-        return active if self._fields.job not in active else []
+        return active if ours not in active else []
 
     def first_pods(self, document: Document) -> int:
         """See :meth:`AllocationKind.first_pods`."""

@@ -7,7 +7,7 @@ from dispatcher.experiment.snapshot import from_json
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.sinks.callbacks.sink import CallbackSink
 from dispatcher.sinks.protocol import ExperimentRun, SinkKind, Surroundings
-from tuners.objectives import known_objectives
+from tuners.objectives import bounded_ones, known_objectives
 
 
 class CallbacksKind(SinkKind[CallbacksConfig]):
@@ -26,6 +26,5 @@ class CallbacksKind(SinkKind[CallbacksConfig]):
         """Make the sink."""
         place = ExperimentFolder(surroundings.experiment.folder)
         config = from_json(place.read_config(), str(place.config))
-        known = known_objectives(config.objectives)
-        bounds = tuple(one for one in known if one.bound is not None)
+        bounds = bounded_ones(known_objectives(config.objectives))
         return CallbackSink(section, surroundings, config.trial_code_directory, bounds)

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.callbacks import CallbackConfig, CallbacksConfig
@@ -19,15 +19,14 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader, experiment_summary
+from dispatcher.queries.changes import lead_of
 from dispatcher.queries.objectives import within
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
+from dispatcher.sinks.calls_kept import LAST_END, RETURNED
+from dispatcher.sinks.cursor import Cursor
 from dispatcher.sinks.protocol import Flushed, Json, Point, Surroundings, TrialEnd, TrialRun
 from trial_runtime import durable_file
 from tuners.objectives import Objective
-
-#: The calls that have returned since the cursor was written, and the head whose end was reported.
-RETURNED: Final = "callbacks.returned"
-LAST_END: Final = "callbacks.end.json"
 
 _log = logging.getLogger("bequeath.sinks.callbacks")
 
@@ -56,6 +55,9 @@ class CallbackSink:
         self._best: float | None = memo.get("best")
         self._failed: int = memo.get("failed", 0)
         self._last: str = memo.get("last", "")
+        self._newest: float = memo.get("newest", 0.0)  # end that was called for
+        called, self._called_until = memo.get("called") or ("", 0.0)
+        self._called = Cursor("", closed=bytearray.fromhex(called))  # before the store became older
         place = ExperimentFolder(self._experiment.folder)
         self._folder = place.path / SINKS_NAME
         self._folder.mkdir(exist_ok=True)
@@ -102,6 +104,9 @@ class CallbackSink:
         better = self._is_better(end.value) and within(end.result, self._bounds)
         if better:
             self._best = end.value
+        if end.at <= self._called_until and self._called.is_closed(run.trial):
+            return
+        self._newest = max(self._newest, end.at)
         self._call_once(self._section.on_trial_end, "trial_end", facts)
         if better:
             best = {**facts, "best_before": before}
@@ -113,8 +118,36 @@ class CallbackSink:
     def flush(self) -> Flushed:
         """All that was given has been called; the next cursor knows it."""
         self._flushed = True
-        memo = {"best": self._best, "failed": self._failed, "last": self._last}
+        memo: dict[str, Json] = {
+            "best": self._best,
+            "failed": self._failed,
+            "last": self._last,
+            "newest": self._newest,
+        }
+        if self._called.closed:
+            memo["called"] = [self._called.closed.hex(), self._called_until]
         return Flushed(memo=memo)
+
+    def before_older_store(self, closed: bytearray) -> Json:
+        """Return the memo for the callbacks of a store that has become older, as from a backup.
+
+        A trial that it has, and that was called for, is not called for again. What runs anew ends
+        later than all that was, and is.
+
+        Args:
+            closed: a bit for each trial that was called for.
+        """
+        self._returned_file.unlink(missing_ok=True)
+        self._log.note(
+            "the store has become an older one, as from a backup: its trials that were called for "
+            "are not called for again, and those that run from now on are"
+        )
+        return {
+            "failed": self._failed,
+            "last": self._last,
+            "newest": self._newest,
+            "called": [closed.hex(), self._newest],
+        }
 
     def close(self, status: str) -> None:
         """Call what is to be called for the end, if there is one; end the process of functions."""
@@ -181,12 +214,14 @@ class CallbackSink:
             with ExperimentReader.open(self._experiment.folder) as reader:
                 head = reader.meta("phase_epoch") or ""
                 reason = reader.meta("phase_reason") or ""
+                lead = lead_of(reader, head)
                 summary = experiment_summary(reader)
         except BequeathError as error:
             _log.warning("the end cannot be read: %s", error)
             return
-        last = self._folder / LAST_END
-        if read_object(last).get("head") == head:
+        place = self._folder / LAST_END
+        last = read_object(place)
+        if last.get("head") == head and last.get("lead", lead) == lead:
             return
         best = summary.best
         facts = {
@@ -200,4 +235,4 @@ class CallbackSink:
             "wall_s": summary.wall_s,
         }
         self._call(one, "experiment_end", facts, "")
-        durable_file.replace(last, json.dumps({"head": head}).encode())
+        durable_file.replace(place, json.dumps({"head": head, "lead": lead}).encode())

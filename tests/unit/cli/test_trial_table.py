@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from dispatcher.cli.trial import table
+from dispatcher.safe_text import SafeText
+from dispatcher.terminal.pager import why_not_in_pager
 from tests.unit.cli.conftest import Shell
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -141,7 +143,7 @@ def screen(tmp_path: Path) -> Screen:
             "UPDATE trials SET parameters = ?, outcome = 'timed out', number = 0.123456", [text]
         )
 
-    def run(*words: str, pager: str = "sed s/^/paged:/") -> list[str]:
+    def run(*words: str, pager: str = "sed s/^/paged:/", note: str = "") -> list[str]:
         ours, theirs = pty.openpty()
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "PAGER": pager}
         process = subprocess.Popen(
@@ -157,7 +159,9 @@ def screen(tmp_path: Path) -> Screen:
                 break
             told += part
         os.close(ours)
-        assert process.communicate(timeout=60)[1].count(b"Traceback") == 0
+        notes = process.communicate(timeout=60)[1].decode()
+        assert "Traceback" not in notes
+        assert notes.startswith(note)
         assert process.returncode == 0
         return told.decode().replace("\r", "").splitlines()
 
@@ -189,10 +193,38 @@ def test_ten_thousand_go_through_the_pager_of_a_terminal(screen: Screen) -> None
     assert all(line.startswith("paged:") for line in lines)
     for words, pager in (
         (("trial", "ls", "--no-pager"), "sed s/^/paged:/"),
-        (("trial", "ls"), ""),
-        (("trial", "ls"), "no-such-program-anywhere"),
         (("trial", "ls", "--json", "--limit", "3"), "sed s/^/paged:/"),
     ):
         plain = screen(*words, pager=pager)
         assert len(plain) > 3
         assert not any(line.startswith("paged:") for line in plain)
+
+
+@pytest.mark.parametrize(
+    "pager, why",
+    [
+        ("true", "the pager, true, ended with 0 and read nothing"),
+        ("sh -c 'read a; exit 3'", "the pager, sh -c 'read a; exit 3', ended with 3"),
+        ("sh -c 'kill $$'", "the pager, sh -c 'kill $$', was killed by signal 15 and read nothing"),
+        ("no-such-program", "PAGER=no-such-program cannot be started: No such file or directory"),
+        ("LESS=-S less", "PAGER=LESS=-S less cannot be started: No such file or directory"),
+        ("less 'a", "PAGER=less 'a cannot be started: No closing quotation"),
+        ("sh -c 'head -n 3 > \"a b\"'", None),
+        ("", ""),
+    ],
+)
+def test_why_a_pager_has_shown_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pager: str, why: str | None
+) -> None:
+    """Mutations: whatever was started has shown it; one that was left early is trouble; arguments
+    are not read as a shell reads them."""
+    monkeypatch.setenv("PAGER", pager)
+    monkeypatch.chdir(tmp_path)
+    assert why_not_in_pager(SafeText("a line\n" * 100_000)) == why
+    assert why is not None or (tmp_path / "a b").read_text() == "a line\n" * 3
+
+
+def test_a_pager_that_shows_nothing_loses_no_list(screen: Screen) -> None:
+    """Mutation: the table is gone, and nobody says so."""
+    why = "the pager, false, ended with 1 and read nothing; the table is printed instead\n"
+    assert len(screen("trial", "ls", pager="false", note=why)) == table.MOST_ROWS + 1

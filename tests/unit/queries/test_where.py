@@ -99,12 +99,32 @@ def test_what_holds(condition: str, expected: list[int]) -> None:
 @pytest.mark.parametrize(
     "name,key",
     [("`conv.kernel`", "conv.kernel"), ("größe", "größe"), ("`a b`", "a b"), ("w-decay", "w-decay"),
-     ("`and`", "and"), ("`it's`", "it's")],
+     ("`and`", "and"), ("`it's`", "it's"), ("`a``b`", "a`b"), ("parameters.`a b`", "a b"),
+     ("conv.kernel", "conv.kernel"), ("parameters.größe.y", "größe.y")],
 )  # fmt: skip
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_names_of_any_kind(name: str, key: str, ascii_only: bool) -> None:
     text = json.dumps({key: 3}, ensure_ascii=ascii_only)
     assert matching(f"{name} = 3", {"parameters": text}, of(other=3)) == [0]
+
+
+def test_a_dot_may_belong_to_a_name() -> None:
+    """Mutations: the nested one comes first; a quoted part is split; places are no keys."""
+    both = of(**{"opt.lr": 1, "opt": {"lr": 2, "a.b": 3}, "opt.layers": [{"k.x": 4}]})
+    nested = of(opt={"lr": 1})
+    for condition, expected in (
+        ("opt.lr = 1", [0, 1]),
+        ("opt.lr = 2", []),
+        ("opt.`lr` = 2", [0]),
+        ("`opt.lr` = 1", [0]),
+        ("parameters.`opt.lr` = 1", [0]),
+        ("opt.`a.b` = 3", [0]),
+        ("opt.a.b = 3", []),
+        ("opt.layers[0].k.x = 4", [0]),
+        ("`opt.layers`[0].`k.x` = 4", [0]),
+    ):
+        assert matching(condition, both, nested) == expected, condition
+    assert matching("metrics.mAP@0.5 > 0", {"told": '{"mAP@0.5": 1}'}) == [0]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +212,7 @@ def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
 
 _PIECES = st.sampled_from(
     ["lr", "state", "`x`", "=", "!=", "<", "~", "in", "(", ")", ",", "and", "or", "not", "1",
-     "'a'", "null", "true", "metrics.loss", "b[1].k"]
+     "'a'", "null", "true", "metrics.loss", "b[1].k", "b.`c.d`"]
 )  # fmt: skip
 
 

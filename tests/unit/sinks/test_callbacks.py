@@ -19,12 +19,14 @@ import pytest
 from dispatcher.experiment import build_experiment
 from dispatcher.experiment.callbacks import CallbackConfig
 from dispatcher.experiments.creating import create
+from dispatcher.maintenance.backup import back_up
 from dispatcher.notebook.following import EventFollower
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.callbacks import calls as calls_module
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
 from dispatcher.sinks.serving import SinkThread
 from dispatcher.sinks.standing import standings
+from dispatcher.store.copying import copy_store
 from tests.support.fed import FedLife, journal_of
 from tests.support.processes import wait_until
 
@@ -307,6 +309,59 @@ def test_a_fork_that_comes_back_from_a_function_answers_nothing(place: Place) ->
         for _ in range(3):
             assert calls.call(CallbackConfig(function="hooks:forks"), {"event": "x"}) == ""
     assert place.seen() == [("x", None)] * 3
+
+
+def _goes_on(place: Place, folder: Path, *values: str, day: int) -> None:
+    """A head leads from the store as it is: trials from 3 on end with these results on a day."""
+    with journal_of(folder, epoch=2) as journal:
+        life = FedLife.of(journal, FedLife.replayed(journal))
+        life.now += 86_400.0 * day
+        for trial, value in enumerate(values, 3):
+            life.propose(trial, None, life.parameters(trial))
+            life.start(trial)
+            life.finish(trial, 5, value=value)
+        journal.record_end(2, "stopped", "enough")
+
+
+@pytest.mark.parametrize("more", [1, 9])
+def test_an_older_store_is_gone_on_from(place: Place, more: int) -> None:
+    """Also if what runs again was called for under the same number, and if the store has grown
+    beyond what it had been. Mutations: all is called for anew; what runs again is not called for;
+    the best that went with the newer store stays."""
+    place.create(onTrialEnd="hooks:tell", onNewBest="hooks:tell", onExperimentEnd="hooks:tell")
+    place.live("0.5", "0.7")
+    copy_store(place.folder / "journal.sqlite", place.folder / "older")
+    _goes_on(place, place.folder, "0.1", "0.2", day=1)
+    place.feed()
+    before = len(place.calls)
+    for path in place.folder.glob("journal.sqlite*"):
+        path.unlink()
+    (place.folder / "older").rename(place.folder / "journal.sqlite")
+    _goes_on(place, place.folder, "0.3", *["0.6"] * more, day=2)
+    assert place.feed().error is None
+    place.feed()
+    ends = [("trial_end", 3 + n) for n in range(more + 1)]
+    wanted = [ends[0], ("new_best", 3), *ends[1:], ("experiment_end", 3)]
+    assert place.seen()[before:] == wanted
+    assert (
+        next(each for each in place.calls[before:] if "best_before" in each)["best_before"] == 0.5
+    )
+    assert place.log.count("the store has become an older one") == 1
+
+
+def test_a_backup_goes_on_with_its_callbacks(place: Place, tmp_path: Path) -> None:
+    """Mutations: it calls for all that the original has called for; it stays silent."""
+    place.create(onTrialEnd="hooks:tell", onNewBest="hooks:tell", onExperimentEnd="hooks:tell")
+    place.live("0.5", "0.7", phase="stopped")
+    place.feed()
+    before = len(place.calls)
+    place.folder = back_up(place.folder, tmp_path / "kept").folder
+    place.feed()
+    assert len(place.calls) == before
+    _goes_on(place, place.folder, "0.6", "0.3", day=2)
+    place.feed()
+    wanted = [("trial_end", 3), ("trial_end", 4), ("new_best", 4), ("experiment_end", 4)]
+    assert place.seen()[before:] == wanted
 
 
 def test_a_result_beyond_a_bound_is_no_new_best(place: Place) -> None:

@@ -260,3 +260,16 @@ def test_with_a_space_any_tuner_of_lists_suggests_them(tmp_path: Path) -> None:
         found = other.warm_start(folder)
         assert found.taken == sum(len(t.parameters["layers"]) <= 2 for t in trials)
         assert "layers is [" in str(found)
+
+
+def test_a_choice_is_the_one_that_was_given(study: bq.Study) -> None:
+    """As Optuna gives it, a tuple is one. Mutations: it is the list that the store has, which is no
+    key of a mapping; whoever changes it changes the record."""
+    sizes = {(64, 64): "small", (128, (2, 3)): "large"}
+    t = study.ask()
+    chosen = t.suggest_categorical("layers", [*sizes])
+    assert sizes[chosen]
+    assert t.suggest_categorical("layers", [*sizes]) == chosen
+    lists = t.suggest_categorical("lists", [[1, 2]])
+    lists.append(3)
+    assert t.parameters["lists"] == [1, 2]

@@ -18,8 +18,10 @@ import bequeath as bq
 from dispatcher.errors import UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.queries.records import WEIGHT_PATHS
 from dispatcher.study.proposing import StudyTuner
 from dispatcher.study.record import StudyRecord
+from dispatcher.study.warm_start import read_results
 
 SPACE = {"x": bq.uniform(0, 10), "kind": bq.choice("a", "b")}
 WANTED = {(float(n), "ab"[n % 2], float(n * n)) for n in range(6)}
@@ -91,6 +93,40 @@ def test_from_our_export(tmp_path: Path, old: bq.Study, form: str) -> None:
     study = study_in(tmp_path)
     assert study.warm_start(file).taken == 6
     assert seen(study) == WANTED
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_names_with_dots_come_back_from_our_export(tmp_path: Path, form: str) -> None:
+    """Also beside a nested one that is called alike. Mutation: dots of names and dots between names
+    are one."""
+    inner = {"lr": bq.uniform(0, 1), "a`b": bq.uniform(0, 1)}
+    space = {"opt.lr": bq.uniform(0, 1), "opt": bq.choice({"sgd": inner, "none": {}})}
+    with bq.Study(space, folder=tmp_path / "old", tuner="Random", seed=3) as study:
+        for n in range(8):
+            study.tell(study.ask(), n)
+        given = [each.named_parameters for each in study.trials()]
+    assert any(isinstance(each["opt"], dict) and len(each["opt"]) == 3 for each in given)
+    handle = ExperimentHandle(tmp_path / "old")
+    file = tmp_path / f"old.{form}"
+    file.write_text(handle.csv() if form == "csv" else json.dumps(handle.rows()))
+    found = read_results(file, {}, None, None).results
+    wanted = [{k: v for k, v in each.items() if k not in WEIGHT_PATHS} for each in given]
+    assert [each.parameters for each in found if each.value is not None] == wanted
+
+
+def test_nothing_and_quotes_come_back_from_a_csv(tmp_path: Path) -> None:
+    """Mutations: a parameter that is None is missing; a quote of its own is taken for ours."""
+    space = {"depth": bq.choice(None, 3), "name": bq.choice("'a", "=b")}
+    with bq.Study(space, folder=tmp_path / "old", tuner="GridSearch") as study:
+        for n in range(4):
+            study.tell(study.ask(), n)
+    file = tmp_path / "old.csv"
+    file.write_text(ExperimentHandle(tmp_path / "old").csv())
+    new = bq.Study(space, folder=tmp_path / "new", tuner="Random")
+    report = new.warm_start(file)
+    assert (report.taken, [each for each in report.left_out if "no result" not in each]) == (4, [])
+    lacks = bq.Study({**space, "w": bq.choice(1, 2)}, folder=tmp_path / "lacks", tuner="Random")
+    assert "it has no 'w'" in str(lacks.warm_start(file))
 
 
 def test_from_nnis_export(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dispatcher.platforms.allocations.allocation import Allocation, Gone
+from dispatcher.platforms.kubernetes.bodies import object_of
 from dispatcher.platforms.kubernetes.reading import AGAIN, SECOND, allocation_of
-from dispatcher.platforms.trainer.kind import TRAIN_JOB
+from dispatcher.platforms.trainer.kind import TRAIN_JOB, TrainJobKind
 from tests.support.kubernetes.contract import complaints
 from tests.support.kubernetes.train_jobs import train_jobs
 from tests.unit.platforms.kubernetes import test_reading as of_jobs
+from tests.unit.platforms.kubernetes.test_bodies import order
 from tests.unit.platforms.kubernetes.test_reading import (
     ENDED,
     RUNNING,
@@ -24,7 +27,7 @@ from tests.unit.platforms.kubernetes.test_reading import (
     ago,
     exits,
 )
-from tests.unit.platforms.trainer.test_bodies import job_of
+from tests.unit.platforms.trainer.test_bodies import NEW, OLD, fields_of, job_of, section
 
 CRD = train_jobs()
 
@@ -209,6 +212,24 @@ _anything = st.recursive(
     ),
     max_leaves=8,
 )
+
+
+@pytest.mark.parametrize("crd", [NEW, OLD], ids=["patches", "overrides"])
+def test_a_head_that_has_ordered_nothing_knows_whose_job_is_ours(crd: Any) -> None:
+    """Its predecessor has, of a runtime that calls our job otherwise. Mutation: the job is looked
+    up by what the first order asks of the server."""
+    fields = fields_of(crd)
+    assert fields is not None
+    before = TrainJobKind(replace(fields, job="workers"))
+    made = object_of(before, order(), section(), "abc123-0a0b0c")
+    made["metadata"] |= {"uid": "u", "creationTimestamp": ago(100)}
+    for active, reason in (
+        ({"workers": 1}, ""),
+        ({"node": 1, "workers": 0}, "of its runtime node runs first"),
+    ):
+        document = {**made, "status": counted(**active)}
+        assert not crd.complaints(document)
+        assert allocation_of(TRAIN_JOB, "j", document, (), TIMES).reason == reason
 
 
 @settings(max_examples=60, deadline=None)
