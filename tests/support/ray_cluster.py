@@ -109,8 +109,11 @@ GcsClient(address=sys.argv[1]).report_autoscaling_state(state.SerializeToString(
 
 def why_not() -> str:
     """Why there can be no such cluster here; empty if there can."""
-    if not PYTHON.exists():
-        return f"needs Ray {VERSION}: {ENABLES}"
+    return no_network() if PYTHON.exists() else f"needs Ray {VERSION}: {ENABLES}"
+
+
+def no_network() -> str:
+    """Why there can be no network of its own here; empty if there can."""
     if os.geteuid() != 0:
         return "needs root"
     tried = subprocess.run(["unshare", "-n", "true"], capture_output=True, text=True, check=False)

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Makes the environments with real trackers that judge the sinks, with NNI, whose client and page
-# judge its REST, with the Jupyter that stands before the page and runs notebooks, and with pandas and
-# pyarrow: one virtual environment each in a cache, of packages with fixed versions.
-# Run as root, on demand: MLflow alone takes minutes and most of a gigabyte.
+# judge its REST, with the Jupyter that stands before the page and runs notebooks, with pandas and
+# pyarrow, and with Ray Tune and Syne Tune, whose programs stand beside ours: one virtual environment
+# each in a cache, of packages with fixed versions.
+# Run as root, on demand: MLflow alone takes minutes and most of a gigabyte, and so do the last two.
 #   sudo tests/system/enable_trackers.sh               all of them
 #   sudo tests/system/enable_trackers.sh tensorboard   one of tensorboard, wandb, mlflow, nni, jupyter,
-#                                                      frames
+#                                                      frames, raytune, synetune
 set -eu
 
 cache=/var/cache/bequeath-tests
@@ -47,7 +48,7 @@ make_one() {
   echo "enable_trackers.sh: $folder is made; no service was started"
 }
 
-for tracker in ${*:-tensorboard wandb mlflow nni jupyter frames}; do
+for tracker in ${*:-tensorboard wandb mlflow nni jupyter frames raytune synetune}; do
   case $tracker in
     # Its loader wants pkg_resources, which newer setuptools lack.
     tensorboard) make_one tensorboard 2.21.0 tensorboard "tensorboard==2.21.0" "setuptools<81" ;;
@@ -63,6 +64,13 @@ for tracker in ${*:-tensorboard wandb mlflow nni jupyter frames}; do
     # Tests borrow them. Not among our own packages, since scikit-learn imports pandas when it is
     # there: half a second and tens of megabytes for each of a thousand trials.
     frames) make_one frames 3.1.1 "pandas, pyarrow" "pandas==3.1.1" "pyarrow==26.0.1" ;;
+    # Of examples/coming_from/theirs: Ray Tune with the sampler that its program takes, and Syne Tune
+    # with what its trials import.
+    raytune) make_one raytune 2.60.0 "ray.tune, optuna" "ray[tune]==2.60.0" "optuna==5.0.0" ;;
+    synetune)
+      make_one synetune 0.16.0 "syne_tune, sklearn, torch" "syne-tune==0.16.0" "scikit-learn==1.9.1" \
+        "torch==2.13.0"
+      ;;
     *) echo "enable_trackers.sh: there is no tracker '$tracker'" >&2; exit 1 ;;
   esac
 done

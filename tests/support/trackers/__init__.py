@@ -27,6 +27,8 @@ VERSIONS = {
     "nni": "3.0",
     "jupyter": "7.4.0",
     "frames": "3.1.1",
+    "raytune": "2.60.0",
+    "synetune": "0.16.0",
 }
 HERE = Path(__file__).parent
 
