@@ -14,7 +14,7 @@ from dispatcher.operations.operation import Call, NoChoice
 from dispatcher.weight_keeper import Policy
 
 if TYPE_CHECKING:
-    from dispatcher.experiments.tensors import TensorOrigin
+    from dispatcher.experiments.tensor_origins import TensorOrigin
     from dispatcher.experiments.weights import WeightsRemoval
     from dispatcher.weight_keeper import GcPlan
 

@@ -167,9 +167,10 @@ class Feeding:
         """Forget what was read: a power cut took it, or a backup took the store's place. Callbacks
         remember what they have called for."""
         memo = None
-        if isinstance(self._sink, CallbackSink):
-            memo = self._sink.before_older_store(self._cursor.closed)
         if self._sink is not None:
+            if isinstance(self._section, CallbacksConfig):
+                callbacks = cast("CallbackSink", self._sink)
+                memo = callbacks.before_older_store(self._cursor.closed)
             self._sink.close("")
         self._cursor = Cursor(self._cursor.experiment, memo=memo)
         if memo is None:

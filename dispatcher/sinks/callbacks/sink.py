@@ -19,7 +19,7 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import SINKS_NAME
 from dispatcher.folders.small_file import read_object
 from dispatcher.queries import ExperimentReader, experiment_summary
-from dispatcher.queries.changes import lead_of
+from dispatcher.queries.changed import lead_of
 from dispatcher.queries.objectives import within
 from dispatcher.sinks.callbacks.calls import CallLog, Calls
 from dispatcher.sinks.calls_kept import LAST_END, RETURNED
@@ -56,8 +56,9 @@ class CallbackSink:
         self._failed: int = memo.get("failed", 0)
         self._last: str = memo.get("last", "")
         self._newest: float = memo.get("newest", 0.0)  # end that was called for
-        called, self._called_until = memo.get("called") or ("", 0.0)
-        self._called = Cursor("", closed=bytearray.fromhex(called))  # before the store became older
+        called: tuple[str, float] = memo.get("called") or ("", 0.0)
+        self._called = Cursor("", closed=bytearray.fromhex(called[0]))  # with a newer store
+        self._called_until = called[1]
         place = ExperimentFolder(self._experiment.folder)
         self._folder = place.path / SINKS_NAME
         self._folder.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dispatcher.core.results import keeps
-from dispatcher.queries.front import unbeaten
+from dispatcher.queries.fronts import unbeaten
 from dispatcher.queries.objectives import within
 from tuners.objectives import Objective
 from tuners.pareto import fronts
