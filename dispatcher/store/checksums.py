@@ -43,6 +43,12 @@ def fits(crc: int | None, number: int, at: float, *contents: str | bytes) -> boo
 
 
 def state_fits(crc: int | None, number: int, state: str | bytes) -> bool:
-    """Whether a tuner's state is as it was written: see :func:`fits`. It was a text; one flipped
-    bit of its column's type makes bytes of it that have the same checksum."""
+    """Whether a tuner's state is as it was written: a text, with its checksum. One flipped bit of
+    its column's type makes bytes of it that have the same one.
+
+    Args:
+        crc: see :func:`fits`.
+        number: the row's.
+        state: what the row holds.
+    """
     return isinstance(state, str) and fits(crc, number, 0.0, state)
