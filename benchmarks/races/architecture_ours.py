@@ -50,7 +50,7 @@ def main() -> None:
         max_trial_number=10_000,
         stop_when={"target": grown.TARGET},
         training_service={"platform": "local", "reuse_mode": "inProcess"},
-    ).run(quiet=True, on_new_best=lambda best: clock.hear(best.value, grown.TARGET))
+    ).run(quiet=True, on_new_best=lambda best: clock.hear(best.value or 0.0, grown.TARGET))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def main() -> None:
         max_trial_number=10_000,
         stop_when={"target": member.TARGET},
         training_service={"platform": "local", "reuse_mode": "inProcess"},
-    ).run(quiet=True, on_new_best=lambda best: clock.hear(best.value, member.TARGET))
+    ).run(quiet=True, on_new_best=lambda best: clock.hear(best.value or 0.0, member.TARGET))
 
 
 if __name__ == "__main__":
