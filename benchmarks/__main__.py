@@ -35,6 +35,8 @@ SECTIONS = (
     "tuner_digits",
     "tuner_nas",
     "tuner_fronts",
+    "pbt",
+    "architecture",
     "digits",
     "soak",
 )

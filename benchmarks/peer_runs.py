@@ -144,7 +144,7 @@ def _output(command: list[str], folder: Path, limit_s: float) -> tuple[int | Non
         script = subprocess.Popen(
             command,
             cwd=scratch,
-            env=_environment(scratch),
+            env=environment_in(scratch),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -155,14 +155,14 @@ def _output(command: list[str], folder: Path, limit_s: float) -> tuple[int | Non
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            _end_all(str(scratch))
+            end_all(str(scratch))
             script.wait()
         out.seek(0)
         err.seek(0)
         return code, out.read(), err.read()
 
 
-def _environment(scratch: Path) -> dict[str, str]:
+def environment_in(scratch: Path) -> dict[str, str]:
     """Ours without what would lead a peer's Python astray, and with a home of its own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     kept.pop("VIRTUAL_ENV", None)
@@ -170,7 +170,7 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {**kept, **own, "PYTHONUNBUFFERED": "1"}
 
 
-def _end_all(scratch: str) -> None:
+def end_all(scratch: str) -> None:
     """End whatever the run started and is still alive, daemons included, by its id."""
     deadline = time.monotonic() + TERM_GRACE_S
     while alive := _marked(scratch):

@@ -9,9 +9,11 @@ by seed, ``page`` and ``picture`` write what was found into the documentation. A
 from __future__ import annotations
 
 from benchmarks.rows import Row
-from benchmarks.tuner_digits import hyperparameters
 
 
 def run(*, quick: bool = False) -> list[Row]:
     """The rows of the section; ``quick`` takes a fraction of the budget, and gives no verdict."""
+    # Only now: races import networks of this package where there is little more than numpy.
+    from benchmarks.tuner_digits import hyperparameters
+
     return hyperparameters.run(quick=quick)

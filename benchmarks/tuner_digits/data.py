@@ -13,6 +13,8 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.plain_digits import plain_digits
+
 SIDE = 8
 LEARN, CHOOSE = 300, 700  # the rest are those that no search sees
 NOISE = 0.5  # standard deviation, where the pictures' own is 1
@@ -42,9 +44,7 @@ class Digits:
 @cache
 def data() -> Digits:
     """The same in every process."""
-    from sklearn.datasets import load_digits
-
-    pictures, digits = load_digits(return_X_y=True)
+    pictures, digits = plain_digits()
     dice = np.random.default_rng(0)
     order = dice.permutation(len(digits))
     pictures, digits = pictures[order].reshape(-1, SIDE, SIDE), digits[order]

@@ -15,26 +15,30 @@ from benchmarks.tuner_digits.data import HOME, MOVES, SIDE, Judged, data
 
 WIDTH, BATCH = 64, 50
 
-SHAPES = ((SIDE**2, WIDTH), (WIDTH,), (WIDTH, 10), (10,))
-ENDS = np.cumsum([np.prod(shape) for shape in SHAPES])
-
 #: All weights in a row, and the momentum of each.
 State: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
+#: Numbers that belong to each hidden unit; beside them there are ten biases.
+_A_UNIT = SIDE**2 + 1 + 10
+
+
 def parts(row: np.ndarray) -> list[np.ndarray]:
     """The weights as matrices and biases, layer by layer; they share the row's memory."""
+    width = (len(row) - 10) // _A_UNIT
+    shapes = ((SIDE**2, width), (width,), (width, 10), (10,))
+    ends = np.cumsum([np.prod(shape) for shape in shapes])
     return [
-        part.reshape(shape) for part, shape in zip(np.split(row, ENDS[:-1]), SHAPES, strict=True)
+        part.reshape(shape) for part, shape in zip(np.split(row, ends[:-1]), shapes, strict=True)
     ]
 
 
-def fresh(dice: np.random.Generator) -> State:
+def fresh(dice: np.random.Generator, width: int = WIDTH) -> State:
     """A network that has learnt nothing, and is at rest."""
-    weights = np.zeros(ENDS[-1])
+    weights = np.zeros(width * _A_UNIT + 10)
     first, _, second, _ = parts(weights)
     first[:] = dice.normal(0.0, np.sqrt(2 / SIDE**2), first.shape)
-    second[:] = dice.normal(0.0, np.sqrt(1 / WIDTH), second.shape)
+    second[:] = dice.normal(0.0, np.sqrt(1 / width), second.shape)
     return weights, np.zeros_like(weights)
 
 
@@ -44,7 +48,7 @@ def train(state: State, config: Mapping[str, Any], epochs: int, dice: np.random.
     first, first_bias, second, second_bias = parts(weights)
     slopes = np.empty_like(weights)
     for _ in range(epochs):
-        pictures, wanted, kept = _epoch(config, dice)
+        pictures, wanted, kept = _epoch(config, len(first_bias), dice)
         for start in range(0, len(wanted), BATCH):
             some = slice(start, start + BATCH)
             hidden = np.maximum(0.0, pictures[some] @ first + first_bias) * kept[some]
@@ -60,7 +64,7 @@ def train(state: State, config: Mapping[str, Any], epochs: int, dice: np.random.
 
 
 def _epoch(
-    config: Mapping[str, Any], dice: np.random.Generator
+    config: Mapping[str, Any], width: int, dice: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All pictures once, spoilt as configured; what they show; which hidden units take part."""
     digits = data()
@@ -71,7 +75,7 @@ def _epoch(
     )
     pictures = digits.learn[moves, order]
     pictures = pictures + config["noise"] * dice.standard_normal(pictures.shape, dtype=np.float32)
-    taking_part = dice.random((count, WIDTH), dtype=np.float32) >= config["dropout"]
+    taking_part = dice.random((count, width), dtype=np.float32) >= config["dropout"]
     return pictures, digits.wanted[order], taking_part / (1 - config["dropout"])
 
 

@@ -9,9 +9,11 @@ baseline and a verdict are is in ``benchmarks.tuner_digits``.
 from __future__ import annotations
 
 from benchmarks.rows import Row
-from benchmarks.tuner_nas import study
 
 
 def run(*, quick: bool = False) -> list[Row]:
     """The rows of the section; ``quick`` takes a fraction of the budget, and gives no verdict."""
+    # Only now: races import networks of this package where there is little more than numpy.
+    from benchmarks.tuner_nas import study
+
     return study.run(quick=quick)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.plain_digits import plain_digits
+
 Array = npt.NDArray[np.float32]
 Weights = dict[str, Array]
 #: (step, pictures) to what each layer put out, scores last, and a way back from their slope.
@@ -44,9 +46,7 @@ FEW, MANY = Shares(400, 900, 2), Shares(1197, 300, 6)
 @functools.cache
 def data(shares: Shares) -> dict[str, tuple[Array, npt.NDArray[np.int64]]]:
     """``train``, ``validation`` and ``test`` as (pictures of shape (n, 64), digits)."""
-    from sklearn.datasets import load_digits
-
-    pictures, digits = load_digits(return_X_y=True)
+    pictures, digits = plain_digits()
     dice = np.random.default_rng(1797)
     order = np.split(
         dice.permutation(len(digits)), [shares.train, shares.train + shares.validation]
