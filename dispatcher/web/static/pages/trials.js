@@ -59,9 +59,10 @@ export function Trials({ where, live, version, change }) {
     ${["trial", ...columns].map((name) => html`<span role="columnheader" key=${name} class=${rightly(table, name) ? "right" : ""} aria-sort=${by === name ? (descending ? "descending" : "ascending") : "none"}>
       ${name === "curve" ? html`<b>curve</b>` : html`<button type="button" class="plain" title=${`sort by ${brief(name, 200)}`} tabindex="-1" onClick=${() => resort(name)}><bdi>${brief(TITLES[name] ?? name, 60)}</bdi>${by === name ? (descending ? " ▼" : " ▲") : ""}</button>`}</span>`)}
   </div></div>`;
+  const sides = columns.map((name) => (rightly(table, name) ? "right" : ""));
   // Plain calls and no keys: a row that scrolls in takes the elements of one that scrolls out.
   const row = (index, brisk) => rowOf({
-    brisk, index, row: order[index], table, columns, template, mode, experiment: where.experiment, at: index === at,
+    brisk, index, row: order[index], table, columns, sides, template, mode, experiment: where.experiment, at: index === at,
     marked: marked.includes(table.number("trial", order[index])), onMark: mark,
   });
   return html`<main id="main" class="trials">
@@ -159,12 +160,12 @@ function Filter({ given, problem }) {
 }
 
 /** @param brisk somebody scrolls by whole screens: without what is only seen by those who stay */
-function rowOf({ brisk, index, row, table, columns, template, mode, experiment, at, marked, onMark }) {
+function rowOf({ brisk, index, row, table, columns, sides, template, mode, experiment, at, marked, onMark }) {
   const trial = table.number("trial", row);
   return html`<div class=${`vrow${at ? " at" : ""}${marked ? " marked" : ""}`} role="row" aria-rowindex=${index + 2} aria-selected=${at} style=${template}>
     <span role="gridcell" class="box"><input type="checkbox" tabindex="-1" aria-label=${`mark trial ${trial}`} checked=${marked} onChange=${() => onMark(trial)} /></span>
     <span role="rowheader" class="right"><a tabindex="-1" href=${trialLink(experiment, trial)}>${trial}</a></span>
-    ${columns.map((name) => html`<span role="gridcell" key=${name} class=${rightly(table, name) ? "right" : ""} title=${brisk ? undefined : titleOf(name, row, table)}>${cellOf(name, row, table, mode, experiment, brisk)}</span>`)}
+    ${columns.map((name, place) => html`<span role="gridcell" class=${sides[place]} title=${brisk ? undefined : titleOf(name, row, table)}>${cellOf(name, row, table, mode, experiment, brisk)}</span>`)}
   </div>`;
 }
 
@@ -178,7 +179,7 @@ function titleOf(name, row, table) {
 
 function cellOf(name, row, table, mode, experiment, brisk) {
   const running = table.get("state", row) === "running";
-  if (name === "state") return html`<${State} word=${stateOf(table.get("state", row), table.get("outcome", row))} />`;
+  if (name === "state") return State({ word: stateOf(table.get("state", row), table.get("outcome", row)) });
   if (name === "curve") return brisk ? "" : html`<${Spark} experiment=${experiment} trial=${table.number("trial", row)} reports=${table.number("reports", row)} />`;
   if (name === "gain") return signed(table.numbers("gain", mode)[row]).replace("–", "");
   if (name === "took") return running ? html`<${Running} since=${table.get("started", row)} />` : duration(table.numbers("took")[row]).replace("–", "");
