@@ -56,7 +56,8 @@ class CallbackSink:
         self._failed: int = memo.get("failed", 0)
         self._last: str = memo.get("last", "")
         self._newest: float = memo.get("newest", 0.0)  # end that was called for
-        called, self._called_until = memo.get("called") or ("", 0.0)
+        called, until = memo.get("called") or ("", 0.0)
+        self._called_until: float = until
         self._called = Cursor("", closed=bytearray.fromhex(called))  # before the store became older
         place = ExperimentFolder(self._experiment.folder)
         self._folder = place.path / SINKS_NAME
