@@ -1,4 +1,4 @@
-"""What callbacks have called for, in files beside the cursor, and a copy of it for a backup."""
+"""Files beside the cursor that hold what callbacks have called for; a backup has a copy of them."""
 
 from __future__ import annotations
 

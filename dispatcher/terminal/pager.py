@@ -63,5 +63,5 @@ def _fed(pipe: IO[bytes], content: bytes) -> bool:
             written += pipe.write(content[written : written + (1 << 16)])
     except BrokenPipeError:  # the user has seen enough, or the pager shows nothing
         unread = fcntl.ioctl(pipe.fileno(), termios.FIONREAD, bytes(struct.calcsize("i")))
-        return written > int(struct.unpack("i", unread)[0])
+        return bool(written > struct.unpack("i", unread)[0])
     return True

@@ -56,9 +56,9 @@ class CallbackSink:
         self._failed: int = memo.get("failed", 0)
         self._last: str = memo.get("last", "")
         self._newest: float = memo.get("newest", 0.0)  # end that was called for
-        called: tuple[str, float] = memo.get("called") or ("", 0.0)
-        self._called = Cursor("", closed=bytearray.fromhex(called[0]))  # with a newer store
-        self._called_until = called[1]
+        called, until = memo.get("called") or ("", 0.0)
+        self._called_until: float = until
+        self._called = Cursor("", closed=bytearray.fromhex(called))  # before the store became older
         place = ExperimentFolder(self._experiment.folder)
         self._folder = place.path / SINKS_NAME
         self._folder.mkdir(exist_ok=True)

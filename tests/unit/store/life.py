@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from dispatcher import core
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
@@ -24,7 +26,7 @@ class Life:
         self.say(e.ExperimentCreated(chosen), e.HeadStarted(1))
 
     @classmethod
-    def of(cls, journal: Journal, state: core.State) -> Life:
+    def of(cls, journal: Journal, state: core.State) -> Self:
         """The life of an experiment that is there."""
         life = cls.__new__(cls)
         life.journal, life.state, life.now = journal, state, max(1000.0, state.now)
