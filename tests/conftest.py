@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from pathlib import Path
 
@@ -40,6 +41,18 @@ PATIENCE_S = 600.0
 #: Tests that show again at length, in one more place or in greater number, what a quicker one shows
 #: at each landing. ``make test EXTENDED=1`` runs them as well.
 EXTENDED = "make test EXTENDED=1"
+
+
+def pytest_collection() -> None:
+    """Collect tests without Python's collector, which would walk what is there for each few more:
+    a million objects, and all trees of modules that pytest writes anew."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let it work from here on, on what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

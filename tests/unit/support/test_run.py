@@ -40,6 +40,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(runner, "HERE", tmp_path / "tests")
     monkeypatch.setenv("PYTHONPATH", os.fspath(ROOT))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    # Others' plugins are twice the work of such a run, and nothing here is about them.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     return tmp_path / "tests"
 
 
