@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 #: passes here passes elsewhere. For others: ``--hypothesis-profile=default``.
 settings.register_profile(
     "same",
+    max_examples=lengths.some_of(100),
     derandomize=True,
     deadline=None,
     database=None,
@@ -29,6 +30,7 @@ settings.load_profile("same")
 settings.register_profile(
     "unshrunk",
     settings.get_profile("same"),
+    max_examples=100,
     phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
 )
 
