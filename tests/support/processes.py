@@ -99,5 +99,5 @@ def holds_within(condition: Callable[[], object], timeout_s: float) -> bool:
         if waited > timeout_s:
             return False
         # What takes long is looked at less often: a look may cost more than what it waits for.
-        time.sleep(min(max(waited / 10, 0.02), 0.2))
+        time.sleep(min(max(waited / 10, 0.02), 0.1))
     return True

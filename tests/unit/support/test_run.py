@@ -82,7 +82,7 @@ def test_the_longest_folder_runs_in_two_parts_each_test_once(
     folders: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Mutations: a folder in both parts, or in none; no second look for the second part."""
-    for name in ("agent", "web"):
+    for name in ("agent", "tuners"):
         _write(folders / "integration" / name, FLAKY.replace("test_always", f"test_in_{name}"))
         (folders / "integration" / name / "__init__.py").touch()
     assert runner.main(["--again", "8"]) == 1
