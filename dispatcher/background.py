@@ -6,6 +6,7 @@ heads again; it starts and ends them.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -18,8 +19,11 @@ TAKE_OVER = "--take-over"
 
 def main() -> int:
     """Lead the experiment whose folder is the first argument."""
+    from dispatcher.head.collector import THRESHOLDS, walk_less
+
+    # What is imported stays: the collector would walk it two hundred times meanwhile, in vain.
+    gc.set_threshold(*THRESHOLDS)
     from dispatcher.core.model import Phase
-    from dispatcher.head.collector import walk_less
     from dispatcher.head.head import Head
     from dispatcher.notices import Notice, NoticeKind
 

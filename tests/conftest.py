@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from pathlib import Path
 
@@ -16,6 +17,7 @@ HERE = Path(__file__).parent
 #: passes here passes elsewhere. For others: ``--hypothesis-profile=default``.
 settings.register_profile(
     "same",
+    max_examples=lengths.some_of(100),
     derandomize=True,
     deadline=None,
     database=None,
@@ -28,6 +30,7 @@ settings.load_profile("same")
 settings.register_profile(
     "unshrunk",
     settings.get_profile("same"),
+    max_examples=100,
     phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
 )
 
@@ -40,6 +43,18 @@ PATIENCE_S = 600.0
 #: Tests that show again at length, in one more place or in greater number, what a quicker one shows
 #: at each landing. ``make test EXTENDED=1`` runs them as well.
 EXTENDED = "make test EXTENDED=1"
+
+
+def pytest_collection() -> None:
+    """Collect tests without Python's collector, which would walk what is there for each few more:
+    a million objects, and all trees of modules that pytest writes anew."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let it work from here on, on what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -47,7 +47,7 @@ HALVES = {
     "unit": ("nfs_setup", "platforms", "plots", "trial_runtime", "tuners"),
     "integration": (
         "inference", "machines", "nni", "platforms", "queries", "remote_weights", "security",
-        "sinks", "ssh", "store", "tuner_host", "tuners", "web",
+        "sinks", "ssh", "store", "tuner_host", "tuners",
     ),
 }  # fmt: skip
 

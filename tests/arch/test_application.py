@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 
 #: Lines of a function of the command line, and of NNI's, below its docstring; a longer one decides
@@ -42,7 +44,7 @@ def test_functions_of_the_command_line_are_short() -> None:
 def lengths_of(text: str) -> dict[str, int]:
     """Each function's lines below its docstring, those of functions in it included."""
     found = {}
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if body:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 OUTSIDE = ("tests", "benchmarks", "examples")
@@ -77,15 +79,15 @@ def private_names(text: str, known: frozenset[str]) -> list[str]:
         text: the module.
         known: the private names that the product gives to anything.
     """
-    tree = ast.parse(text)
-    own = {name for node in ast.walk(tree) for name in _given(node, by_self=True)}
-    return [name for node in ast.walk(tree) for name in _used(node, known, own)]
+    nodes = list(ast.walk(ast.parse(text)))
+    own = {name for node in nodes for name in _given(node, by_self=True)}
+    return [name for node in nodes for name in _used(node, known, own)]
 
 
 def _used(node: ast.AST, known: frozenset[str], own: set[str]) -> Iterator[str]:
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PRODUCT):
         yield from (alias.name for alias in node.names if _PRIVATE.fullmatch(alias.name))
-    elif isinstance(node, ast.Attribute) and node.attr in known - _OF_TUPLES:
+    elif isinstance(node, ast.Attribute) and _is_private(node.attr, known):
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         if owner not in ("os", "sys") and not (owner in ("self", "cls") and node.attr in own):
             yield node.attr
@@ -94,6 +96,10 @@ def _used(node: ast.AST, known: frozenset[str], own: set[str]) -> Iterator[str]:
         for argument in node.args:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield from _of_text(argument.value, called, known)
+
+
+def _is_private(name: str, known: frozenset[str]) -> bool:
+    return name in known and name not in _OF_TUPLES
 
 
 def _of_text(text: str, called: str, known: frozenset[str]) -> Iterator[str]:
@@ -109,7 +115,7 @@ def _of_text(text: str, called: str, known: frozenset[str]) -> Iterator[str]:
 def _names_of_the_product() -> frozenset[str]:
     names: set[str] = set()
     for path in _sources(*PRODUCT):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path.read_text()):
             names.update(_given(node))
     return frozenset(name for name in names if _PRIVATE.fullmatch(name))
 

@@ -12,6 +12,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 MOST_LINES = 60
@@ -60,7 +62,7 @@ def bodies_of_the_product() -> Iterator[tuple[str, int]]:
 
 def bodies(text: str) -> Iterator[tuple[str, int]]:
     """The lines of each function's body in a module, without signature and docstring."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         statements = node.body[ast.get_docstring(node) is not None :]

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.arch.trees import tree_of
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
@@ -57,7 +59,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def _product() -> dict[str, ast.Module]:
     paths = [path for room in PRODUCT for path in sorted((ROOT / room).rglob("*.py"))]
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
+    return {path.relative_to(ROOT).as_posix(): tree_of(path.read_text()) for path in paths}
 
 
 def test_objects_are_whole_when_they_are_made() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.experiment.dialects import GROUP
+from tests.arch.trees import nodes_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +54,7 @@ searchSpace: {{x: {{_type: choice, _value: [1, 2]}}}}
 
 def names_of_nni(text: str) -> Iterator[str]:
     """Identifiers, modules and one-word texts of a program that name NNI."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         for kind in ("id", "attr", "arg", "name", "module", "value"):
             name = getattr(node, kind, None)
             if isinstance(name, str) and not re.search(r"\s", name):

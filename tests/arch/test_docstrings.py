@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
@@ -81,12 +83,12 @@ def docstrings() -> tuple[tuple[str, str], ...]:
         (path.relative_to(ROOT).as_posix(), text)
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
-        for text in _texts(ast.parse(path.read_text()))
+        for text in _texts(path.read_text())
     )
 
 
-def _texts(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _texts(module: str) -> Iterator[str]:
+    for node in nodes_of(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:

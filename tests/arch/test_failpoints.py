@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from trial_runtime.failpoints import NAMES
 
@@ -17,7 +18,7 @@ PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 def patterns_in(source: str) -> list[str]:
     """What calls of ``failpoint`` name, as regular expressions; f-strings leave a gap."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
             continue
         if node.func.id != "failpoint":

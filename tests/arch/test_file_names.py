@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 
 _NAME = re.compile(
@@ -17,7 +19,7 @@ _NAME = re.compile(
 
 def names_in(text: str) -> Iterator[tuple[int, str]]:
     """Each such name that is a string of its own, with its line; prose is none."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             last = node.value.rpartition("/")[2]
             if " " not in node.value and _NAME.fullmatch(last):

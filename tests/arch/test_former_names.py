@@ -16,6 +16,7 @@ import pytest
 
 from dispatcher import __version__
 from tests.arch.test_rooms import PACKAGES, ROOT, files
+from tests.arch.trees import nodes_of
 
 #: A version that says so is two after the one whose names they are.
 GONE_WITH = "goes with 0.3"
@@ -77,7 +78,7 @@ def test_no_code_of_ours_uses_them() -> None:
     for path in files(*PACKAGES):
         if path in FORMER or "nni_shim" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path.read_text()):
             if isinstance(node, ast.ImportFrom) and node.module:
                 named = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Import):

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.arch.trees import tree_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("dispatcher", "nfs_setup", "trial_runtime", "tuners")
 _DOTTED = re.compile(rf"`[~!]?((?:{'|'.join(PACKAGES)})(?:\.(?!py\b)\w+)+)(?:\(\))?`")
@@ -118,7 +120,7 @@ def _packages() -> list[str]:
 def _bound(file: Path) -> dict[str, str]:
     """The names at the top of a module: each with where it is from, if it is imported."""
     bound: dict[str, str] = {}
-    for node in _at_the_top(ast.parse(file.read_text())):
+    for node in _at_the_top(tree_of(file.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound[node.name] = ""
         elif isinstance(node, ast.ImportFrom):

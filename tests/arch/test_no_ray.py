@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 RAY = "dispatcher/platforms/ray"
 
@@ -13,15 +15,15 @@ RAY = "dispatcher/platforms/ray"
 BESIDE = {f"{RAY}/{name}.py" for name in ("driver", "cluster", "crew", "holder", "node_news")}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+def modules() -> Iterator[tuple[str, tuple[ast.AST, ...]]]:
     for room in ("dispatcher", "trial_runtime", "tuners"):
         for path in (ROOT / room).rglob("*.py"):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+            yield str(path.relative_to(ROOT)), nodes_of(path.read_text())
 
 
-def imported(module: ast.Module) -> Iterator[str]:
+def imported(module: tuple[ast.AST, ...]) -> Iterator[str]:
     """The modules that one imports, those that are named by a text included."""
-    for node in ast.walk(module):
+    for node in module:
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

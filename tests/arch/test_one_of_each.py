@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
@@ -91,15 +93,15 @@ _OF_PYTHON = {
 }
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
+def trees() -> Iterator[tuple[str, tuple[ast.AST, ...]]]:
     for package in PRODUCT:
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+            yield path.relative_to(ROOT).as_posix(), nodes_of(path.read_text())
 
 
 def test_files_are_replaced_in_one_way() -> None:
     """Mutation: a draft and a rename by hand, which a power cut leaves half written."""
-    found = {path for path, tree in trees() if any(map(_renames, ast.walk(tree)))}
+    found = {path for path, tree in trees() if any(map(_renames, tree))}
     assert found - {"trial_runtime/durable_file.py"} <= RENAME, "trial_runtime.durable_file does it"
     assert not RENAME - found, "take it out of the list"
 
@@ -115,7 +117,7 @@ def _renames(node: ast.AST) -> bool:
 
 def test_pauses_grow_by_one_rule() -> None:
     """Mutation: one more loop that doubles its pause by itself."""
-    found = {path for path, tree in trees() if any(map(_doubles, ast.walk(tree)))}
+    found = {path for path, tree in trees() if any(map(_doubles, tree))}
     assert {path for path in found if not path.startswith("tuners/")} == {
         *DOUBLE,
         "trial_runtime/retry.py",
@@ -151,7 +153,7 @@ def test_errors_have_one_base() -> None:
     own = {
         node.name
         for _, tree in trees()
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.ClassDef)
         if {ast.unparse(base) for base in node.bases} & _OF_PYTHON
     }
@@ -163,7 +165,7 @@ def test_findings_are_of_one_class() -> None:
     found = {
         path
         for path, tree in trees()
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.ClassDef) and node.name.endswith(("Finding", "Severity"))
     }
     assert found == {"dispatcher/findings.py", "nfs_setup/verify/findings.py"}
@@ -174,7 +176,7 @@ def test_search_spaces_are_read_in_one_way() -> None:
     found = {
         path.rpartition("/")[0]
         for path, tree in trees()
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.ClassDef) and node.name in ("Choice", "RandInt")
     }
     assert found == {"tuners/space"}

@@ -7,12 +7,13 @@ went wrong, and tested least.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import dispatcher
 from dispatcher.core.model import State, Trial
+from tests.arch.trees import nodes_of
 
 ROOT = Path(dispatcher.__file__).parent
 FIELDS = {field.name for field in fields(Trial)}
@@ -35,16 +36,16 @@ OF_A_MOVE = {"state", "since"}
 
 def assigned(text: str) -> Iterator[tuple[int, str]]:
     """Attributes that a module assigns to, with their lines."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node.lineno, node.attr
 
 
 def writes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the field of each assignment to a trial, also by ``setattr``."""
-    tree = ast.parse(text)
-    names = NAMES | set(_taken_from_trials(tree))
-    for node in ast.walk(tree):
+    nodes = nodes_of(text)
+    names = NAMES | set(_taken_from_trials(nodes))
+    for node in nodes:
         match node:
             case ast.Attribute(value=base, attr=field, ctx=ast.Store() | ast.Del()):
                 if field in FIELDS and _is_trial(base, names):
@@ -68,9 +69,9 @@ def _of_trials(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and _name(node.value) == "trials"
 
 
-def _taken_from_trials(tree: ast.AST) -> Iterator[str]:
+def _taken_from_trials(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield names that a trial is bound to: by ``=``, ``:=``, ``for``, or as a parameter."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _of_trials(value):
                 yield name
@@ -114,7 +115,7 @@ def test_only_the_core_changes_the_state() -> None:
 
 def of_a_state(text: str) -> Iterator[str]:
     """Yield the fields of whatever is called a state that a module sets, or sets an item of."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         match node:
             case ast.Attribute(value=owner, attr=field, ctx=ast.Store() | ast.Del()):
                 pass

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from dispatcher.experiment.plugged import GROUP
+from tests.arch.trees import nodes_of
 
 ROOT = Path(__file__).parents[2]
 PLATFORMS = "dispatcher.platforms"
@@ -105,7 +106,7 @@ def names_of(folder: str) -> re.Pattern[str]:
     classes = {
         node.name
         for _, text in product(f"dispatcher/platforms/{folder}")
-        for node in ast.walk(ast.parse(text))
+        for node in nodes_of(text)
         if isinstance(node, ast.ClassDef) and re.search(r"[a-z](Config|Platform)$", node.name)
     }
     assert classes
@@ -149,7 +150,7 @@ def test_the_list_of_those_who_may_is_as_short_as_can_be() -> None:
 def imports_platforms(text: str) -> set[str]:
     """The folders of platforms that a module imports, late or for its types."""
     modules = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.ImportFrom) and node.module:
             modules |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
         elif isinstance(node, ast.Import):
@@ -278,7 +279,7 @@ def test_no_kind_of_platform_is_asked_for() -> None:
 
 def kinds_asked_for(text: str) -> Iterator[str]:
     """The classes of platforms that ``isinstance`` is called with."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
             for name in ast.walk(node.args[1]):
                 if isinstance(name, ast.Name) and name.id.endswith("Platform"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 ON_HOST = ROOT / "dispatcher/remote_python/on_host"
 
@@ -62,7 +64,7 @@ def test_a_program_is_an_argument_in_these_places_only() -> None:
     found = set()
     for path in product():
         name = path.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path.read_text()):
             texts = [x.value for x in getattr(node, "elts", ()) if isinstance(x, ast.Constant)]
             if "-c" in texts and not {"bash", "sh"} & set(texts):
                 found.add(name if name.startswith("dispatcher") else name.partition("/")[0])
@@ -73,7 +75,7 @@ def test_a_program_is_an_argument_in_these_places_only() -> None:
     "path", [*sorted(ON_HOST.glob("*.py")), FILES, IN_JOB], ids=lambda path: path.name
 )
 def test_what_travels_imports_the_library_and_its_neighbours_only(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path.read_text()):
         if isinstance(node, ast.Import):
             names = {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.arch.trees import nodes_of, tree_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
@@ -89,7 +91,7 @@ def test_agents_have_no_second_set_of_facts() -> None:
     classes = {
         (node.name, path.relative_to(ROOT).as_posix())
         for path in files("dispatcher", "trial_runtime")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path.read_text())
         if isinstance(node, ast.ClassDef) and node.name in kinds
     }
     assert classes == {(kind, "trial_runtime/facts.py") for kind in kinds}
@@ -116,7 +118,7 @@ def outside_the_core(text: str) -> set[str]:
     """What a module of the core imports that it may not."""
     return {
         name
-        for name in imports(ast.walk(ast.parse(text)))
+        for name in imports(nodes_of(text))
         if name not in FOR_THE_CORE | {"dispatcher.errors", "dispatcher.core"}
         and not name.startswith("dispatcher.core.")
     }
@@ -124,7 +126,7 @@ def outside_the_core(text: str) -> set[str]:
 
 def test_torch_is_never_loaded_by_an_import_of_ours() -> None:
     """Half a second that ten thousand trials would pay; and it is an extra."""
-    trees = {p: ast.parse(p.read_text()) for p in files(*PACKAGES)}
+    trees = {p: tree_of(p.read_text()) for p in files(*PACKAGES)}
     assert len(trees) > 200
     assert not [path for path, tree in trees.items() if "torch" in loaded_by(tree)]
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.arch.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
 
@@ -72,7 +74,7 @@ def product() -> list[Path]:
 
 def found_in(text: str) -> set[str]:
     """Each thing that is not done here, in a word or two."""
-    return {what for node in ast.walk(ast.parse(text)) for what in _of(node)}
+    return {what for node in nodes_of(text) for what in _of(node)}
 
 
 def _of(node: ast.AST) -> list[str]:
@@ -114,7 +116,7 @@ def _of_call(call: ast.Call) -> list[str]:
 
 def shells_in(text: str) -> bool:
     """Whether a list is made that begins a shell with a text: ``["bash", "-c", …]``."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.List | ast.Tuple) and len(node.elts) >= 2:
             words = [e.value if isinstance(e, ast.Constant) else None for e in node.elts]
             for first, second in itertools.pairwise(words):

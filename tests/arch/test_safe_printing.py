@@ -9,6 +9,7 @@ import pytest
 
 from dispatcher import safe_text
 from dispatcher.safe_text import SafeText, made_safe
+from tests.arch.trees import nodes_of
 
 ROOT = Path(__file__).parents[2]
 DISPATCHER = ROOT / "dispatcher"
@@ -57,7 +58,7 @@ ALLOWED: dict[tuple[str, str], str] = {
 def found_in(text: str) -> set[str]:
     return {
         name
-        for node in ast.walk(ast.parse(text))
+        for node in nodes_of(text)
         if isinstance(node, ast.Call) and (name := ast.unparse(node.func)) in DIRECT
     }
 

@@ -17,6 +17,7 @@ import pytest
 
 from dispatcher.cli.commands import ROOT as COMMANDS
 from dispatcher.cli.lazy_group import Table, load
+from tests.arch.trees import tree_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bequeath", "dispatcher", "nfs_setup", "trial_runtime", "tuners")
@@ -70,7 +71,7 @@ PAGES = sorted(
 def _trees() -> dict[Path, ast.Module]:
     """Every module of the product, by its path from the root."""
     return {
-        path.relative_to(ROOT): ast.parse(path.read_text())
+        path.relative_to(ROOT): tree_of(path.read_text())
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dispatcher.core import events as e
@@ -12,6 +14,9 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.store import SqliteJournal
 from tests.unit.store.life import Life
+
+#: Trials of a store that is kept in memory for the next test.
+MOST_KEPT = 150
 
 
 def make_folder(base: Path, name: str = "digits", id: str = "digits-abc123", **config: Any) -> Path:
@@ -26,8 +31,26 @@ def make_folder(base: Path, name: str = "digits", id: str = "digits-abc123", **c
 
 def evolve(folder: Path, trials: int, seed: int = 1, sample: int = 4, population: int = 12) -> None:
     """Aging evolution on a smooth hill; every twelfth trial fails, every twentieth is random."""
+    store = folder / "journal.sqlite"
+    if trials <= MOST_KEPT and not store.exists():
+        store.write_bytes(_evolved(trials, seed, sample, population))
+    else:
+        _evolve(store, trials, seed, sample, population)
+
+
+@cache
+def _evolved(*how: int) -> bytes:
+    """A store of one file, made once: hundreds of tests begin with the same ones."""
+    with TemporaryDirectory() as folder:
+        store = Path(folder, "journal.sqlite")
+        _evolve(store, *how)
+        assert [path.name for path in store.parent.iterdir()] == [store.name]
+        return store.read_bytes()
+
+
+def _evolve(store: Path, trials: int, seed: int, sample: int, population: int) -> None:
     draw = random.Random(seed)
-    journal = SqliteJournal.open(folder / "journal.sqlite")
+    journal = SqliteJournal.open(store)
     life = Life(journal, trial_retries=0)
     life.begin()
     alive: list[tuple[int, float, dict[str, Any]]] = []
