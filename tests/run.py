@@ -49,6 +49,7 @@ HALVES = {
         "inference", "machines", "nni", "platforms", "queries", "remote_weights", "security",
         "sinks", "ssh", "store", "tuner_host", "tuners",
     ),
+    "system": ("page",),
 }  # fmt: skip
 
 #: What ``--quick`` runs, in parts of about the same length: the folder's name, and what of it.
