@@ -73,7 +73,7 @@ def load(name: str, entry: CommandEntry) -> TyperCommand | TyperGroup:
 
 def _converted_when_needed(parameters: list[Any]) -> list[Any]:
     """Return the same parameters; values that are what they should be pass without typer's
-    conversion. Pydantic, which it imports for that, takes longer than the rest of most commands.
+    conversion. Pydantic, which it imports for that, was a third of the imports of `trial ls`.
     Older typers have none of it."""
     for each in parameters:
         usual = getattr(each, "get_runtime_param", None)

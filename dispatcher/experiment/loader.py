@@ -127,8 +127,8 @@ def build_experiment(
         ExperimentFileErrors: with everything that is wrong, each with the path of its key.
     """
     source = Source(origin, dict(values))
-    folder = base_folder or Path.cwd()
-    return _Loading(source, folder, "experiment", our_keys=our_keys).finish()
+    loading = _Loading(source, base_folder or Path.cwd(), "experiment", our_keys=our_keys)
+    return loading.finish()
 
 
 def load_search_space(path: str | Path) -> dict[str, Any]:
@@ -189,11 +189,9 @@ class _Loading:
     def _translated(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values under our keys, translated if the file is in a dialect."""
         folder = self.base_folder if self.file else None
-        written_in = (
-            None
-            if self.our_keys
-            else first_to_know(lambda dialect: dialect.version_of(values, folder))
-        )
+        written_in = None
+        if not self.our_keys:
+            written_in = first_to_know(lambda dialect: dialect.version_of(values, folder))
         if written_in is None:
             if self.source.doubles:
                 raise ExperimentFileErrors(self.source.doubles)
@@ -386,7 +384,7 @@ def _mapping(source: Source, what: str) -> dict[str, Any]:
 
 def _read_file(file: Path, origin: str, *, lax: bool = False) -> Source:
     """Read a file; with ``lax`` for dialects."""
-    from dispatcher.experiment.yaml_text import read_source_of  # experiments in Python have none
+    from dispatcher.experiment.yaml_text import read_source_of
 
     return read_source_of(_read_text(file, origin), file, origin, lax=lax)
 

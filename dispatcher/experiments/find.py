@@ -88,8 +88,8 @@ def _guessed(base: Path | None, purpose: Purpose) -> Path:
         raise _nothing(base)
     if len(kept) > 1:  # of one alone the age is of no interest, and its store may be large
         kept.sort(key=lambda one: (-(queries.created_at(one) or 0.0), one.name))
-        if purpose is Purpose.CHANGE:
-            raise _say_which([one.name for one in kept], "experiments are kept and none runs")
+    if purpose is Purpose.CHANGE and len(kept) > 1:
+        raise _say_which([one.name for one in kept], "experiments are kept and none runs")
     return kept[0]
 
 

@@ -97,8 +97,7 @@ def loaded_by(code: str, *names: str, env: dict[str, str] | None = None) -> str:
 
 
 def test_a_first_search_waits_for_nothing_that_it_does_not_use() -> None:
-    """Mutation: a room's package imports all of its modules again. Each of these was a twentieth
-    of the time to the first result, SQLAlchemy a fifth."""
+    """Mutation: a room's package imports all of its modules again."""
     unused = (
         "sqlalchemy", "alembic", "zmq", "ruamel.yaml", "filelock", "dispatcher.code_archive",
         "dispatcher.nni", "dispatcher.queries.lives", "dispatcher.tuner_host.driver",
@@ -108,7 +107,7 @@ def test_a_first_search_waits_for_nothing_that_it_does_not_use() -> None:
 
 
 def test_a_command_converts_words_without_pydantic(tmp_path: Path) -> None:
-    """Mutation: each command waits for pydantic, which takes as long as all else that it does."""
+    """Mutation: each command waits for pydantic."""
     code = "from dispatcher.cli.main import root; root().main({}, standalone_mode=False)"
     words = ["experiment", "list", "--all"]
     env = {"BEQUEATH_HOME": str(tmp_path), "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
