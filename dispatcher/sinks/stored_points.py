@@ -14,9 +14,9 @@ from dispatcher.sinks.protocol import Point
 class NumberColumns(NamedTuple):
     """Points that are numbers and nothing else, as columns of one length."""
 
-    seqs: tuple[int, ...]
-    ats: tuple[float, ...]
-    numbers: tuple[float, ...]
+    seqs: Sequence[int]
+    ats: Sequence[float]
+    numbers: Sequence[float]
 
 
 class StoredPoints(Sequence[Point]):
