@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scanner import Scanner
 
-from dispatcher.experiment import source
-from dispatcher.experiment.source import read_source
+from dispatcher.experiment import yaml_text
+from dispatcher.experiment.yaml_text import read_source
 
 _PARTS = (
     "[",
@@ -55,7 +55,7 @@ def ours() -> type[Scanner]:
             return super().compose(stream)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "YAML", Kept)
+        patch.setattr(yaml_text, "YAML", Kept)
         read_source("a: 1", "e.yml")
     return found[0]
 

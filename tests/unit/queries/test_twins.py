@@ -44,8 +44,8 @@ def test_a_result_keeps_its_bounds_or_not(
 
 @given(st.lists(st.tuples(*[st.integers(0, 3).map(float)] * 3), max_size=12), st.integers(2, 3))
 def test_a_front_has_the_same_points(points: list[tuple[float, ...]], axes: int) -> None:
-    """``queries/front.py`` takes the first of equals of ten thousand, ``tuners/pareto.py`` all of a
-    population, and the fronts behind. Mutation: either leaves one out."""
+    """``queries/fronts.py`` takes the first of equals of ten thousand, ``tuners/pareto.py`` all of
+    a population, and the fronts behind. Mutation: either leaves one out."""
     ordered = sorted((point[:axes] for point in points), reverse=True)
     first = unbeaten(ordered)
     chosen = [ordered[at] for at in first]
