@@ -623,8 +623,8 @@ DECIDING: tuple[Mutation, ...] = (
         10,
         "'experiment update trialConcurrency' changes nothing while it runs",
         "dispatcher/core/transitions/user.py",
-        "        follow_slots(state, worker)\n        recount(state, worker)\n",
-        "        recount(state, worker)\n",
+        "        follow_slots(state, worker)\n        if others:",
+        "        if others:",
         ("tests/unit/core/test_several_workers.py",),
     ),
     Mutation(

@@ -88,7 +88,7 @@ ENDING: tuple[Mutation, ...] = (
         4,
         "the end of an experiment is reported whenever somebody looks after its sinks",
         "dispatcher/sinks/callbacks/sink.py",
-        'if read_object(last).get("head") == head:',
+        'if last.get("head") == head and last.get("lead", lead) == lead:',
         "if False:",
         _CALLS,
     ),

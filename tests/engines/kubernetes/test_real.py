@@ -279,7 +279,8 @@ def test_rights_that_are_given_and_taken_away(
         lambda: not [x for x in KUBERNETES.inspect(part) if x.severity is not Severity.OK],
         "all is allowed",
     )
-    rig = rig_of(given)
+    # Who may not look there hears of a loss by silence alone: less of it than the rig has patience.
+    rig = rig_of(given, leases={"suspect": "15s", "lost": "45s"})
     (worker,) = rig.workers
     rig.launch()
     there.remove("rolebindings", "bequeath")
