@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from benchmarks.environments import OWN
 from benchmarks.races import grown
-from benchmarks.races.judging import judged
-from benchmarks.races.running import Racer, race
+from benchmarks.races.judging import raced
+from benchmarks.races.running import Racer
 from benchmarks.rows import Row
 
-OURS = "bequeath"
 RACERS = (
-    Racer(OURS, OWN, "architecture_ours.py"),
+    Racer("bequeath", OWN, "architecture_ours.py"),
     Racer("Ray Tune", "ray", "architecture_ray.py"),
     Racer("Optuna", "optuna", "architecture_optuna.py"),
 )
@@ -29,18 +28,14 @@ QUICK_SEEDS = range(100, 102)
 
 def run(*, quick: bool = False) -> list[Row]:
     """A row a peer; ``quick`` has two seeds, and gives no verdict."""
-    found = race(RACERS, QUICK_SEEDS if quick else SEEDS, BUDGET_S)
-    rows = [
-        judged(
-            f"architecture search on digits until {grown.TARGET:g} is known, wall clock, with "
-            f"inheritance, against {one.name} without",
-            found[OURS],
-            found[one.name],
-            least=LEAST,
-            budget_s=BUDGET_S,
-            more=f"lessons of {grown.STEPS} steps, from scratch {grown.LESSONS} at most; two "
-            "workers; ours begins with two blocks of 32 units",
-        )
-        for one in RACERS[1:]
-    ]
+    rows = raced(
+        RACERS,
+        QUICK_SEEDS if quick else SEEDS,
+        what=f"architecture search on digits until {grown.TARGET:g} is known, wall clock, with "
+        "inheritance, against {peer} without",
+        least=LEAST,
+        budget_s=BUDGET_S,
+        more=f"lessons of {grown.STEPS} steps, from scratch {grown.LESSONS} at most; two "
+        "workers; ours begins with two blocks of 32 units",
+    )
     return [Row({**each, "ok": None}) for each in rows] if quick else rows

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from benchmarks.environments import OWN
 from benchmarks.races import member
-from benchmarks.races.judging import judged
-from benchmarks.races.running import Racer, race
+from benchmarks.races.judging import raced
+from benchmarks.races.running import Racer
 from benchmarks.rows import Row
 
-OURS = "bequeath"
 RACERS = (
-    Racer(OURS, OWN, "pbt_ours.py"),
+    Racer("bequeath", OWN, "pbt_ours.py"),
     Racer("Ray Tune", "ray", "pbt_ray.py"),
     Racer("Syne Tune", "synetune", "pbt_syne_tune.py"),
 )
@@ -27,16 +26,12 @@ QUICK_SEEDS = range(100, 102)
 
 def run(*, quick: bool = False) -> list[Row]:
     """A row a peer; ``quick`` has two seeds, and gives no verdict."""
-    found = race(RACERS, QUICK_SEEDS if quick else SEEDS, BUDGET_S)
-    rows = [
-        judged(
-            f"PBT on digits until {member.TARGET:g} is known, wall clock, against {one.name}",
-            found[OURS],
-            found[one.name],
-            least=None,
-            budget_s=BUDGET_S,
-            more=f"{member.POPULATION} members, generations of {member.EPOCHS} epochs, two cores",
-        )
-        for one in RACERS[1:]
-    ]
+    rows = raced(
+        RACERS,
+        QUICK_SEEDS if quick else SEEDS,
+        what=f"PBT on digits until {member.TARGET:g} is known, wall clock, against {{peer}}",
+        least=None,
+        budget_s=BUDGET_S,
+        more=f"{member.POPULATION} members, generations of {member.EPOCHS} epochs, two cores",
+    )
     return [Row({**each, "ok": None}) for each in rows] if quick else rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.races.running import Finish
+from benchmarks.races.running import Finish, Racer, race
 from benchmarks.rows import Row, median, row
 
 RESAMPLES = 10_000
@@ -35,6 +35,40 @@ def lead(ours: Sequence[float], theirs: Sequence[float]) -> Lead:
     own, other = (np.median(np.array(one)[drawn], axis=1) for one in (ours, theirs))
     low, high = np.quantile(other / own, [0.025, 0.975])
     return Lead(median(theirs) / median(ours), float(low), float(high))
+
+
+def raced(
+    racers: Sequence[Racer],
+    seeds: Sequence[int],
+    *,
+    what: str,
+    least: float | None,
+    budget_s: float,
+    more: str,
+) -> list[Row]:
+    """Let all of them race, and return a row a peer. Blocks for minutes.
+
+    Args:
+        racers: ours, then the peers.
+        seeds: one race each.
+        what: is raced, with ``{peer}`` where the peer is named.
+        least: see :func:`judged`.
+        budget_s: seconds on the clock, of each racer and seed.
+        more: for the detail.
+    """
+    ours, *peers = racers
+    found = race(racers, seeds, budget_s)
+    return [
+        judged(
+            what.format(peer=one.name),
+            found[ours.name],
+            found[one.name],
+            least=least,
+            budget_s=budget_s,
+            more=more,
+        )
+        for one in peers
+    ]
 
 
 def judged(

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 from dispatcher.queries.fronts import front_numbers
@@ -73,30 +73,27 @@ def export_csv(
     return out.getvalue()
 
 
-def flatten(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
+def flatten(
+    parameters: dict[str, Any], prefix: str, name_of: Callable[[str], str] = str
+) -> dict[str, Any]:
     """Turn nested dicts into one, keys joined by dots, for people. Of two that are called alike
-    then, the one counts that has the dots itself.
+    then, the one counts that has the dots itself; with names by
+    :func:`~dispatcher.queries.names.quoted_name` no two are, and it can be read back.
+
+    Args:
+        parameters: by name, nested.
+        prefix: of all names.
+        name_of: writes one name.
 
     >>> flatten({"lr": 0.1, "block.depth": 1, "block": {"kernel": 3, "depth": 2}}, "")
     {'lr': 0.1, 'block.depth': 1, 'block.kernel': 3}
     """
     flat: dict[str, Any] = {}
     for key, value in parameters.items():
+        name = f"{prefix}{name_of(key)}"
         if isinstance(value, dict):
-            for name, one in flatten(value, f"{prefix}{key}.").items():
-                flat.setdefault(name, one)
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def _told_apart(parameters: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Turn nested dicts into one as :func:`flatten` does, so that it can be read back."""
-    flat: dict[str, Any] = {}
-    for key, value in parameters.items():
-        name = f"{prefix}{quoted_name(key)}"
-        if isinstance(value, dict):
-            flat |= _told_apart(value, f"{name}.")
+            for inner, one in flatten(value, f"{name}.", name_of).items():
+                flat.setdefault(inner, one)
         else:
             flat[name] = value
     return flat
@@ -119,7 +116,7 @@ def _row(summary: TrialSummary, front: Container[int] | None) -> dict[str, Any]:
     }
     values["tags"] = list(summary.tags)
     ordered = {name: values[name] for name in COLUMNS}
-    return ordered | _metrics(summary) | _told_apart(summary.named_parameters, _PREFIX)
+    return ordered | _metrics(summary) | flatten(summary.named_parameters, _PREFIX, quoted_name)
 
 
 def _metrics(summary: TrialSummary) -> dict[str, Any]:

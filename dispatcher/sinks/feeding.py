@@ -101,9 +101,13 @@ class Feeding:
     @property
     def trouble(self) -> str:
         """The failure that is not tried again; empty if there is none."""
-        if self._sink is None or not isinstance(self._section, CallbacksConfig):
-            return ""
-        return cast("CallbackSink", self._sink).trouble
+        return "" if self._callbacks is None else self._callbacks.trouble
+
+    @property
+    def _callbacks(self) -> CallbackSink | None:
+        """The sink, where it calls what the file names; known by its section, without an import."""
+        ours = isinstance(self._section, CallbacksConfig)
+        return cast("CallbackSink | None", self._sink) if ours else None
 
     @property
     def behind(self) -> int:
@@ -167,10 +171,9 @@ class Feeding:
         """Forget what was read: a power cut took it, or a backup took the store's place. Callbacks
         remember what they have called for."""
         memo = None
+        if self._callbacks is not None:
+            memo = self._callbacks.before_older_store(self._cursor.closed)
         if self._sink is not None:
-            if isinstance(self._section, CallbacksConfig):
-                callbacks = cast("CallbackSink", self._sink)
-                memo = callbacks.before_older_store(self._cursor.closed)
             self._sink.close("")
         self._cursor = Cursor(self._cursor.experiment, memo=memo)
         if memo is None:

@@ -100,8 +100,6 @@ def value(anything: Any) -> str:
     """Return a parameter or metric on one line."""
     if isinstance(anything, str):
         return safe_text(anything)
-    if type(anything) is float:
-        return f"{anything:.6g}"
     if type(anything) is int:
         return str(anything)
     if isinstance(anything, float):
