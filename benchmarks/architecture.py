@@ -20,7 +20,7 @@ RACERS = (
     Racer("Ray Tune", "ray", "architecture_ray.py"),
     Racer("Optuna", "optuna", "architecture_optuna.py"),
 )
-BUDGET_S = 30.0
+BUDGET_S = 60.0
 LEAST = 3.0
 SEEDS = range(60, 70)
 QUICK_SEEDS = range(100, 102)
