@@ -59,9 +59,11 @@ def generation(
 def write(state: State, folder: str | Path) -> None:
     """Write a checkpoint."""
     weights, speeds = state
-    new = Path(folder) / "new.npz"
+    folder = Path(folder)
+    # Beside the folder: Syne Tune copies it while its trial goes on, and fails if a file vanishes.
+    new = folder.with_name(f"{folder.name}-new.npz")
     np.savez(new, weights=weights, speeds=speeds)
-    new.replace(Path(folder) / "member.npz")  # a copy made meanwhile has a whole one
+    new.replace(folder / "member.npz")
 
 
 def read(folder: str | Path) -> State:
