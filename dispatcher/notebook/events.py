@@ -10,7 +10,7 @@ from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.notebook.following import EventFollower, ExperimentEvent
 
 #: Seconds between looks at the store.
-EVERY_S: Final = 0.5
+EVERY_S: Final = 0.1
 
 
 async def events_of(

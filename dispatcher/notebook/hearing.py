@@ -17,7 +17,7 @@ Hears = Callable[[TrialSummary], object] | None
 """A function that is called with a trial that is over; None for none."""
 
 #: Seconds between looks at the store.
-_EVERY_S: Final = 0.5
+_EVERY_S: Final = 0.1
 
 
 class Hearing:

@@ -30,7 +30,7 @@ from dispatcher.wiring.settings import settings_of
 PROGRAM = WorkerId("local")
 
 #: Seconds within which commits are made one: trials that take less are written together.
-TOGETHER_S = 0.005
+TOGETHER_S = 0.02
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
 _ON_DISK_EVERY_S = 1.0
