@@ -16,6 +16,7 @@ from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
 from dispatcher.queries.names import parts_of
+from dispatcher.study.cells import read_cell
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
@@ -34,7 +35,7 @@ class ForeignResults(NamedTuple):
 
     source: str
     results: list[_Result]
-    blanks: bool = False  # None is written as nothing
+    cells: bool = False  # parameters were text
 
 
 def read_foreign(
@@ -83,7 +84,7 @@ def _of_file(path: Path, study_name: str | None) -> tuple[ForeignResults, Mappin
     if begins.startswith(b"SQLite format 3"):
         return _of_sqlite(path, study_name)
     if path.suffix == ".csv":
-        return ForeignResults(path.name, _of_csv(path), blanks=True), {}
+        return ForeignResults(path.name, _of_csv(path), cells=True), {}
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -106,7 +107,9 @@ def _row(number: int, row: dict[str, Any], path: Path) -> _Result:
     for key in _ROW:
         if key not in row:
             raise UserError(f"result {number + 1} has no {key!r}", hint=_KINDS, where=str(path))
-    parameters, value = (_cell(one) if isinstance(one, str) else one for one in map(row.get, _ROW))
+    parameters, value = (
+        read_cell(one) if isinstance(one, str) else one for one in map(row.get, _ROW)
+    )
     if isinstance(parameters, dict) and isinstance(parameters.get("parameters"), dict):
         parameters = parameters["parameters"]  # with NNI's number and source around them
     if not isinstance(parameters, dict):
@@ -149,19 +152,13 @@ def _of_csv(path: Path) -> list[_Result]:
                         f"trial {row['trial']} has more cells than there are columns",
                         where=str(path),
                     )
-                cells = {key: _cell(text) for key, text in row.items() if text or key == "value"}
+                cells = {
+                    key: read_cell(text) for key, text in row.items() if text or key == "value"
+                }
                 results.append(_exported(cells))
     except (UnicodeDecodeError, csv.Error, OSError) as error:
         raise UserError(f"is no CSV that can be read: {error}", where=str(path)) from error
     return results
-
-
-def _cell(text: str | None) -> Any:
-    text = (text or "").removeprefix("'")  # which keeps spreadsheets from taking it for a formula
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text or None
 
 
 def _of_experiment(handle: ExperimentHandle) -> tuple[ForeignResults, Mapping[str, str]]:

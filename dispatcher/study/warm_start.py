@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dispatcher.errors import UserError
 from dispatcher.queries.records import WEIGHT_PATHS
+from dispatcher.study.cells import as_meant
 from tuners.objectives import number_of
 from tuners.space.model import Space
 from tuners.space.sampling import branch_of, is_legal
@@ -26,12 +27,12 @@ class FoundResult(NamedTuple):
 
 
 class FoundResults(NamedTuple):
-    """All results of another search, and ``source``, its name for people. With ``blanks`` a
-    parameter that is None is missing, as in a CSV file."""
+    """All results of another search, and ``source``, its name for people. With ``cells`` they were
+    text, of a CSV file."""
 
     source: str
     results: list[FoundResult]
-    blanks: bool = False
+    cells: bool = False
 
 
 class WarmStart(NamedTuple):
@@ -85,7 +86,7 @@ def read_results(
             hint=f"make the study with {keyword}",
         )
     results = [FoundResult(*each) for each in found.results]
-    return FoundResults(found.source, results, found.blanks)
+    return FoundResults(found.source, results, found.cells)
 
 
 def fitting(
@@ -106,9 +107,8 @@ def fitting(
     for name, given, value in everything.results:
         # Where a trial there found and left its weights is no parameter, and no name for one.
         parameters = {key: each for key, each in given.items() if key not in WEIGHT_PATHS}
-        if everything.blanks and space is not None:
-            nothing = [one for one, dimension in space.dimensions if is_legal(dimension, None)]
-            parameters = {**dict.fromkeys(nothing), **parameters}
+        if everything.cells and space is not None:
+            parameters = as_meant(space, parameters)
         why = _no_result(value, objectives) or ("" if space is None else misfit(space, parameters))
         if why:
             left_out.append(f"{name}: {why}")

@@ -21,7 +21,8 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries.records import WEIGHT_PATHS
 from dispatcher.study.proposing import StudyTuner
 from dispatcher.study.record import StudyRecord
-from dispatcher.study.warm_start import read_results
+from dispatcher.study.warm_start import fitting, read_results
+from tuners.space import as_json, parse
 
 SPACE = {"x": bq.uniform(0, 10), "kind": bq.choice("a", "b")}
 WANTED = {(float(n), "ab"[n % 2], float(n * n)) for n in range(6)}
@@ -127,6 +128,32 @@ def test_nothing_and_quotes_come_back_from_a_csv(tmp_path: Path) -> None:
     assert (report.taken, [each for each in report.left_out if "no result" not in each]) == (4, [])
     lacks = bq.Study({**space, "w": bq.choice(1, 2)}, folder=tmp_path / "lacks", tuner="Random")
     assert "it has no 'w'" in str(lacks.warm_start(file))
+
+
+def test_texts_that_read_as_something_else_come_back_from_a_csv(tmp_path: Path) -> None:
+    """Mutations: ``"1"`` is a number, ``"null"`` and ``""`` are missing, so is a branch ``"2"``."""
+    kinds = {"_name": "2", "width": {"_type": "choice", "_value": ["16", 32]}}
+    space = {
+        "text": bq.choice("1", "null", "[1]", "true", "a"),
+        "empty": bq.choice("", "b"),
+        "both": bq.choice("1", 1),
+        "kind": {"_type": "choice", "_value": [kinds, {"_name": "none"}]},
+    }
+    given = []
+    with bq.Study(space, folder=tmp_path / "old", tuner="Random", seed=3) as study:
+        for n in range(30):
+            trial = study.ask()
+            given.append(trial.parameters)
+            study.tell(trial, n)
+    file = tmp_path / "old.csv"
+    file.write_text(ExperimentHandle(tmp_path / "old").csv())
+    rows, report = fitting(read_results(file, {}, None, None), parse(as_json(space)), ())
+    assert report.taken == 30
+    for row, wanted in zip(rows, given, strict=True):
+        both = row["parameter"].pop("both")
+        assert both == 1 or wanted["both"] == "1"  # what fits as it is stays
+        others = {k: v for k, v in wanted.items() if k not in {"both", *WEIGHT_PATHS}}
+        assert row["parameter"] == others
 
 
 def test_from_nnis_export(tmp_path: Path) -> None:
