@@ -188,16 +188,15 @@ def disturb():
         threading.Event().wait(rng.uniform(0, 0.003))
         signal.raise_signal(signal.SIGINT)
 threading.Thread(target=disturb, daemon=True).start()
-armed.set()
 while interrupts < 100:
     try:
-        t = study.ask()
-        told[t.id] = interrupts
-        study.tell(t, interrupts)
+        armed.set()  # in here: the next one may come at once
+        while True:
+            t = study.ask()
+            told[t.id] = interrupts
+            study.tell(t, interrupts)
     except KeyboardInterrupt:
         interrupts += 1
-        if interrupts < 100:
-            armed.set()
 study.close()
 for each in study.trials():
     assert each.value is None or each.value == told[each.id], each
