@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -26,6 +25,8 @@ async def events_of(
         metrics: whether reports of trials that go on are events.
         past: whether what has happened before comes first.
     """
+    import asyncio  # a loop that awaits this has it; others do without
+
     follower = EventFollower(handle.folder, metrics=metrics)
     quiet = not past
     while True:
