@@ -35,11 +35,32 @@ event would make the cost of a trial grow with the experiment. Refusals come bef
 What is not beautiful: ``Trial`` carries fields that only some of its states use.
 """
 
-from dispatcher.core.apply import Step, apply, new_state, next_deadline, outstanding
-from dispatcher.core.endings import ENDS_OF_ATTEMPTS, judged_by
-from dispatcher.core.invariants import check
-from dispatcher.core.legality import worker_of
-from dispatcher.core.model import State
+from typing import TYPE_CHECKING
+
+from dispatcher.late_names import fetched_late
+
+if TYPE_CHECKING:
+    from dispatcher.core.endings import ENDS_OF_ATTEMPTS, judged_by
+    from dispatcher.core.invariants import check
+    from dispatcher.core.legality import worker_of
+    from dispatcher.core.machine import Step, apply, new_state, next_deadline, outstanding
+    from dispatcher.core.model import State
+
+_HOMES = {
+    "ENDS_OF_ATTEMPTS": "endings",
+    "State": "model",
+    "Step": "machine",
+    "apply": "machine",
+    "check": "invariants",
+    "judged_by": "endings",
+    "new_state": "machine",
+    "next_deadline": "machine",
+    "outstanding": "machine",
+    "worker_of": "legality",
+}
+
+# Those that name a moment or a setting of the core do not wait for all of it.
+__getattr__ = fetched_late(__name__, _HOMES)
 
 __all__ = [
     "ENDS_OF_ATTEMPTS",

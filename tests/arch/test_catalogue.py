@@ -9,8 +9,8 @@ import pytest
 
 from dispatcher.core import ENDS_OF_ATTEMPTS
 from dispatcher.core import events as e
-from dispatcher.core.apply import EFFECTS
 from dispatcher.core.arrows import ARROWS
+from dispatcher.core.machine import EFFECTS
 from dispatcher.core.model import TrialState
 from dispatcher.core.transitions import (
     attempt,

@@ -33,6 +33,10 @@ NAMES = {"trial", "child", "waiter", "held_trial"}
 #: Fields that say where a trial is, and since when.
 OF_A_MOVE = {"state", "since"}
 
+#: Where facts are applied: by the engine, at a head's start, in a study, and in replays. What
+#: imports ``dispatcher.core.machine`` itself is in ``.importlinter``.
+APPLIES = {"engine.py", "head/beginning.py", "maintenance/stores.py", "store", "study/record.py"}
+
 
 def assigned(text: str) -> Iterator[tuple[int, str]]:
     """Attributes that a module assigns to, with their lines."""
@@ -127,6 +131,31 @@ def of_a_state(text: str) -> Iterator[str]:
                 continue
         if _name(owner).endswith("state") and field in OF_THE_STATE:
             yield field
+
+
+def test_facts_are_applied_in_few_places() -> None:
+    """Mutation: a room that brings facts into a state of its own, beside the journal."""
+    places = {
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(ROOT.rglob("*.py"))
+        if not path.is_relative_to(ROOT / "core") and applies(path.read_text())
+    }
+    assert {"store" if one.startswith("store/") else one for one in places} == APPLIES
+
+
+def applies(text: str) -> bool:
+    """Whether a module takes ``apply`` from the core, as a name or as ``core.apply``."""
+    return any(
+        (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "dispatcher.core"
+            and any(one.name == "apply" for one in node.names)
+        )
+        or (
+            isinstance(node, ast.Attribute) and node.attr == "apply" and _name(node.value) == "core"
+        )
+        for node in nodes_of(text)
+    )
 
 
 def test_only_moves_change_where_a_trial_is() -> None:

@@ -36,7 +36,7 @@ _CORE: tuple[Mutation, ...] = (
         "a-resumed-experiment-is-not-woken-at-its-longest-duration",
         8,
         "after a resume maxExperimentDuration is noticed hours late: when a trial happens to end",
-        "dispatcher/core/apply.py",
+        "dispatcher/core/machine.py",
         "left = state.settings.max_duration_s - state.active_s",
         "left = state.settings.max_duration_s",
         (f"{CORE}/test_opening.py", f"{CORE}/test_machine.py", SIM),

@@ -16,9 +16,8 @@ from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.control.messages import ControlRequest, PieceRead, Reply, encoder, request_decoder
 from dispatcher.control.server import ControlServer
 from dispatcher.core import actions as a
+from dispatcher.core import apply, new_state, outstanding
 from dispatcher.core import events as e
-from dispatcher.core import new_state, outstanding
-from dispatcher.core.apply import apply
 from dispatcher.core.settings import Settings
 from dispatcher.engine import Engine
 from dispatcher.errors import PassingBackendError, UserError
