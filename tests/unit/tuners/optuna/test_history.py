@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.tuners.optuna.test_as_optuna import SPACE, define_by_run, lead, result
 from tuners import make_builtin
+from tuners.optuna.history import History
 
 BOUND = 40
 NUMBERS = {name: SPACE[name] for name in ("lr", "momentum", "units", "depth")}
@@ -162,3 +163,16 @@ def test_a_state_of_before_there_was_a_bound_is_read():
     tuner = fresh("TPE")
     tuner.restore({"seed": 11, "log": [["space", SPACE], ["ask", 0], ["tell", 0, [1.0]]]})
     assert [one.value for one in kept(tuner).values()] == [1.0]
+
+
+def test_constraints_that_are_noted_later_are_seen():
+    """Mutation: what was worked out before a trial changed stays."""
+    history = History()
+    number = history.create_new_trial(0)
+    before = history.get_trial(number)
+    assert before.constraints == {}
+    history.set_trial_system_attr(number, "constraints", [1.5])
+    assert history.get_trial(number).constraints == {"0": 1.5}
+    again = history.create_new_trial(0, history.get_trial(number))
+    assert history.get_trial(again).constraints == {"0": 1.5}
+    assert before.constraints == {}
