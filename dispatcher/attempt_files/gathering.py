@@ -13,17 +13,20 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dispatcher.attempt_files.attempt_at import AttemptAt
 from dispatcher.attempt_files.ended_attempts import EndedAttempts
 from dispatcher.attempt_files.transfer_threads import TransferThreads, Turn
-from dispatcher.attempt_files.worker_fetching import WorkerFetching
 from dispatcher.errors import BequeathError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.service import LOCAL
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.queries import ExperimentReader
-from dispatcher.wiring.places import places
+from dispatcher.wiring.places import Place, places
+
+if TYPE_CHECKING:
+    from dispatcher.attempt_files.worker_fetching import WorkerFetching
 
 #: Seconds between looks at the store; at its slowest, looking takes a twentieth of the time.
 EVERY_S = 2.0
@@ -52,14 +55,19 @@ class Gathering:
     def __post_init__(self) -> None:
         remote = [place for place in places(self.config) if place.worker != LOCAL]
         wanted = remote if self.config.fetch.kinds else []
-        given = self.config, self.folder
-        self._workers = {one.worker: WorkerFetching(*given, one, self.note) for one in wanted}
+        self._workers = {one.worker: self._of(one) for one in wanted}
         self._closing = threading.Event()
         self._until = float("inf")  # moment of the monotonic clock
         self._over = False
         self._records = 0  # that may still be written at this look
         self._transfers = TransferThreads("files: transfer")
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
+
+    def _of(self, place: Place) -> WorkerFetching:
+        # Ways to all platforms hang on it, which an experiment on this machine does without.
+        from dispatcher.attempt_files.worker_fetching import WorkerFetching
+
+        return WorkerFetching(self.config, self.folder, place, self.note)
 
     def start(self) -> None:
         """Begin, with the attempts that heads before have left."""

@@ -13,7 +13,6 @@ from dispatcher.experiment.fields import fold_word
 from dispatcher.experiment.keys import KeySettler, keys_of
 from dispatcher.experiment.problems import ExperimentFileErrors
 from dispatcher.experiment.sentences import explain, half_a_character
-from dispatcher.experiment.yaml_text import read_source
 from tuners.plain_json import JsonPath
 
 UPDATABLE = (
@@ -40,6 +39,8 @@ def apply_update(config: ExperimentConfig, key: str, value: Any) -> ExperimentCo
     """
     name = _updatable(key)
     if isinstance(value, str):
+        from dispatcher.experiment.yaml_text import read_source  # nobody else in a head reads YAML
+
         value = read_source(value, f"update of {name}").value
     values = config.model_dump(by_alias=True) | _settled(name, value)
     if name == "searchSpace":
