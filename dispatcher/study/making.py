@@ -82,12 +82,12 @@ def is_laid_down(place: ExperimentFolder) -> bool:
     """Whether an experiment of ours lies there, or what cannot be told from one.
 
     Raises:
-        NotOurs: it, or the folder, is somebody else's.
+        NotOurs: it is somebody else's.
         OSError: nobody can look.
     """
-    demand_ours(place.path)
     if not place.config.exists():
         return False
+    demand_ours(place.path)
     if place.leader.exists() or LED_BY_PROGRAM not in place.read_config():
         return True
     return not is_blank(place.journal)
@@ -95,8 +95,15 @@ def is_laid_down(place: ExperimentFolder) -> bool:
 
 def is_leftover(folder: Path) -> bool:
     """Whether nothing lies there but what a program leaves that was killed while it made a study.
-    Raises ``OSError``."""
-    return all(_is_of_making(each) for each in folder.iterdir())
+
+    Raises:
+        NotOurs: the folder is somebody else's.
+        OSError: nobody can look.
+    """
+    only_that = all(_is_of_making(each) for each in folder.iterdir())
+    if only_that:
+        demand_ours(folder)
+    return only_that
 
 
 def _is_of_making(path: Path) -> bool:

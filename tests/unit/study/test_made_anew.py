@@ -95,3 +95,10 @@ def test_a_journal_whose_making_was_cut_off_is_made_anew(tmp_path: Path) -> None
     assert (folder / "journal.sqlite-journal").exists()
     with bq.Study({"x": bq.uniform(0, 1)}, folder=folder, tuner="Random") as study:
         study.tell(study.ask(), 1)
+
+
+def test_a_file_is_no_folder_of_a_study(tmp_path: Path) -> None:
+    """Mutation: it is called somebody else's experiment."""
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(UserError, match="cannot be the folder of a study: Not a directory"):
+        bq.Study({"x": bq.uniform(0, 1)}, folder=tmp_path / "mine")
