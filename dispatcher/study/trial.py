@@ -8,6 +8,7 @@ import math
 import operator
 import time
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 from dispatcher.errors import UserError
@@ -250,14 +251,19 @@ def _of_floats(name: str, low: float, high: float, step: float | None, log: bool
     number = isinstance(step, int | float) and not isinstance(step, bool)
     if not number or not max(abs(low), abs(high)) / _FINEST < step < math.inf:
         raise UserError(f"{name!r} has a step of {step!r}", hint="write a number above 0")
-    count = (high - low) / step
     if abs(low / step - round(low / step)) > 1e-9:
         raise UserError(
             f"{name!r} begins at {low:g}, which is no multiple of its step {step:g}",
             hint="begin at a multiple of the step, or take suggest_categorical",
         )
-    high = low + int(count + 1e-9) * step
+    high = _last(low, high, step)
     return kinds.quniform(low, high, step) if high > low else Choice((float(low),))
+
+
+def _last(low: float, high: float, step: float) -> float:
+    """The last number up to ``high``, summed up in decimals: three steps of 0.3 are 0.9."""
+    begin, end, one = (Decimal(str(each)) for each in (low, high, step))
+    return float(begin + (end - begin) // one * one)
 
 
 def number_of_trial(given: Any) -> int:

@@ -190,11 +190,28 @@ def test_what_a_trial_does_wrong_is_one_sentence(study: bq.Study) -> None:
     with pytest.raises(ZeroDivisionError):
         study.optimize(lambda t: 1 / 0, n_trials=3)
     study.optimize(lambda t: 1 / 0, n_trials=2, catch=ZeroDivisionError)
-    with pytest.warns(UserWarning, match="trial 4 failed: a metric must be finite"):
+    with pytest.warns(UserWarning, match="trial 4 failed: a metric must be finite") as said:
         study.optimize(lambda t: float("nan"), n_trials=1)
+    assert [each.filename for each in said] == [__file__]
     assert [t.outcome for t in study.trials()] == ["failed"] * 5
     assert study.trials()[1].error == "ZeroDivisionError: division by zero"
     assert study.best() is None
+
+
+@pytest.mark.parametrize(
+    "low, high, step, last",
+    [(0, 1, 0.3, 0.9), (0.0, 0.3, 0.1, 0.3), (0.1, 0.75, 0.1, 0.7), (-0.9, 0.95, 0.3, 0.9)],
+)
+def test_steps_reach_the_last_number(
+    tmp_path: Path, low: float, high: float, step: float, last: float
+) -> None:
+    """Mutation: the last step is summed up in binary, and Optuna leaves it out with a warning."""
+    with bq.Study(folder=tmp_path / "steps", seed=0) as study, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.optimize(lambda t: t.suggest_float("x", low, high, step=step), n_trials=40)
+        best = study.best()
+    assert best is not None
+    assert best.value == pytest.approx(last)
 
 
 def layers(t: Any) -> list[dict[str, Any]]:

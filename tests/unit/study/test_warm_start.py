@@ -238,13 +238,14 @@ def test_results_outside_of_what_is_suggested_are_named_when_that_is_known(
 ) -> None:
     with study_in(tmp_path, None) as study:
         study.warm_start(old)
-        with pytest.warns(UserWarning, match="2 results of the warm start lie outside"):
+        with pytest.warns(UserWarning, match="2 results of the warm start lie out") as said:
             study.optimize(
                 lambda t: (
                     t.suggest_float("x", 0, 3) + len(t.suggest_categorical("kind", ["a", "b"]))
                 ),
                 n_trials=1,
             )
+        assert [each.filename for each in said] == [__file__]
 
 
 @pytest.mark.parametrize(
