@@ -79,6 +79,7 @@ class NotebookCode:
         return {
             "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
             "trial_code_directory": str(stage),
+            **_callbacks_in(here, values.get("callbacks")),
         }
 
     def tuner_settings(
@@ -141,6 +142,14 @@ class NotebookCode:
         if _TUNER_FILE in self._texts:
             update["tuner"] = config.tuner.model_copy(update={"file": code / _TUNER_FILE})
         return config.model_copy(update=update)
+
+
+def _callbacks_in(here: str, section: Any) -> dict[str, Any]:
+    """Return the section ``callbacks``, if there is one, with the folder of the notebook."""
+    if not isinstance(section, Mapping):
+        return {}
+    folder = {} if "codeDirectory" in section else {"code_directory": here}
+    return {"callbacks": {**folder, **section}}
 
 
 def _path_with(folder: str, add: str = "sys.path.append({!r})\n") -> str:

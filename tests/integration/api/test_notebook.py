@@ -100,6 +100,35 @@ assert experiment.best().id == number
 print("well done")
 """
 
+CALLING = """
+from pathlib import Path
+
+from dispatcher import Experiment
+
+
+def trial(parameters):
+    return parameters["x"]
+
+
+experiment = Experiment(
+    trial=trial,
+    tuner="Random",
+    search_space={"x": {"_type": "uniform", "_value": [0, 1]}},
+    trial_concurrency=1,
+    max_trial_number=2,
+    experiment_working_directory="kept",
+    callbacks={
+        "on_trial_end": "hooks:tell",
+        "onExperimentEnd": {"command": "./notify.sh --channel nas"},
+    },
+)
+experiment.run(quiet=True)
+log = experiment.folder / "logs/callbacks.log"
+assert Path("told.txt").read_text() == "trial_end trial_end ", log.read_text()
+assert Path("notified.txt").read_text() == "--channel nas", log.read_text()
+print("well done")
+"""
+
 
 def _run(script: str, folder: Path) -> None:
     (folder / "script.py").write_text(script)
@@ -126,3 +155,16 @@ def test_functions_and_classes_of_a_script(tmp_path: Path) -> None:
 
 def test_stop_submit_update_and_go_on(tmp_path: Path) -> None:
     _run(STOPPING, tmp_path)
+
+
+def test_callbacks_lie_beside_the_script(tmp_path: Path) -> None:
+    """Mutation: they are looked for beside the source that was written of the script's trial."""
+    (tmp_path / "hooks.py").write_text(
+        "def tell(facts):\n"
+        "    with open('told.txt', 'a') as file:\n"
+        "        file.write(facts['event'] + ' ')\n"
+    )
+    program = tmp_path / "notify.sh"
+    program.write_text('#!/bin/sh\nprintf %s "$*" > notified.txt\n')
+    program.chmod(0o700)
+    _run(CALLING, tmp_path)
