@@ -62,6 +62,17 @@ def plain(value: Any) -> Any:
             raise ValueError(f"must be a JSON value, not {kind_of(value)}")
 
 
+def of_numpy(value: Any) -> Any:
+    """Return numbers and arrays of numpy as Python's, which JSON has; all else as it is."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value) in (list, tuple):
+        return type(value)(map(of_numpy, value))
+    if type(value) is dict:
+        return {key: of_numpy(each) for key, each in value.items()}
+    return value
+
+
 def kind_of(value: object) -> str:
     """Say in a few words what a value is, for the end of a sentence."""
     match value:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
-from tuners.space import as_json
+from tuners.plain_json import of_numpy
+from tuners.space import as_json, parse
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension, Space
 
@@ -138,7 +139,7 @@ class StudyTrial:
             UserError: as of :meth:`suggest_float`.
             SpaceError: no choices, or what is no JSON.
         """
-        given = list(choices)
+        given = of_numpy(list(choices))
         value = self.suggest(name, kinds.choice(given))
         if isinstance(value, list):  # of the store, which has no tuples
             return next((one for one in given if json.dumps(one) == json.dumps(value)), value)
@@ -165,12 +166,19 @@ class StudyTrial:
         """
         return copy.deepcopy(list(self.suggest(name, kinds.blocks(low, high, block))))
 
-    def suggest(self, name: str, dimension: Dimension) -> Any:
+    def suggest(self, name: str, dimension: Dimension | str | Mapping[str, Any]) -> Any:
         """A parameter of any kind, such as ``bq.normal(0, 1)``; the same one each time.
+
+        Args:
+            name: of the parameter.
+            dimension: its values; also as a file has them: ``"normal(0, 1)"``.
 
         Raises:
             UserError: as of :meth:`suggest_float`.
+            SpaceError: what is no parameter.
         """
+        if not isinstance(dimension, Dimension):
+            ((_, dimension),) = parse({"parameter": dimension}).dimensions
         return self.lead.suggest(self, name, dimension)
 
     # -- while it runs ----------------------------------------------------------------------
@@ -241,6 +249,7 @@ _FINEST = 1e15
 
 
 def _of_floats(name: str, low: float, high: float, step: float | None, log: bool) -> Dimension:
+    low, high, step = map(of_numpy, (low, high, step))
     if step is not None and log:
         raise UserError(f"{name!r} has a step and a logarithm", hint="leave one of them out")
     if low == high and _is_finite(low):

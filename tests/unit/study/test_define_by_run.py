@@ -13,7 +13,7 @@ import pytest
 import bequeath as bq
 from dispatcher.errors import UserError
 from dispatcher.experiments.handle import ExperimentHandle
-from tuners.space import as_json, parse
+from tuners.space import SpaceError, as_json, parse
 
 
 def objective(t: Any) -> float:
@@ -212,6 +212,28 @@ def test_steps_reach_the_last_number(
         best = study.best()
     assert best is not None
     assert best.value == pytest.approx(last)
+
+
+def test_bounds_that_numpy_has_computed(study: bq.Study) -> None:
+    """Mutation: they are refused, unlike Optuna's."""
+
+    def trial(t: Any) -> float:
+        x = t.suggest_float("x", np.float32(0.5), np.int64(2), step=np.float32(0.5))
+        y = t.suggest_float("y", np.float32(0.5), np.float32(0.5))
+        n = t.suggest_int("n", np.int64(1), np.int64(3))
+        return float(x + y + n + t.suggest_categorical("c", list(np.arange(3))))
+
+    study.optimize(trial, n_trials=5)
+    assert {type(each) for each in study.trials()[0].parameters.values()} == {float, int}
+
+
+def test_a_parameter_as_a_file_has_it(study: bq.Study) -> None:
+    """Mutation: a text is taken for a parameter that was made."""
+    study.optimize(lambda t: t.suggest("x", "uniform(0, 1)"), n_trials=2)
+    entry = {"_type": "uniform", "_value": [0, 1]}
+    study.optimize(lambda t: t.suggest("x", entry) + t.suggest("x", bq.uniform(0, 1)), n_trials=2)
+    with pytest.raises(SpaceError, match="did you mean uniform"):
+        study.optimize(lambda t: t.suggest("y", "unifrom(0, 1)"), n_trials=1)
 
 
 def layers(t: Any) -> list[dict[str, Any]]:
