@@ -275,6 +275,7 @@ def _of_ray(folder: Path, metric: str | None) -> ForeignResults:
     if not files:
         raise UserError("holds no results", hint=_KINDS, where=str(folder))
     results: list[_Result] = []
+    last: dict[str, Any] = {}
     for number, file in enumerate(files):
         reports = file.with_name("result.json")
         last = _last_object(reports)
@@ -286,6 +287,12 @@ def _of_ray(folder: Path, metric: str | None) -> ForeignResults:
             )
         parameters = _last_object(file)
         results.append((f"trial {number} ({file.parent.name[:40]})", parameters, last.get(metric)))
+    if all(value is None for *_, value in results):
+        raise UserError(
+            f"no result there has the metric {metric!r}",
+            hint=f"there are: {_metrics_of(last)}",
+            where=str(folder),
+        )
     return ForeignResults(folder.name, results)
 
 

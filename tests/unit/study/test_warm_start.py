@@ -192,6 +192,9 @@ def test_from_ray_tune(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="with the metrics loss"):
         study.warm_start(tmp_path / "ray")
     assert study.warm_start(tmp_path / "ray", metric="loss").taken == 6
+    with pytest.raises(UserError, match="no result there has the metric 'los'") as raised:
+        study.warm_start(tmp_path / "ray", metric="los")
+    assert "loss" in str(raised.value.hint)
     assert seen(study) == WANTED
 
 
@@ -215,10 +218,13 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     assert report.left_out == (
         "result 2: x is 11.0, and may be uniform(0, 10)",
         "result 3: kind is 'c', and may be choice('a', 'b')",
-        "2 (the first is result 4): it has no 'kind'",
+        "result 4: it has no 'kind'",
+        "result 5: it has no 'kind'",
         "result 6: it has 'more', which this space lacks",
         "result 7: its result is nan",
     )
+    assert "were taken, 6 were not: result 2: x is" in str(report)
+    assert "; 2 (the first is result 4): it has no 'kind'; result 6" in str(report)
 
 
 def test_results_of_trials_that_inherited(tmp_path: Path) -> None:
@@ -358,7 +364,7 @@ def test_numbers_that_nothing_can_hold_are_left_out(tmp_path: Path, by_run: bool
     with study_in(tmp_path, None if by_run else SPACE) as study:
         report = study.warm_start(file)
         assert report.taken == 1
-        assert len(report.left_out) == 2  # two of them are infinite
+        assert len(report.left_out) == 3
 
 
 def test_results_of_one_number_for_several_objectives(tmp_path: Path, old: bq.Study) -> None:
