@@ -22,7 +22,8 @@ def written_path(path: JsonPath, root: str = "") -> str:
     return written
 
 
-_MOST_WHOLE = 2**63 - 1  # what msgpack carries, with its sign
+MOST_WHOLE = 2**63 - 1
+"""The largest integer that msgpack carries with its sign."""
 
 
 def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
@@ -37,7 +38,7 @@ def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
     elif isinstance(value, list | tuple):
         for index, entry in enumerate(value):
             yield from unjson(entry, (*path, index))
-    elif isinstance(value, int) and not -_MOST_WHOLE <= value <= _MOST_WHOLE:
+    elif isinstance(value, int) and not -MOST_WHOLE <= value <= MOST_WHOLE:
         yield path, f"must fit into 64 bits, not {str(value)[:24]}…"
     elif value is not None and not isinstance(value, str | int | float):
         yield path, f"must be a JSON value, not {kind_of(value)}"

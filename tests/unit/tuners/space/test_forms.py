@@ -237,3 +237,20 @@ def test_numbers_of_numpy_are_numbers() -> None:
     json.dumps(as_json(made))
     with pytest.raises(SpaceError, match="must be finite, not nan"):
         bq.uniform(0, np.float64("nan"))
+
+
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        ("int(0, 10**30)", "must fit into 64 bits"),
+        ("randint(-10**20, 5)", "must fit into 64 bits"),
+        ("int(1, 2**70, log=True)", "must fit into 64 bits"),
+        ("uniform(-1e308, 1e308)", "is wider than any number"),
+        ("quniform(-1e308, 1e308, 1e300)", "is wider than any number"),
+        ("lognormal(1000, 10)", "is the mean of the logarithm"),
+    ],
+)
+def test_what_no_number_can_hold_is_refused_before_it_is_drawn(call: str, sentence: str) -> None:
+    """Mutation: the first draw ends in an error of numpy's or of Python's."""
+    with pytest.raises(SpaceError, match=sentence):
+        eval(f"bq.{call}")
