@@ -19,8 +19,8 @@ from dispatcher.queries.names import parts_of
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
-    "give a study or experiment (itself, folder, id or name), a file of 'bequeath experiment "
-    "export' or of NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
+    "give a study or experiment (itself, folder, id or name), a file that was exported by bequeath "
+    "or NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
 )
 _PREFIX, _METRICS = "parameters.", "metrics."
 _ROW = ("parameter", "value")

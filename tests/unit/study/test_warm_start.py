@@ -227,6 +227,13 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     assert "; 2 (the first is result 4): it has no 'kind'; result 6" in str(report)
 
 
+def test_a_source_that_is_not_there_says_what_could_be(tmp_path: Path) -> None:
+    """Mutation: the hint has a call of Python within quotes of a command."""
+    with study_in(tmp_path) as study, pytest.raises(UserError, match="neither a file") as raised:
+        study.warm_start(tmp_path / "nothing.csv")
+    assert "a file that was exported by bequeath or NNI (.csv, .json)" in raised.value.hint
+
+
 def test_results_of_trials_that_inherited(tmp_path: Path) -> None:
     """Mutation: where weights lay is a parameter that the new space lacks, and nothing is taken."""
     rows = [
