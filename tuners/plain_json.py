@@ -22,7 +22,8 @@ def written_path(path: JsonPath, root: str = "") -> str:
     return written
 
 
-_MOST_WHOLE = 2**63 - 1  # what msgpack carries, with its sign
+MOST_WHOLE = 2**63 - 1
+"""The largest integer that msgpack carries with its sign."""
 
 
 def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
@@ -37,7 +38,7 @@ def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
     elif isinstance(value, list | tuple):
         for index, entry in enumerate(value):
             yield from unjson(entry, (*path, index))
-    elif isinstance(value, int) and not -_MOST_WHOLE <= value <= _MOST_WHOLE:
+    elif isinstance(value, int) and not -MOST_WHOLE <= value <= MOST_WHOLE:
         yield path, f"must fit into 64 bits, not {str(value)[:24]}…"
     elif value is not None and not isinstance(value, str | int | float):
         yield path, f"must be a JSON value, not {kind_of(value)}"
@@ -60,6 +61,17 @@ def plain(value: Any) -> Any:
             return float(value)
         case _:
             raise ValueError(f"must be a JSON value, not {kind_of(value)}")
+
+
+def of_numpy(value: Any) -> Any:
+    """Return numbers and arrays of numpy as Python's, which JSON has; all else as it is."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value) in (list, tuple):
+        return type(value)(map(of_numpy, value))
+    if type(value) is dict:
+        return {key: of_numpy(each) for key, each in value.items()}
+    return value
 
 
 def kind_of(value: object) -> str:

@@ -140,13 +140,15 @@ def _of_weights(weights: Path | None, below: Path) -> Iterator[Finding]:
 
 def _left_behind(folder: Path | None) -> Iterator[Finding]:
     from dispatcher.experiments.find import all_experiments
+    from dispatcher.folders.studies import way_on
     from dispatcher.queries import ExperimentStatus
 
     listings = all_experiments(folder)
     lost = [one for one in listings if one.status is ExperimentStatus.INTERRUPTED]
     for one in lost:
         text = f"{one.id} lost its head and is not over"
-        yield Finding("experiments", Severity.NOTE, text, f"go on with: bequeath resume {one.id}")
+        hint = f"go on with: {way_on(Path(one.folder))}"
+        yield Finding("experiments", Severity.NOTE, text, hint)
         yield from _of_schedulers(Path(one.folder))
     if not lost:
         running = sum(one.status is ExperimentStatus.RUNNING for one in listings)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
+from dispatcher.folders.studies import way_on
 from dispatcher.live_view.scene import ends_of_workers, troubles_beside, ways_of_workers
 from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
@@ -66,7 +68,7 @@ def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]
     if summary.pid is not None:
         facts.append(("head", f"process {summary.pid} on {summary.host}"))
     elif summary.status in ("stopped", "failed", "interrupted", "created"):
-        facts.append(("go on", f"bequeath resume {summary.id}"))
+        facts.append(("go on", way_on(Path(summary.folder))))
     return facts
 
 

@@ -15,6 +15,7 @@ from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.errors import PassingBackendError, UserError
 from dispatcher.folders.names import RUN_FILE_NAME
 from dispatcher.folders.ownership import demand_ours
+from dispatcher.folders.studies import no_head
 from trial_runtime import durable_file
 from trial_runtime.endpoint import Endpoint, connect
 
@@ -64,10 +65,7 @@ class HeadClient:
         demand_ours(folder)
         run = RunFile.read(folder)
         if run is None:
-            raise PassingBackendError(
-                f"experiment {folder.name} is not running",
-                hint=f"take it up again with: bequeath resume {folder.name}",
-            )
+            raise no_head(folder)
         self._name = folder.name
         self.timeout_s = timeout_s
         self._number = 0

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from dispatcher.experiment.algorithm_checks import check_name
+from dispatcher.experiment.algorithm_checks import check_folder, check_name
 from dispatcher.experiment.callbacks import CALLBACKS, CallbacksConfig, path_with
 from dispatcher.experiment.platform_base import KeyProblem
 from tuners.plain_json import JsonPath
@@ -20,6 +20,10 @@ def check_callbacks(section: CallbacksConfig, folder: Path) -> Iterator[KeyProbl
         section: as the file has it.
         folder: that of the code.
     """
+    problem = None if section.code_directory is None else check_folder(section.code_directory)
+    if problem is not None:
+        yield KeyProblem((CALLBACKS, "codeDirectory"), *problem)
+        return
     for key, one in section.given.items():
         at: JsonPath = (CALLBACKS, key)
         if one.function is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from dispatcher.experiment.fields import Command, Duration, FunctionName, Section
+from dispatcher.experiment.fields import Command, Duration, FunctionName, ResolvedPath, Section
 from dispatcher.experiment.problems import Misfit
 from dispatcher.experiment.sink_base import SinkConfig
 
@@ -26,7 +26,7 @@ class CallbackConfig(Section):
     function: Annotated[
         FunctionName | None,
         Field(
-            description="Function of the code in `trialCodeDirectory`, as `module:function`. It "
+            description="Function of the code in `codeDirectory`, as `module:function`. It "
             "gets one mapping. Excludes `command`.",
             json_schema_extra={"examples": ["hooks:tell"]},
         ),
@@ -34,7 +34,7 @@ class CallbackConfig(Section):
     command: Annotated[
         Command | None,
         Field(
-            description="Program with its arguments, run in `trialCodeDirectory` without a shell. "
+            description="Program with its arguments, run in `codeDirectory` without a shell. "
             "It gets JSON on its standard input, and variables `BEQUEATH_EVENT…`. Excludes "
             "`function`."
         ),
@@ -95,6 +95,13 @@ class CallbacksConfig(SinkConfig):
     on_experiment_end: Annotated[
         CallbackConfig | None,
         Field(description="Called when the experiment has completed, failed or was stopped."),
+    ] = None
+    code_directory: Annotated[
+        ResolvedPath | None,
+        Field(
+            description="Folder of the functions and programs, in which they run; "
+            "`trialCodeDirectory` if not given."
+        ),
     ] = None
     time_limit: Annotated[
         Duration, Field(description="Time for one call, after which its process is ended.")

@@ -235,7 +235,7 @@ def _check_code(config: ExperimentConfig) -> Iterator[KeyProblem]:
         module, _, name = config.trial_function.partition(":")
         yield from check_name(("trialFunction",), module, name.partition(".")[0], folder)
     if config.callbacks is not None:
-        yield from check_callbacks(config.callbacks, folder)
+        yield from check_callbacks(config.callbacks, config.callbacks.code_directory or folder)
     for at, service in here:
         for index, module in enumerate(service.preload):
             if find_module(module, folder) is None:

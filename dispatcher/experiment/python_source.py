@@ -31,6 +31,9 @@ _BUILDING = frozenset({"__init__", "__new__", "__init_subclass__"})
 #: Packages whose classes build those below them in no way of their own.
 _KNOWN = frozenset({"tuners", "nni", "abc", "typing"})
 
+#: The folder in which our packages lie.
+_ROOT = Path(__file__).parents[2]
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
@@ -60,7 +63,8 @@ def find_module(module: str, folder: Path | None) -> ModuleSource | None:
         text = spec.origin is not None and spec.origin.endswith(".py")
         return ModuleSource(Path(spec.origin) if text and spec.origin else None)
     places = [Path(place) for place in spec.submodule_search_locations or ()]
-    return _module_below(places, parts[1:])
+    # The user's may have the name of a package of ours, which is there all the same.
+    return _module_below(places, parts[1:]) or _module_below([_ROOT], parts)
 
 
 def _module_below(folders: list[Path], parts: list[str]) -> ModuleSource | None:

@@ -29,6 +29,8 @@ def create(
     config: ExperimentConfig,
     ident: str | None = None,
     files: Mapping[str, str | bytes] | None = None,
+    *,
+    exist_ok: bool = False,
 ) -> Path:
     """Make the experiment's folder and the first row of its journal; return the folder.
 
@@ -38,6 +40,7 @@ def create(
             made one; None: a new one.
         files: texts of code and contents of data that lie nowhere else, by their paths below the
             folder. ``config`` names them there, for which the caller has to have made the id.
+        exist_ok: take a folder that is there: empty, or left by a process that died in here.
 
     Raises:
         BackendError: the folder cannot be made or filled, or lies where a journal is not safe; the
@@ -51,7 +54,9 @@ def create(
     config = with_default_folder(config)
     try_root(config)
     ident = ident or new_id(config.experiment_name)
-    folder = ExperimentFolder.make(config.experiment_working_directory, ident, config.share_with)
+    folder = ExperimentFolder.make(
+        config.experiment_working_directory, ident, config.share_with, exist_ok=exist_ok
+    )
     _write(files or {}, folder.path)
     if config.use_annotation or any(service.code_snapshot for service in config.services):
         config = _with_code_snapshot(config, folder)

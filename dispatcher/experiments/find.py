@@ -16,6 +16,7 @@ from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendE
 from dispatcher.experiments.known_folders import known_folders, own_home
 from dispatcher.folders.ownership import demand_ours, is_id, is_ours
 from dispatcher.folders.status import is_led
+from dispatcher.folders.studies import no_head
 from dispatcher.queries.experiments import HOME_VARIABLE, foreign_experiments
 
 _SHOWN = 5
@@ -60,11 +61,10 @@ def find(word: str | None, base: Path | None, purpose: Purpose = Purpose.READ) -
     with queries.ExperimentReader.open(folder) as reader:
         if purpose is Purpose.RUNNING and not is_led(folder):
             status = queries.experiment_summary(reader).status
-            instead = f"take it up again with: bequeath resume {folder.name}"
             if status is queries.ExperimentStatus.COMPLETED:
                 instead = f"it is completed: see bequeath status {folder.name}"
-            text = f"experiment {folder.name} is not running"
-            raise PassingBackendError(text, hint=instead)
+                raise PassingBackendError(f"experiment {folder.name} is not running", hint=instead)
+            raise no_head(folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from dispatcher.control.snapshot import HeadSnapshot
 from dispatcher.errors import PassingBackendError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import is_ours
+from dispatcher.folders.studies import is_study, way_on
 from dispatcher.queries import ExperimentSummary
 
 #: The causes that only a process outside the head can see.
@@ -18,6 +19,7 @@ NO_HEAD = "NO_HEAD"
 HEAD_SILENT = "HEAD_SILENT"
 OVER = "OVER"
 FOREIGN = "FOREIGN"
+LED_BY_PROGRAM = "LED_BY_PROGRAM"
 
 #: Seconds that a head has to answer.
 _ANSWER_S = 5.0
@@ -53,13 +55,16 @@ def explained(folder: Path, summary: ExperimentSummary, snapshot: HeadSnapshot |
         if not is_ours(folder):
             text = "the experiment is somebody else's: only its owner may ask its head"
             return Why(FOREIGN, text)
+        if is_study(folder):
+            text = f"this is a study: its program (process {summary.pid}) asks and tells"
+            return Why(LED_BY_PROGRAM, text)
         where = ExperimentFolder(folder).head_log
         return Why(
             HEAD_SILENT,
             f"the head (process {summary.pid}) does not answer: it is starting or ending, or it "
             f"hangs; its log is {where}",
         )
-    resume = f"go on with: bequeath resume {folder.name}"
+    resume = f"go on with: {way_on(folder)}"
     if status is queries.ExperimentStatus.INTERRUPTED:
         return Why(NO_HEAD, f"the head ended without winding up (a crash, or kill -9); {resume}")
     if status is queries.ExperimentStatus.CREATED:

@@ -229,23 +229,26 @@ class ExperimentFolder:
                     path.chmod(stat.S_IRUSR | stat.S_IWUSR | readers)
 
     @classmethod
-    def make(cls, base: Path, ident: str, share_with: str = "nobody") -> ExperimentFolder:
+    def make(
+        cls, base: Path, ident: str, share_with: str = "nobody", *, exist_ok: bool = False
+    ) -> ExperimentFolder:
         """A new folder below ``base``.
 
         Args:
             base: made if it is missing.
             ident: its name.
             share_with: the users who may look into it: ``nobody``, ``group`` or ``all``.
+            exist_ok: take one that is there: empty, or left by a process that died in making it.
 
         Raises:
             PermanentBackendError: it cannot be made.
         """
         folder = cls(base / ident)
         try:
-            folder.path.mkdir(parents=True, mode=0o700)
+            folder.path.mkdir(parents=True, mode=0o700, exist_ok=exist_ok)
             folder.share(share_with)
-            folder.logs.mkdir()
-            folder.keys.mkdir(mode=0o700)
+            folder.logs.mkdir(exist_ok=exist_ok)
+            folder.keys.mkdir(mode=0o700, exist_ok=exist_ok)
         except OSError as error:
             raise PermanentBackendError(
                 f"cannot make the experiment's folder: {error.strerror or error}",

@@ -13,6 +13,7 @@ from dispatcher.notebook.arguments import mapping
 from dispatcher.notebook.function_source import (
     WrittenModule,
     check_stands_alone,
+    folder_beside,
     import_folder,
     is_importable,
     module_source,
@@ -71,14 +72,17 @@ class NotebookCode:
                 "trial_function": name,
                 "trial_code_directory": str(import_folder(function.__module__)),
             }
-        here = str(Path(str(values.get("trial_code_directory", "."))).absolute())
+        given = values.get("trial_code_directory")
+        here = str(Path(str(given or ".")).absolute())
+        beside = here if given else str(folder_beside(function))
         # Relative paths and neighbours mean in the trial what they mean in the notebook.
-        neighbours = _path_with(here, _BEFORE_PACKAGES)
+        neighbours = _path_with(beside, here, add=_BEFORE_PACKAGES)
         preamble = f"import os\n{neighbours}if os.path.isdir({here!r}):\n    os.chdir({here!r})\n"
         self._write(f"{_TRIAL_MODULE}.py", module_source(function, preamble))
         return {
             "trial_function": f"{_TRIAL_MODULE}:{function.__name__}",
             "trial_code_directory": str(stage),
+            **_callbacks_in(beside, values.get("callbacks")),
         }
 
     def tuner_settings(
@@ -104,7 +108,8 @@ class NotebookCode:
                 "code_directory": str(import_folder(owner.__module__)),
                 "class_args": arguments,
             }
-        self._write(_TUNER_FILE, module_source(owner, _path_with(str(Path.cwd()))))
+        neighbours = _path_with(str(folder_beside(owner)), str(Path.cwd()))
+        self._write(_TUNER_FILE, module_source(owner, neighbours))
         file = str(stage / _TUNER_FILE)
         return {"class_name": owner.__name__, "file": file, "class_args": arguments}
 
@@ -143,8 +148,20 @@ class NotebookCode:
         return config.model_copy(update=update)
 
 
-def _path_with(folder: str, add: str = "sys.path.append({!r})\n") -> str:
-    """Return lines by which modules of a folder can be imported, those called like ours too."""
+def _callbacks_in(beside: str, section: Any) -> dict[str, Any]:
+    """Return the section ``callbacks``, if there is one, with the folder of the program."""
+    if not isinstance(section, Mapping):
+        return {}
+    folder = {} if "codeDirectory" in section else {"code_directory": beside}
+    return {"callbacks": {**folder, **section}}
+
+
+def _path_with(*folders: str, add: str = "sys.path.append({!r})\n") -> str:
+    """Return lines by which modules of folders can be imported, those called like ours too."""
+    return "".join(_path_with_one(each, add) for each in dict.fromkeys(folders))
+
+
+def _path_with_one(folder: str, add: str) -> str:
     add = add.format(folder)
     if not in_folder(folder):
         return f"import sys\n\n{add}"

@@ -53,6 +53,14 @@ def import_folder(module_name: str) -> Path:
     return file.parents[above]
 
 
+def folder_beside(thing: Definition) -> Path:
+    """Return the folder from which its program imports: that of its script, or the current one."""
+    main = sys.modules.get(thing.__module__)
+    file = getattr(main, "__file__", None)
+    is_script = thing.__module__ == "__main__" and getattr(main, "__spec__", None) is None
+    return Path(file).resolve().parent if file and is_script else Path.cwd()
+
+
 def check_stands_alone(thing: object, what: str) -> Definition:
     """Return it if another process can have it at all.
 

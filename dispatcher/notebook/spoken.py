@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -121,6 +123,14 @@ def speaks_python(owner: _C) -> _C:
         elif callable(member):
             setattr(owner, name, _speaking(member))
     return owner
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's code that has called us, however many frames are ours."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_USERS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def _has_users_code(trace: TracebackType | None) -> bool:

@@ -79,6 +79,23 @@ def bring_up_to_date(
     return backup
 
 
+def is_blank(path: Path) -> bool:
+    """Whether a store is missing, or was left before its first row; not if it cannot be read.
+
+    A transaction in which its writer was killed is taken back first, which only a writer may.
+    """
+    if not path.exists():
+        return True
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    with (
+        contextlib.suppress(sqlite3.Error, StoreError),
+        contextlib.closing(sqlite3.connect(uri, uri=True)) as raw,
+    ):
+        rows = "SELECT n FROM journal UNION ALL SELECT n FROM bases LIMIT 1"
+        return version_of(raw, path) is None or raw.execute(rows).fetchone() is None
+    return False
+
+
 def version_of(raw: sqlite3.Connection, path: Path) -> str | None:
     """Read the version of the schema; None for a store without any table."""
     tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type='table'")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,6 +18,7 @@ from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.snapshot import to_json, to_shared
 from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.notebook.spoken import warn
 from dispatcher.study.assessing import StudyAssessor
 from dispatcher.study.flushing import Flusher
 from dispatcher.study.proposing import StudyTuner
@@ -181,10 +181,9 @@ class StudyLead:
         yield e.SearchSpaceUpdated(json.dumps(written))
         outside = self._tuner.show_held()
         if outside:
-            warnings.warn(
+            warn(
                 f"{outside} results of the warm start lie outside of the bounds that were "
-                "suggested; the tuner does not see them",
-                stacklevel=6,
+                "suggested; the tuner does not see them"
             )
 
     def _forget_wish(self, trial: StudyTrial) -> None:

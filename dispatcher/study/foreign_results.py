@@ -20,8 +20,8 @@ from dispatcher.study.cells import read_cell
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
-    "give a study or experiment (itself, folder, id or name), a file of 'bequeath experiment "
-    "export' or of NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
+    "give a study or experiment (itself, folder, id or name), a file that was exported by bequeath "
+    "or NNI (.csv, .json), a study or storage of Optuna's, or a results folder of Ray's"
 )
 _PREFIX, _METRICS = "parameters.", "metrics."
 _ROW = ("parameter", "value")
@@ -272,6 +272,7 @@ def _of_ray(folder: Path, metric: str | None) -> ForeignResults:
     if not files:
         raise UserError("holds no results", hint=_KINDS, where=str(folder))
     results: list[_Result] = []
+    last: dict[str, Any] = {}
     for number, file in enumerate(files):
         reports = file.with_name("result.json")
         last = _last_object(reports)
@@ -283,6 +284,12 @@ def _of_ray(folder: Path, metric: str | None) -> ForeignResults:
             )
         parameters = _last_object(file)
         results.append((f"trial {number} ({file.parent.name[:40]})", parameters, last.get(metric)))
+    if all(value is None for *_, value in results):
+        raise UserError(
+            f"no result there has the metric {metric!r}",
+            hint=f"there are: {_metrics_of(last)}",
+            where=str(folder),
+        )
     return ForeignResults(folder.name, results)
 
 

@@ -1,9 +1,13 @@
-"""One program at a time makes a study in a folder; others wait until it is whole."""
+"""One program at a time makes a study in a folder; others wait until it is whole.
+
+What a program has left that was killed meanwhile is made use of, and nothing of it is removed.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +15,24 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import UserError
+from dispatcher.folders.experiment_folder import ExperimentFolder
+from dispatcher.folders.names import CONFIG_NAME, LED_BY_PROGRAM, LOGS, SHARED_NAME, STORE_NAME
+from dispatcher.folders.ownership import demand_ours
+from dispatcher.store.migrate import is_blank
 
 #: Seconds that a program waits for another one; a study is made in a tenth of one.
 PATIENCE_S: Final = 30.0
 
 #: Seconds between two tries.
 _PAUSE_S: Final = 0.02
+
+_CONFIGS: Final = f"({re.escape(CONFIG_NAME)}|{re.escape(SHARED_NAME)})"
+
+#: Files that lie in a folder while a study is made there; and folders, in which nothing is yet.
+_FILES: Final = re.compile(
+    rf"{_CONFIGS}|\.{_CONFIGS}\.[0-9a-f]{{16}}|{re.escape(STORE_NAME)}(-wal|-shm|-journal)?"
+)
+_FOLDERS: Final = frozenset({LOGS, "keys", "weights"})
 
 
 @contextmanager
@@ -60,3 +76,39 @@ def _wait_for(descriptor: int, parent: Path) -> None:
             return
         else:
             return
+
+
+def is_laid_down(place: ExperimentFolder) -> bool:
+    """Whether an experiment of ours lies there, or what cannot be told from one.
+
+    Raises:
+        NotOurs: it is somebody else's.
+        OSError: nobody can look.
+    """
+    if not place.config.exists():
+        return False
+    demand_ours(place.path)
+    if place.leader.exists() or LED_BY_PROGRAM not in place.read_config():
+        return True
+    return not is_blank(place.journal)
+
+
+def is_leftover(folder: Path) -> bool:
+    """Whether nothing lies there but what a program leaves that was killed while it made a study.
+
+    Raises:
+        NotOurs: the folder is somebody else's.
+        OSError: nobody can look.
+    """
+    only_that = all(_is_of_making(each) for each in folder.iterdir())
+    if only_that:
+        demand_ours(folder)
+    return only_that
+
+
+def _is_of_making(path: Path) -> bool:
+    if path.is_symlink():
+        return False
+    if path.is_dir():
+        return path.name in _FOLDERS and not any(path.iterdir())
+    return _FILES.fullmatch(path.name) is not None

@@ -17,9 +17,8 @@ from dispatcher.experiments import known_folders
 from dispatcher.experiments.creating import create
 from dispatcher.folders.experiment_folder import ExperimentFolder, new_id
 from dispatcher.folders.names import LED_BY_PROGRAM
-from dispatcher.folders.ownership import demand_ours
 from dispatcher.notebook.arguments import mapping
-from dispatcher.study.making import alone_in
+from dispatcher.study.making import alone_in, is_laid_down, is_leftover
 from dispatcher.wiring.nesting import refuse_nested
 from tuners import space as spaces
 from tuners.builtin import fold as fold_builtin
@@ -95,29 +94,31 @@ def _opened(
         )
         return _made(config, new_id(config.experiment_name))
     place = ExperimentFolder(folder)
-    new = None if place.config.exists() else build_experiment(_keys(wish, folder), our_keys=True)
+    new = None if is_laid_down(place) else build_experiment(_keys(wish, folder), our_keys=True)
     with alone_in(folder.parent):
-        if new is not None and not place.config.exists():
-            return _made(new, _ident(folder))
-        demand_ours(folder)
+        if new is not None and not is_laid_down(place):
+            return _made(new, _ident(place), exist_ok=True)
         config = from_json(place.read_config(), str(place.config))
         _agree(wish, config, place)
         return place, config, False
 
 
-def _made(config: ExperimentConfig, ident: str) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
-    path = create(config, ident)
+def _made(
+    config: ExperimentConfig, ident: str, *, exist_ok: bool = False
+) -> tuple[ExperimentFolder, ExperimentConfig, bool]:
+    path = create(config, ident, exist_ok=exist_ok)
     known_folders.remember(path.parent)
     place = ExperimentFolder(path)
     return place, from_json(place.read_config(), str(place.config)), True
 
 
-def _ident(folder: Path) -> str:
+def _ident(place: ExperimentFolder) -> str:
+    folder = place.path
     if folder.is_symlink():
         raise UserError(
             "is a link, and no study lies behind it", hint="name a new folder", where=str(folder)
         )
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and not is_leftover(folder):
         raise UserError("is not empty, and no study", hint="name a new folder", where=str(folder))
     if new_id(folder.name).rpartition("-")[0] != folder.name:
         raise UserError(
@@ -125,8 +126,6 @@ def _ident(folder: Path) -> str:
             hint="take letters, digits, - and _, 40 at most",
             where=str(folder),
         )
-    if folder.exists():
-        folder.rmdir()  # an empty one, to be made with the rights that an experiment has
     return folder.name
 
 

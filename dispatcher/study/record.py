@@ -16,13 +16,14 @@ from dispatcher.core import apply, judged_by, worker_of
 from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId, WorkerId
 from dispatcher.core.model import OVER, AttemptState, State, Trial, TrialState
-from dispatcher.errors import UserError
+from dispatcher.errors import ExperimentBusy, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.head.beginning import begin_epoch, news_of_head
 from dispatcher.head.lead import open_journal, take_the_lead
 from dispatcher.ports import JournalEntry, Snapshot
 from dispatcher.store.compaction import Compaction
+from dispatcher.store.leadership import Leadership
 from dispatcher.store.replay.folding import fold_at_start, read_whole_past
 from dispatcher.wiring.settings import settings_of
 
@@ -54,7 +55,7 @@ class StudyRecord:
         self._earlier: list[Trial] = []  # records since the last commit, of moments that count
         self._synced_at = self.committed_at = time.monotonic()
         with ExitStack() as stack:
-            lead = stack.enter_context(take_the_lead(place, take_over=False))
+            lead = stack.enter_context(_the_lead(place))
             self._epoch = lead.epoch
             self._journal = open_journal(place, lead)
             stack.callback(self._journal.close)
@@ -186,3 +187,11 @@ class StudyRecord:
                 self._journal.record_end(self._epoch, "stopped", self.state.phase_reason)
             finally:
                 self._stack = None
+
+
+def _the_lead(place: ExperimentFolder) -> Leadership:
+    try:
+        return take_the_lead(place, take_over=False)
+    except ExperimentBusy as error:  # no command ends a program that leads a study
+        hint = "call close() of the study there, or end that program"
+        raise ExperimentBusy(error.message, hint=hint, where=error.where) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.arguments import whole
-from dispatcher.notebook.spoken import speaks_python
+from dispatcher.notebook.spoken import speaks_python, warn
 from dispatcher.study.leading import LedStudy
 from dispatcher.study.opening import StudyWish, open_or_create
 from dispatcher.study.trial import StudyTrial
@@ -204,7 +203,7 @@ class Study:
             self.tell(one, value)
         except InvalidMetric as error:
             self.fail(one, error.message)
-            warnings.warn(f"trial {one.id} failed: {error.message}", stacklevel=3)
+            warn(f"trial {one.id} failed: {error.message}")
 
     # -- before it begins -------------------------------------------------------------------
 

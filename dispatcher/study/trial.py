@@ -8,11 +8,13 @@ import math
 import operator
 import time
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
-from tuners.space import as_json
+from tuners.plain_json import of_numpy
+from tuners.space import as_json, parse
 from tuners.space import parameters as kinds
 from tuners.space.model import Choice, Dimension, Space
 
@@ -137,7 +139,7 @@ class StudyTrial:
             UserError: as of :meth:`suggest_float`.
             SpaceError: no choices, or what is no JSON.
         """
-        given = list(choices)
+        given = of_numpy(list(choices))
         value = self.suggest(name, kinds.choice(given))
         if isinstance(value, list):  # of the store, which has no tuples
             return next((one for one in given if json.dumps(one) == json.dumps(value)), value)
@@ -164,12 +166,19 @@ class StudyTrial:
         """
         return copy.deepcopy(list(self.suggest(name, kinds.blocks(low, high, block))))
 
-    def suggest(self, name: str, dimension: Dimension) -> Any:
+    def suggest(self, name: str, dimension: Dimension | str | Mapping[str, Any]) -> Any:
         """A parameter of any kind, such as ``bq.normal(0, 1)``; the same one each time.
+
+        Args:
+            name: of the parameter.
+            dimension: its values; also as a file has them: ``"normal(0, 1)"``.
 
         Raises:
             UserError: as of :meth:`suggest_float`.
+            SpaceError: what is no parameter.
         """
+        if not isinstance(dimension, Dimension):
+            ((_, dimension),) = parse({"parameter": dimension}).dimensions
         return self.lead.suggest(self, name, dimension)
 
     # -- while it runs ----------------------------------------------------------------------
@@ -240,6 +249,7 @@ _FINEST = 1e15
 
 
 def _of_floats(name: str, low: float, high: float, step: float | None, log: bool) -> Dimension:
+    low, high, step = map(of_numpy, (low, high, step))
     if step is not None and log:
         raise UserError(f"{name!r} has a step and a logarithm", hint="leave one of them out")
     if low == high and _is_finite(low):
@@ -250,14 +260,19 @@ def _of_floats(name: str, low: float, high: float, step: float | None, log: bool
     number = isinstance(step, int | float) and not isinstance(step, bool)
     if not number or not max(abs(low), abs(high)) / _FINEST < step < math.inf:
         raise UserError(f"{name!r} has a step of {step!r}", hint="write a number above 0")
-    count = (high - low) / step
     if abs(low / step - round(low / step)) > 1e-9:
         raise UserError(
             f"{name!r} begins at {low:g}, which is no multiple of its step {step:g}",
             hint="begin at a multiple of the step, or take suggest_categorical",
         )
-    high = low + int(count + 1e-9) * step
+    high = _last(low, high, step)
     return kinds.quniform(low, high, step) if high > low else Choice((float(low),))
+
+
+def _last(low: float, high: float, step: float) -> float:
+    """The last number up to ``high``, summed up in decimals: three steps of 0.3 are 0.9."""
+    begin, end, one = (Decimal(str(each)) for each in (low, high, step))
+    return float(begin + (end - begin) // one * one)
 
 
 def number_of_trial(given: Any) -> int:

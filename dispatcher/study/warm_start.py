@@ -50,10 +50,11 @@ class WarmStart(NamedTuple):
         text = f"{self.taken} results of {self.source} were taken"
         if not self.left_out:
             return text
-        named = "; ".join(self.left_out[:_MOST_NAMED])
-        more = len(self.left_out) - _MOST_NAMED
+        reasons = _grouped(self.left_out)
+        named = "; ".join(reasons[:_MOST_NAMED])
+        more = len(reasons) - _MOST_NAMED
         return f"{text}, {len(self.left_out)} were not: {named}" + (
-            f"; and {more} more" if more > 0 else ""
+            f"; and {more} more reasons" if more > 0 else ""
         )
 
 
@@ -114,10 +115,10 @@ def fitting(
             left_out.append(f"{name}: {why}")
         else:
             rows.append({"parameter": parameters, "value": value})
-    return rows, WarmStart(everything.source, len(rows), tuple(_grouped(left_out)))
+    return rows, WarmStart(everything.source, len(rows), tuple(left_out))
 
 
-def _grouped(sentences: list[str]) -> list[str]:
+def _grouped(sentences: Iterable[str]) -> list[str]:
     """Name each trial, but say a reason once where many have the same."""
     reasons = Counter(each.partition(": ")[2] for each in sentences)
     grouped: list[str] = []

@@ -14,7 +14,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tuners.plain_json import written_path
+from tuners.plain_json import of_numpy, written_path
 from tuners.space.forms import FORMS, entry
 from tuners.space.model import Bell, BlockList, Choice, Dimension, RandInt, Range, Space, SpaceError
 from tuners.space.reading import dimension_of, parse
@@ -231,6 +231,7 @@ def _bell(name: str, *numbers: float) -> Bell:
 
 
 def _made(name: str, *given: Any, **named: Any) -> Dimension:
+    given, named = of_numpy(given), of_numpy(named)
     try:
         return dimension_of(entry(name, given, named))
     except SpaceError as error:

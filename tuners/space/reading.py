@@ -7,11 +7,12 @@ A parameter is NNI's JSON (``{"_type": …, "_value": …}``), a short form of a
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tuners.plain_json import JsonPath, kind_of, unjson, written_path
+from tuners.plain_json import MOST_WHOLE, JsonPath, kind_of, unjson, written_path
 from tuners.space.constraints import constraints_of
 from tuners.space.forms import FORMS, branches
 from tuners.space.model import (
@@ -37,6 +38,8 @@ from tuners.space.short import called, is_short, read_short
 
 _LIKELY_MISSPELT = 0.75
 _LARGEST = sys.float_info.max
+_LARGEST_LOG = math.log(_LARGEST)
+_FARTHEST = 4  # sigmas from the mean that draws hardly ever leave
 _EXAMPLE = (
     "write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
 )
@@ -364,6 +367,8 @@ class _Reader:
                 self.refuse((*path, index), f"must be a number, not {kind_of(number)}")
             elif not -_LARGEST <= number <= _LARGEST:  # NaN, too
                 self.refuse((*path, index), f"must be finite, not {number}")
+            elif kind in INTEGERS and not -MOST_WHOLE <= number <= MOST_WHOLE:
+                self.refuse((*path, index), f"must fit into 64 bits, not {str(number)[:24]}…")
         if len(self.problems) == before:
             self._contradictions(kind, value, path)
         if len(self.problems) > before:
@@ -380,6 +385,9 @@ class _Reader:
         if kind in BELLS:
             if second <= 0:
                 self.refuse((*path, 1), f"is the sigma of {kind} and must be above 0, not {second}")
+            elif "log" in kind and first + _FARTHEST * second > _LARGEST_LOG:
+                text = f"is the mean of the logarithm, and e to the power of {first} is too large"
+                self.refuse((*path, 0), text)
         elif second < first or (second == first and not (self.repeats and kind in RANGES)):
             self.refuse(
                 path,
@@ -387,6 +395,8 @@ class _Reader:
                 "write the lower bound first"
                 + (", and an upper bound that is never reached" if kind in INTEGERS else ""),
             )
+        elif kind in RANGES and second - first > _LARGEST:
+            self.refuse(path, f"is wider than any number: {first} to {second}")
         elif "log" in kind and first <= 0:
             self.refuse((*path, 0), f"must be above 0 for {kind}, not {first}")
         if len(value) == 3 and value[2] <= 0:

@@ -142,11 +142,21 @@ def show(experiment: Experiment = None, folder: Folder = None) -> None:
     print_json(perform(EXPERIMENT_SHOW, context, experiment=experiment))
 
 
+def _form_of(out: Path | None) -> Format:
+    ending = "" if out is None else out.suffix.removeprefix(".").lower()
+    return next((each for each in Format if each == ending), Format.JSON)
+
+
 def export(
     experiment: Experiment = None,
     form: Annotated[
-        Format, typer.Option("--format", metavar="FORMAT", help="json, csv or parquet.")
-    ] = Format.JSON,
+        Format | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="json, csv or parquet; by the ending of the file, else json.",
+        ),
+    ] = None,
     metrics: Annotated[
         bool,
         typer.Option("--metrics", help="Write every value that trials reported, one row each."),
@@ -160,6 +170,7 @@ def export(
     backticks there. With `--metrics`, every intermediate and final value instead. `parquet` needs
     `bequeath[parquet]`.
     """
+    form = form or _form_of(out)
     content = _exported(experiment, form, folder, metrics=metrics)
     if out is not None:
         write_out(out, content)

@@ -125,7 +125,8 @@ def ls(
         print_json(answer)
         return
     if not answer.trials:
-        note(f"{answer.experiment} has no such trial")
+        asked = state or failed or live or parent is not None or where
+        note(f"{answer.experiment} has no {'such trial' if asked else 'trials yet'}")
         return
     kept = MOST_ROWS if many is None else None
     titles, rows = table_of(columns, answer.trials[:kept], answer.cells[:kept])

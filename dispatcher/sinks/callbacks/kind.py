@@ -27,4 +27,5 @@ class CallbacksKind(SinkKind[CallbacksConfig]):
         place = ExperimentFolder(surroundings.experiment.folder)
         config = from_json(place.read_config(), str(place.config))
         bounds = bounded_ones(known_objectives(config.objectives))
-        return CallbackSink(section, surroundings, config.trial_code_directory, bounds)
+        code = section.code_directory or config.trial_code_directory
+        return CallbackSink(section, surroundings, code, bounds)

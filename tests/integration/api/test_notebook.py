@@ -100,12 +100,75 @@ assert experiment.best().id == number
 print("well done")
 """
 
+CALLING = """
+from pathlib import Path
 
-def _run(script: str, folder: Path) -> None:
-    (folder / "script.py").write_text(script)
+from dispatcher import Experiment
+
+
+def trial(parameters):
+    return parameters["x"]
+
+
+experiment = Experiment(
+    trial=trial,
+    tuner="Random",
+    search_space={"x": {"_type": "uniform", "_value": [0, 1]}},
+    trial_concurrency=1,
+    max_trial_number=2,
+    experiment_working_directory="kept",
+    callbacks={
+        "on_trial_end": "hooks:tell",
+        "onExperimentEnd": {"command": "./notify.sh --channel nas"},
+    },
+)
+experiment.run(quiet=True)
+log = experiment.folder / "logs/callbacks.log"
+assert Path("told.txt").read_text() == "trial_end trial_end ", log.read_text()
+assert Path("notified.txt").read_text() == "--channel nas", log.read_text()
+print("well done")
+"""
+
+ELSEWHERE = """
+import helper
+from dispatcher import Experiment
+from tuners import Tuner
+
+
+class Ones(Tuner):
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": helper.one()}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        pass
+
+
+def trial(parameters):
+    with open("note.txt") as file:
+        assert file.read() == "here"
+    return helper.one() + parameters["x"]
+
+
+experiment = Experiment(
+    trial=trial,
+    tuner=Ones,
+    trial_concurrency=1,
+    max_trial_number=2,
+    experiment_working_directory="kept",
+    callbacks={"on_trial_end": "helper:tell"},
+)
+experiment.run(quiet=True)
+assert experiment.best().value == 2
+assert "helper was told" in (experiment.folder / "logs/callbacks.log").read_text()
+print("well done")
+"""
+
+
+def _run(script: str, folder: Path, file: str = "script.py") -> None:
+    (folder / file).write_text(script)
     (folder / "note.txt").write_text("here")
     done = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "script.py"],
+        [sys.executable, "-W", "error::ResourceWarning", file],
         cwd=folder,
         env={
             **os.environ,
@@ -126,3 +189,25 @@ def test_functions_and_classes_of_a_script(tmp_path: Path) -> None:
 
 def test_stop_submit_update_and_go_on(tmp_path: Path) -> None:
     _run(STOPPING, tmp_path)
+
+
+def test_callbacks_lie_beside_the_script(tmp_path: Path) -> None:
+    """Mutation: they are looked for beside the source that was written of the script's trial."""
+    (tmp_path / "hooks.py").write_text(
+        "def tell(facts):\n"
+        "    with open('told.txt', 'a') as file:\n"
+        "        file.write(facts['event'] + ' ')\n"
+    )
+    program = tmp_path / "notify.sh"
+    program.write_text('#!/bin/sh\nprintf %s "$*" > notified.txt\n')
+    program.chmod(0o700)
+    _run(CALLING, tmp_path)
+
+
+def test_a_script_that_is_started_from_another_folder(tmp_path: Path) -> None:
+    """Mutation: modules beside the script are looked for in the current folder."""
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "helper.py").write_text(
+        "def one():\n    return 1\n\n\ndef tell(facts):\n    print('helper was told')\n"
+    )
+    _run(ELSEWHERE, tmp_path, "search/script.py")

@@ -64,3 +64,23 @@ def test_one_beside_an_experiment_file_is_the_users_tuner(user: User) -> None:
     assert user.type("validate", user.experiment(tuner=tuner)).code == 0
     answer = user.run(tuner=tuner)
     assert answer.code == 0, answer.said
+
+
+STUDIES = """\
+import bequeath as bq
+from tuners import X
+
+for where in "in", "in":
+    with bq.Study(folder=where, tuner="Random") as study:
+        study.optimize(lambda t: t.suggest_float("x", 0, 1) + X, n_trials=2)
+print(len(study.trials()))
+"""
+
+
+@pytest.mark.parametrize("name", ["tuners.py", "tuners/__init__.py"])
+def test_one_beside_a_study_without_a_space(user: User, name: str) -> None:
+    """Mutation: our tuner of such studies is looked for in the user's file."""
+    user.write(name, "X = 1\n")
+    user.write("script.py", STUDIES)
+    answer = user.type("python", "script.py")
+    assert (answer.code, answer.out) == (0, "4\n"), answer.said

@@ -77,6 +77,19 @@ def test_a_missing_library_is_named_before_anything_is_read(
     assert not (tmp_path / "x.parquet").exists()
 
 
+def test_the_ending_of_the_file_says_which_format_it_has(over: Shell, tmp_path: Path) -> None:
+    """Mutation: JSON is written into a file that is called .csv."""
+    for name, words, begins in (
+        ("a.csv", (), "trial,"),
+        ("a.CSV", (), "trial,"),
+        ("a.csv", ("--format", "json"), "["),
+        ("a.json", (), "["),
+        ("a.txt", (), "["),
+    ):
+        assert over("experiment", "export", *words, "--out", tmp_path / name).code == 0
+        assert (tmp_path / name).read_text().startswith(begins)
+
+
 def test_a_parquet_file_has_what_the_rows_have(
     over: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,6 +243,13 @@ def test_a_folder_with_other_things_is_no_study(tmp_path: Path) -> None:
         bq.Study(folder=tmp_path / "pbt", tuner="PBT")
 
 
+def test_a_study_that_is_open_already_says_what_frees_it(study: bq.Study) -> None:
+    """Mutation: the error advises to stop its head, or to take over, which a study refuses."""
+    with pytest.raises(ExperimentBusy, match="already leads this experiment") as raised:
+        bq.Study(folder=study.folder)
+    assert raised.value.hint == "call close() of the study there, or end that program"
+
+
 def test_no_head_leads_a_study(study: bq.Study) -> None:
     study.close()
     with pytest.raises(UserError, match=r"go on in Python: bq.Study\(folder="):

@@ -13,7 +13,7 @@ import pytest
 import bequeath as bq
 from dispatcher.errors import UserError
 from dispatcher.experiments.handle import ExperimentHandle
-from tuners.space import as_json, parse
+from tuners.space import SpaceError, as_json, parse
 
 
 def objective(t: Any) -> float:
@@ -190,11 +190,50 @@ def test_what_a_trial_does_wrong_is_one_sentence(study: bq.Study) -> None:
     with pytest.raises(ZeroDivisionError):
         study.optimize(lambda t: 1 / 0, n_trials=3)
     study.optimize(lambda t: 1 / 0, n_trials=2, catch=ZeroDivisionError)
-    with pytest.warns(UserWarning, match="trial 4 failed: a metric must be finite"):
+    with pytest.warns(UserWarning, match="trial 4 failed: a metric must be finite") as said:
         study.optimize(lambda t: float("nan"), n_trials=1)
+    assert [each.filename for each in said] == [__file__]
     assert [t.outcome for t in study.trials()] == ["failed"] * 5
     assert study.trials()[1].error == "ZeroDivisionError: division by zero"
     assert study.best() is None
+
+
+@pytest.mark.parametrize(
+    "low, high, step, last",
+    [(0, 1, 0.3, 0.9), (0.0, 0.3, 0.1, 0.3), (0.1, 0.75, 0.1, 0.7), (-0.9, 0.95, 0.3, 0.9)],
+)
+def test_steps_reach_the_last_number(
+    tmp_path: Path, low: float, high: float, step: float, last: float
+) -> None:
+    """Mutation: the last step is summed up in binary, and Optuna leaves it out with a warning."""
+    with bq.Study(folder=tmp_path / "steps", seed=0) as study, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.optimize(lambda t: t.suggest_float("x", low, high, step=step), n_trials=40)
+        best = study.best()
+    assert best is not None
+    assert best.value == pytest.approx(last)
+
+
+def test_bounds_that_numpy_has_computed(study: bq.Study) -> None:
+    """Mutation: they are refused, unlike Optuna's."""
+
+    def trial(t: Any) -> float:
+        x = t.suggest_float("x", np.float32(0.5), np.int64(2), step=np.float32(0.5))
+        y = t.suggest_float("y", np.float32(0.5), np.float32(0.5))
+        n = t.suggest_int("n", np.int64(1), np.int64(3))
+        return float(x + y + n + t.suggest_categorical("c", list(np.arange(3))))
+
+    study.optimize(trial, n_trials=5)
+    assert {type(each) for each in study.trials()[0].parameters.values()} == {float, int}
+
+
+def test_a_parameter_as_a_file_has_it(study: bq.Study) -> None:
+    """Mutation: a text is taken for a parameter that was made."""
+    study.optimize(lambda t: t.suggest("x", "uniform(0, 1)"), n_trials=2)
+    entry = {"_type": "uniform", "_value": [0, 1]}
+    study.optimize(lambda t: t.suggest("x", entry) + t.suggest("x", bq.uniform(0, 1)), n_trials=2)
+    with pytest.raises(SpaceError, match="did you mean uniform"):
+        study.optimize(lambda t: t.suggest("y", "unifrom(0, 1)"), n_trials=1)
 
 
 def layers(t: Any) -> list[dict[str, Any]]:

@@ -219,6 +219,9 @@ def test_from_ray_tune(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="with the metrics loss"):
         study.warm_start(tmp_path / "ray")
     assert study.warm_start(tmp_path / "ray", metric="loss").taken == 6
+    with pytest.raises(UserError, match="no result there has the metric 'los'") as raised:
+        study.warm_start(tmp_path / "ray", metric="los")
+    assert "loss" in str(raised.value.hint)
     assert seen(study) == WANTED
 
 
@@ -242,10 +245,20 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     assert report.left_out == (
         "result 2: x is 11.0, and may be uniform(0, 10)",
         "result 3: kind is 'c', and may be choice('a', 'b')",
-        "2 (the first is result 4): it has no 'kind'",
+        "result 4: it has no 'kind'",
+        "result 5: it has no 'kind'",
         "result 6: it has 'more', which this space lacks",
         "result 7: its result is nan",
     )
+    assert "were taken, 6 were not: result 2: x is" in str(report)
+    assert "; 2 (the first is result 4): it has no 'kind'; result 6" in str(report)
+
+
+def test_a_source_that_is_not_there_says_what_could_be(tmp_path: Path) -> None:
+    """Mutation: the hint has a call of Python within quotes of a command."""
+    with study_in(tmp_path) as study, pytest.raises(UserError, match="neither a file") as raised:
+        study.warm_start(tmp_path / "nothing.csv")
+    assert "a file that was exported by bequeath or NNI (.csv, .json)" in raised.value.hint
 
 
 def test_results_of_trials_that_inherited(tmp_path: Path) -> None:
@@ -265,13 +278,14 @@ def test_results_outside_of_what_is_suggested_are_named_when_that_is_known(
 ) -> None:
     with study_in(tmp_path, None) as study:
         study.warm_start(old)
-        with pytest.warns(UserWarning, match="2 results of the warm start lie outside"):
+        with pytest.warns(UserWarning, match="2 results of the warm start lie out") as said:
             study.optimize(
                 lambda t: (
                     t.suggest_float("x", 0, 3) + len(t.suggest_categorical("kind", ["a", "b"]))
                 ),
                 n_trials=1,
             )
+        assert [each.filename for each in said] == [__file__]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +398,7 @@ def test_numbers_that_nothing_can_hold_are_left_out(tmp_path: Path, by_run: bool
     with study_in(tmp_path, None if by_run else SPACE) as study:
         report = study.warm_start(file)
         assert report.taken == 1
-        assert len(report.left_out) == 2  # two of them are infinite
+        assert len(report.left_out) == 3
 
 
 def test_results_of_one_number_for_several_objectives(tmp_path: Path, old: bq.Study) -> None:

@@ -6,6 +6,7 @@ import inspect
 import json
 from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -213,3 +214,43 @@ def test_values_are_frozen_and_show_themselves() -> None:
     assert repr(space) == (
         "{'lr': loguniform(0.0001, 0.1), 'n': int(1, 9, 4), '_constraints': ['n * lr < 1']}"
     )
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """Mutation: a bound that numpy has computed is refused, or stays numpy's."""
+    made = {
+        "a": bq.uniform(np.float32(0.5), np.float64(2)),
+        "b": bq.int(np.int64(1), np.int32(9), np.int64(2)),
+        "c": bq.choice(list(np.arange(3))),
+        "d": bq.choice(np.array(["x", "y"])),
+        "e": bq.choice(np.bool_(True), [np.int64(1), 2], {"k": np.float64(0.5)}),
+    }
+    assert as_json(made) == as_json(
+        {
+            "a": bq.uniform(0.5, 2.0),
+            "b": bq.int(1, 9, 2),
+            "c": bq.choice(0, 1, 2),
+            "d": bq.choice("x", "y"),
+            "e": bq.choice(True, [1, 2], {"k": 0.5}),
+        }
+    )
+    json.dumps(as_json(made))
+    with pytest.raises(SpaceError, match="must be finite, not nan"):
+        bq.uniform(0, np.float64("nan"))
+
+
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        ("int(0, 10**30)", "must fit into 64 bits"),
+        ("randint(-10**20, 5)", "must fit into 64 bits"),
+        ("int(1, 2**70, log=True)", "must fit into 64 bits"),
+        ("uniform(-1e308, 1e308)", "is wider than any number"),
+        ("quniform(-1e308, 1e308, 1e300)", "is wider than any number"),
+        ("lognormal(1000, 10)", "is the mean of the logarithm"),
+    ],
+)
+def test_what_no_number_can_hold_is_refused_before_it_is_drawn(call: str, sentence: str) -> None:
+    """Mutation: the first draw ends in an error of numpy's or of Python's."""
+    with pytest.raises(SpaceError, match=sentence):
+        eval(f"bq.{call}")
