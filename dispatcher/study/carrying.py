@@ -215,20 +215,21 @@ class StudyLead:
 
     def _end(self, trial: StudyTrial, reason: EndReason, *before: e.Event, text: str = "") -> None:
         record = self._record.state.trials[TrialId(trial.id)]
+        took = time.monotonic() - trial.began
         over = e.AttemptEnded(
             record.id,
             record.attempt,
             reason,
             exit_code=1 if reason is EndReason.FAILED else 0,
             text=text,
-            wall_s=time.monotonic() - trial.began,
+            wall_s=took,
         )
         actions = self._record.take(*before, over)
         del self._ours[trial.id]
         try:
             self._carry_out(actions)
         finally:
-            self._commit()
+            self._commit(took)
         self._since_state += 1
         if self._since_state >= _KEEP_STATE_EVERY:
             self._keep_state()
@@ -239,9 +240,9 @@ class StudyLead:
         if state is not None:
             self._record.keep_tuner_state(state)
 
-    def _commit(self) -> None:
-        """Write what was taken: now, or with what follows within milliseconds."""
-        if not self._record.commit_soon():
+    def _commit(self, took: float = 0.0) -> None:
+        """Write what was taken, in ``took`` seconds: now, or with what follows in milliseconds."""
+        if not self._record.commit_soon(took):
             self._flusher.soon()
 
     # -- its end ----------------------------------------------------------------------------

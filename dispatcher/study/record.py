@@ -30,7 +30,8 @@ from dispatcher.wiring.settings import settings_of
 #: The one worker: the program itself, in the place of the machine that the file names.
 PROGRAM = WorkerId("local")
 
-#: Seconds within which commits are made one: trials that take less are written together.
+#: Seconds within which commits are made one: trials that take less are written together. What took
+#: longer to compute is written before ``tell`` returns.
 TOGETHER_S = 0.02
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
@@ -138,9 +139,13 @@ class StudyRecord:
         self._entries, self._earlier = [], []
         dirty.clear()
 
-    def commit_soon(self) -> bool:
-        """Write what was taken, unless something was written just now; whether it is written."""
-        if time.monotonic() - self.committed_at < TOGETHER_S:
+    def commit_soon(self, took: float = 0.0) -> bool:
+        """Write what was taken, unless something was written just now; whether it is written.
+
+        Args:
+            took: seconds that it took to compute. What took long never waits.
+        """
+        if took <= TOGETHER_S and time.monotonic() - self.committed_at < TOGETHER_S:
             return False
         self.commit()
         return True

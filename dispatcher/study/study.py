@@ -109,7 +109,8 @@ class Study:
             return self._led.ask(parent, on_record=True)
 
     def tell(self, trial: int | StudyTrial, value: Any) -> None:
-        """Tell the result of a trial; it is in the store when this returns.
+        """Tell the result of a trial; it is in the store when this returns, or 20 ms later if the
+        trial took less.
 
         Args:
             trial: what ``ask`` returned, or its number.

@@ -350,6 +350,15 @@ def test_a_result_is_in_the_store_when_tell_returns(
         assert final_of(study, n) == n + 0.5
 
 
+def test_what_took_long_is_in_the_store_when_tell_returns(study: bq.Study) -> None:
+    """Mutation: of two long trials that end together, a kill takes the second one's result."""
+    together = [study.ask() for _ in range(9)]
+    for n, trial in enumerate(together):
+        trial.began -= 3600
+        study.tell(trial, n + 0.5)
+        assert final_of(study, n) == n + 0.5
+
+
 def test_what_is_put_together_is_written_a_moment_later(
     study: bq.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
