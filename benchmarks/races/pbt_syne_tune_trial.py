@@ -28,7 +28,9 @@ def main() -> None:
         generation += 1
         state, accuracy = member.generation(vars(options), state, number, generation)
         member.write(state, folder)
-        count.write_text(str(generation))
+        new = folder.with_name("generation-new")  # beside it, and whole, as member.write has it
+        new.write_text(str(generation))
+        new.replace(count)
         report(accuracy=accuracy, generation=generation)
 
 
