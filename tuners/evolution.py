@@ -282,7 +282,7 @@ class RegularizedEvolutionTuner(InheritingTuner):
         rng = self.rng(parameter_id)
         parent = None
         if self._needs_founder(parameter_id) or not self._population:
-            parameters = self.founder(rng)
+            parameters = self._founded(parameter_id, rng)
             self._pending[parameter_id] = True
         else:
             fittest, parameters = self._breed(rng)
@@ -293,6 +293,10 @@ class RegularizedEvolutionTuner(InheritingTuner):
         if self.inherit:
             parameters["save_path"] = self.save_path(parameter_id)
         return parameters, parent
+
+    def _founded(self, parameter_id: int, rng: np.random.Generator) -> dict[str, Any]:
+        """A founder, whose place in the first generation may matter."""
+        return self.founder(rng)
 
     def _read(self, value: Any) -> tuple[float | None, Point | None, float]:
         if self.objectives is None:

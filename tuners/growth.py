@@ -62,11 +62,16 @@ class Growth:
         """A copy of the blocks to begin with."""
         return [{**block, "skips": list(block["skips"])} for block in self._first]
 
-    def child(self, parent: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Steps:
-        """Draws the steps from a parent's blocks to a child's."""
+    def child(
+        self,
+        parent: Sequence[Mapping[str, Any]],
+        rng: np.random.Generator,
+        count: int | None = None,
+    ) -> Steps:
+        """Draws the steps from a parent's blocks to a child's; ``count``: in place of ``steps``."""
         blocks: Sequence[Mapping[str, Any]] = parent
         steps: Steps = []
-        for _ in range(self.steps):
+        for _ in range(self.steps if count is None else count):
             possible = {name: list(self._possible(name, blocks)) for name in self.operations}
             names = [name for name in self.operations if possible[name]]
             if not names:

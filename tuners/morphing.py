@@ -194,7 +194,11 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
     Selection is that of :class:`tuners.RegularizedEvolutionTuner`, whose arguments it takes;
     parameters are those of :class:`NetworkMorphismTuner`. Founders are the network to begin with,
     each with initial weights of its own; networks only grow. With ``trained_on`` some children are
-    their parent itself, trained on, so that a small network may become a good one as well.
+    their parent itself, trained on, so that a small network may become a good one as well. With
+    ``founder_steps`` the first generation is spread over sizes: its first one is the network to
+    begin with, the others have got ever more morphisms, evenly up to that many at the last one, and
+    weights of their own. For a front, which has to reach from small to large, that does what the
+    random first generation of NSGA-II does (Deb et al. 2002, section III-C).
 
     A child of two parents (``crossover``) starts from the fitter one, computes what that one
     computes, and has grown at some places to what the other one is there. Pairs for which no
@@ -216,6 +220,8 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         survival: as there.
         crossover: how likely a child has two parents.
         trained_on: how likely a child is its parent itself.
+        founder_steps: morphisms of the last one of the first generation; 0: all are the network to
+            begin with.
     """
 
     _own_keys: ClassVar[tuple[str, ...]] = (*PATHS, *_OURS)
@@ -237,8 +243,10 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         crossover: float = 0.0,
         survival: str = "age",
         trained_on: float = 0.0,
+        founder_steps: int = 0,
     ) -> None:
         self.growth = Growth(blocks, operations, steps, max_blocks, max_width, max_kernel)
+        self.founder_steps = values.whole("founder_steps", founder_steps, 0)
         self.trained_on = values.share("trained_on", trained_on, zero=True)
         super().__init__(
             optimize_mode,
@@ -274,6 +282,17 @@ class MorphingEvolutionTuner(RegularizedEvolutionTuner):
         except WeightsMismatch:
             return None
         return self._morphed(fitter, steps, rng) if steps else None
+
+    def _founded(self, parameter_id: int, rng: np.random.Generator) -> dict[str, Any]:
+        """A founder, grown the more the later its place in the first generation.
+
+        The place follows from the id alone, so that it does not hang on who finishes when.
+        """
+        parameters = self.founder(rng)
+        last = max(1, self.population_size - 1)
+        count = round(self.founder_steps * (parameter_id % self.population_size) / last)
+        steps = self.growth.child(parameters["blocks"], rng, count)
+        return {**parameters, "blocks": applied(parameters["blocks"], steps)}
 
     def _morphed(
         self, parent: Mapping[str, Any], steps: list[dict[str, Any]], rng: np.random.Generator

@@ -179,6 +179,60 @@ def test_evolution_by_morphisms():
     assert run(other, range(30, 40)) == run(tuner, range(30, 40))
 
 
+def evolve(gate=None, **arguments):
+    arguments = {"population_size": 5, "sample_size": 2, "seed": 1, **arguments}
+    tuner = with_gate(MorphingEvolutionTuner(BLOCKS, **arguments), gate)
+    tuner.update_search_space(SPACE)
+    return tuner
+
+
+def grown_by(parameters):
+    """How often a block of ``BLOCKS`` got wider or its kernel larger."""
+    return sum(
+        (block["kernel"] - 3) // 2 + block["width"].bit_length() - 2
+        for block in parameters["blocks"]
+    )
+
+
+@pytest.mark.parametrize("most, spread", [(0, [0] * 5), (2, [0, 0, 1, 2, 2]), (8, [0, 2, 4, 6, 8])])
+def test_the_first_generation_is_spread_over_sizes(most, spread):
+    """Mutation: a founder that inherits, or no founder that is the network to begin with."""
+    tuner = evolve(founder_steps=most, operations=["wider", "kernel"], max_kernel=9)
+    history = run(tuner, range(20))
+    assert [grown_by(history[n]) for n in range(5)] == spread
+    for n in range(5):
+        assert history[n]["steps"] == []
+        assert not {"inherited", "restore_path"} & set(history[n])
+    for n in range(5, 20):
+        parent = history[int(history[n]["restore_path"].removeprefix("trials/"))]
+        assert applied(parent["blocks"], history[n]["steps"]) == history[n]["blocks"]
+        assert len(history[n]["steps"]) == 1
+
+
+def test_who_ends_when_changes_no_founder():
+    """Mutation: a founder's size by how many have finished. A failed one's place is taken."""
+    one, other = evolve(founder_steps=4), evolve(founder_steps=4)
+    at_once = [one.generate_parameters(n) for n in range(5)]
+    for n in range(5):
+        assert other.generate_parameters(n) == at_once[n]
+        finish(other, n, at_once[n], 1.0)
+    for n in range(5):
+        one.trial_end(n, False)
+    again = one.generate_parameters(5)
+    assert again["blocks"] == one.growth.founder()
+    assert "restore_path" not in again
+
+
+def test_a_first_generation_of_one_is_the_network_to_begin_with():
+    tuner = evolve(founder_steps=3, population_size=1, sample_size=1)
+    assert tuner.generate_parameters(0)["blocks"] == tuner.growth.founder()
+
+
+def test_founders_grow_by_a_whole_number_of_steps():
+    with pytest.raises(TunerArgumentError, match="founder_steps"):
+        evolve(founder_steps=-1)
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
