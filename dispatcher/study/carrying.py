@@ -242,7 +242,9 @@ class StudyLead:
 
     def _commit(self, took: float = 0.0) -> None:
         """Write what was taken, in ``took`` seconds: now, or with what follows in milliseconds."""
-        if not self._record.commit_soon(took):
+        if self._record.commit_soon(took):
+            self._flusher.written()
+        else:
             self._flusher.soon()
 
     # -- its end ----------------------------------------------------------------------------

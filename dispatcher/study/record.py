@@ -32,7 +32,7 @@ PROGRAM = WorkerId("local")
 
 #: Seconds within which commits are made one: trials that take less are written together. What took
 #: longer to compute is written before ``tell`` returns.
-TOGETHER_S = 0.02
+TOGETHER_S = 0.01
 
 #: Seconds of commits that a power cut may take back; no crash of the program does.
 _ON_DISK_EVERY_S = 1.0

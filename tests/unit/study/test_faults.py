@@ -25,7 +25,7 @@ from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.store import connection
 from dispatcher.study import flushing, record
-from dispatcher.study.flushing import Flusher
+from dispatcher.study.flushing import FLUSH_S, Flusher
 from dispatcher.study.turn import StudyTurn
 from trial_runtime.api_errors import InvalidMetric
 
@@ -162,6 +162,19 @@ def test_what_was_put_off_and_failed_is_tried_again_and_told(
     wait_for(lambda: tries > before)
     with turn:
         flusher.soon()
+    flusher.close()
+
+
+def test_what_its_caller_has_written_is_not_written_again() -> None:
+    """Mutation: the thread writes beside a quick loop that does so itself."""
+    wrote: list[int] = []
+    flusher = Flusher(StudyTurn(), lambda: wrote.append(1))
+    flusher.soon()
+    flusher.written()
+    threading.Event().wait(4 * FLUSH_S)
+    assert not wrote
+    flusher.soon()
+    wait_for(lambda: wrote)
     flusher.close()
 
 
