@@ -68,7 +68,13 @@ class Growth:
         rng: np.random.Generator,
         count: int | None = None,
     ) -> Steps:
-        """Draws the steps from a parent's blocks to a child's; ``count``: in place of ``steps``."""
+        """Draws the steps from a parent's blocks to a child's.
+
+        Args:
+            parent: its blocks.
+            rng: the only source of randomness.
+            count: of steps; None: :attr:`steps`.
+        """
         blocks: Sequence[Mapping[str, Any]] = parent
         steps: Steps = []
         for _ in range(self.steps if count is None else count):
