@@ -67,6 +67,8 @@ def infer(model, request):
 class TrainedSearch:
     """Three trials that have ended, of number n and with weights of n."""
 
+    _offers = 0  # of the trials' module, so far
+
     def __init__(self, folder: Path, **keys: Any) -> None:
         self.code = folder / "code"
         self.code.mkdir(parents=True)
@@ -94,7 +96,11 @@ class TrainedSearch:
 
     def offer(self, more: str) -> None:
         """Give the trials' module these functions."""
-        (self.code / "trial.py").write_text(TRIAL + more)
+        module = self.code / "trial.py"
+        module.write_text(TRIAL + more)
+        # Python takes cached code for a text that is as long, and was written in the same second.
+        self._offers += 1
+        os.utime(module, (self._offers, self._offers))
 
     def ask(
         self, trial: int, request: dict[str, Any], context: Context | None = None, **more: Any
