@@ -70,7 +70,7 @@ class Flusher:
             if since is None:
                 continue
             left = since + FLUSH_S - time.monotonic()
-            if left > 0 and not self._failed:
+            if left > 0:
                 pause = left
                 self._wanted.set()
                 continue

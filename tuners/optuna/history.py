@@ -49,7 +49,7 @@ class _Trial(FrozenTrial):
     @cached_property
     def constraints(self) -> dict[str, float]:
         """See :attr:`.FrozenTrial.constraints`."""
-        return FrozenTrial.constraints.fget(self)  # type: ignore[attr-defined,no-any-return]
+        return super().constraints
 
     @classmethod
     def like(cls, other: FrozenTrial) -> _Trial:
