@@ -44,6 +44,10 @@ _EXAMPLE = (
     "write e.g. 'lr: loguniform(0.0001, 0.1)' or 'lr: {_type: loguniform, _value: [0.0001, 0.1]}'"
 )
 _OF_SEVERAL = "one of several options is written choice('conv', 'pool')"
+_OF_BRANCHES = (
+    "an option with parameters below it is written "
+    "choice({'sgd': {'momentum': uniform(0, 1)}, 'adam': {}})"
+)
 _NUMBERS = {name: 3 if name.startswith("q") else 2 for name in (*TYPES, *OWN_TYPES)}
 _FORMS = {
     "choice": "[option, option, …]",
@@ -144,8 +148,11 @@ class _Reader:
             self.refuse(path, "is empty: a built-in tuner has nothing to choose from", _EXAMPLE)
         dimensions: list[tuple[str, Dimension]] = []
         for name, entry in value.items():
-            if name == "_name" and (path or not (self.strict or self.foreign)):
+            if name == "_name" and path:
                 continue  # that of the branch which these parameters are below
+            if name == "_name" and not self.foreign:
+                self.refuse((name,), "is the name of an option, and no parameter's", _OF_BRANCHES)
+                continue
             if name == CONSTRAINTS and not self.foreign:
                 continue
             if entry is None and str(name).endswith(")") and self.problems:
@@ -216,8 +223,7 @@ class _Reader:
         """Whether the entry is of one of NNI's types; a misspelt one is refused as such."""
         if not isinstance(entry, Mapping) or "_type" not in entry:
             if not self.foreign:
-                hint = _OF_SEVERAL if isinstance(entry, list | tuple) else _EXAMPLE
-                self.refuse(path, "must be a mapping with '_type' and '_value'", hint)
+                self.refuse(path, "must be a mapping with '_type' and '_value'", _advice(entry))
             return False
         kind = entry["_type"]
         if isinstance(kind, str) and kind in (*TYPES, *OWN_TYPES):
@@ -405,3 +411,10 @@ class _Reader:
     def _refuse_unjson(self, value: object, path: JsonPath) -> None:
         for where, text in unjson(value, path):
             self.refuse(where, text)
+
+
+def _advice(entry: object) -> str:
+    """What to write in the place of what is no parameter."""
+    if isinstance(entry, list | tuple):
+        return _OF_SEVERAL
+    return _OF_BRANCHES if isinstance(entry, Mapping) and entry else _EXAMPLE

@@ -7,6 +7,7 @@ names in :data:`tuners.space.forms.FORMS`, numbers, texts, lists and mappings. N
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from typing import Any
 
@@ -20,6 +21,13 @@ MOST_CHARACTERS = 10_000
 
 _CALL = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\(")
 _EXAMPLE = "write e.g. 'lr: loguniform(1e-4, 1e-1)'"
+
+#: Words of Python that name a parameter or an option as well as any, such as ``lambda``.
+_WORDS = "|".join(set(keyword.kwlist) - {"True", "False", "None"})
+_RESERVED = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    rf"|(?<![\w.])(?P<word>{_WORDS})(?![\w.])"
+)
 
 
 def called(text: str) -> str:
@@ -42,14 +50,23 @@ def read_short(text: str) -> Entry:
     name = called(text)
     if name not in FORMS:
         raise _not_ours(text, name)
+    quoted = _RESERVED.sub(lambda each: each["quoted"] or repr(each["word"]), text)
     try:
-        with expression(text, MOST_CHARACTERS) as node:
-            if not (isinstance(node, ast.Call) and _name_of(node.func) == name):
-                hint = f"write e.g. {FORMS[name].example} alone"
-                raise SpaceError((), "is more than one call", hint)
-            return _call(node)
+        return _read(quoted, name)
+    except SyntaxError:
+        pass  # whatever is wrong is named at its place in the text as it was written
+    try:
+        return _read(text, name)
     except SyntaxError as error:
         raise _unreadable(text, error) from None
+
+
+def _read(text: str, name: str) -> Entry:
+    with expression(text, MOST_CHARACTERS) as node:
+        if not (isinstance(node, ast.Call) and _name_of(node.func) == name):
+            hint = f"write e.g. {FORMS[name].example} alone"
+            raise SpaceError((), "is more than one call", hint)
+        return _call(node)
 
 
 def _not_ours(text: str, name: str) -> SpaceError:

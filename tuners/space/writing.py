@@ -81,6 +81,8 @@ def _entry(one: Any) -> Any:
         return _entry(read_short(one)) if is_short(one) and is_sound(one) else one
     if isinstance(one, Mapping) and one.get("_type") == BLOCKS:
         return _blocks(one)
+    if isinstance(one, Mapping) and "_type" not in one:
+        return as_json(one)  # a tuner's own kind, with parameters of ours somewhere below
     if not (isinstance(one, Mapping) and one.get("_type") == "choice"):
         return one
     options = one.get("_value")

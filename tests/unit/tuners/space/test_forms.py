@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from tests.unit.tuners.space.written import PARAMETERS, SPACES, Forms
 from tuners.space import Space, SpaceError, as_json, parameters, parse, problems
 from tuners.space import parameters as bq
 from tuners.space.forms import FORMS
+from tuners.space.model import Dimension
 
 
 @given(SPACES)
@@ -183,6 +184,40 @@ def test_a_wrong_call_has_one_error(call: object, words: str) -> None:
     with pytest.raises(SpaceError) as refused:
         call()  # type: ignore[operator]
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text, python",
+    [
+        (
+            "choice({ridge: {lambda: uniform(0, 1)}, 'if, or: not': {}})",
+            bq.choice({"ridge": {"lambda": bq.uniform(0, 1)}, "if, or: not": {}}),
+        ),
+        ("blocks(1, 2, {def: int(1, 2)})", bq.blocks(1, 2, {"def": bq.int(1, 2)})),
+        ("choice(and, or, true, None)", bq.choice("and", "or", True, None)),
+    ],
+)
+def test_words_of_python_name_parameters_and_options(text: str, python: Dimension) -> None:
+    assert parse({"p": text}) == parse({"p": python})
+
+
+@pytest.mark.parametrize(
+    "space, place",
+    [
+        ({"_name": bq.uniform(0, 1), "x": bq.uniform(0, 1)}, ("_name",)),
+        ({"x": {"lr": bq.uniform(0, 1)}}, ("x",)),
+        ({"x": {"sgd": {"lr": "uniform(0, 1)"}, "adam": {}}}, ("x",)),
+    ],
+)
+def test_parameters_below_a_name_are_written_as_a_choice(
+    space: dict[str, Any], place: tuple[str, ...]
+) -> None:
+    """What stands below no choice was passed over, or refused without its place."""
+    json.dumps(as_json(space))
+    (problem,) = problems(as_json(space))
+    assert (problem.path, "choice({'sgd': {'momentum'" in problem.hint) == (place, True)
+    with pytest.raises(SpaceError):
+        parse(space)
 
 
 def test_a_block_is_written_in_any_form() -> None:
