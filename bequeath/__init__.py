@@ -15,7 +15,6 @@ from bequeath.names import HOMES
 if TYPE_CHECKING:
     from dispatcher import Experiment as Experiment
     from dispatcher import __version__ as __version__
-    from dispatcher.errors import BequeathError as BequeathError
     from dispatcher.study import Study as Study
     from dispatcher.study import StudyTrial as StudyTrial
     from trial_runtime import attempt as attempt
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from trial_runtime import shared_store as shared_store
     from trial_runtime import should_stop as should_stop
     from trial_runtime import trial_id as trial_id
+    from trial_runtime.errors import BequeathError as BequeathError
     from tuners import ASHATuner as ASHATuner
     from tuners import Assessor as Assessor
     from tuners import AssessResult as AssessResult

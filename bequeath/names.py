@@ -8,7 +8,6 @@ from __future__ import annotations
 #: What is public, by the module that has it.
 NAMES = {
     "dispatcher": ("Experiment", "__version__"),
-    "dispatcher.errors": ("BequeathError",),
     "dispatcher.study": ("Study", "StudyTrial"),
     "trial_runtime": (
         "attempt",
@@ -31,6 +30,7 @@ NAMES = {
         "should_stop",
         "trial_id",
     ),
+    "trial_runtime.errors": ("BequeathError",),
     "tuners": (
         "ASHATuner",
         "AssessResult",

@@ -181,7 +181,7 @@ class Experiment:
 
         Raises:
             ExperimentBusy: it runs already, or somebody else is just taking over.
-            BequeathError: the head ended before it answered; its own message.
+            DispatcherError: the head ended before it answered; its own message.
         """
         if self._handle is None:
             self._handle = self._code.create(self.config)
@@ -352,7 +352,7 @@ class Experiment:
 
         Raises:
             UserError: there is no such operation, or it cannot take these arguments.
-            BequeathError: it cannot be done.
+            DispatcherError: it cannot be done.
 
         Example:
             >>> experiment.perform("weights gc", keep="best:3").bytes  # doctest: +SKIP

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 
 #: After the folder on the command line: lead even if another head does.
 TAKE_OVER = "--take-over"
@@ -45,7 +45,7 @@ def main() -> int:
     walk_less()
     try:
         phase = head.run()
-    except BequeathError as error:
+    except DispatcherError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     if phase is Phase.FAILED:

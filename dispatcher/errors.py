@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 MOST_SHOWN = 20
 """Beyond this a list of errors is noise: the first few usually explain the rest."""
 
 
-class BequeathError(SentenceError):
-    """Base of everything bequeath raises on purpose."""
+class DispatcherError(BequeathError):
+    """Base of everything the dispatcher raises on purpose."""
 
     exit_code: int = 1
 
 
-class SeveralErrors(BequeathError):
+class SeveralErrors(DispatcherError):
     """Errors that were found together. With one it reads like that one; with several, ``str()``
     shows one after the other, at most :data:`MOST_SHOWN`.
 
@@ -33,7 +33,7 @@ class SeveralErrors(BequeathError):
             counts.
     """
 
-    def __init__(self, errors: Sequence[BequeathError]) -> None:
+    def __init__(self, errors: Sequence[DispatcherError]) -> None:
         self.errors = tuple(errors)
         self.exit_code = max(error.exit_code for error in errors)
         first = self.errors[0]
@@ -46,13 +46,13 @@ class SeveralErrors(BequeathError):
         super().__init__("\n".join(shown))
 
 
-class UserError(BequeathError):
+class UserError(DispatcherError):
     """The experiment file, the tuner's code or the trial's code is wrong."""
 
     exit_code = 3
 
 
-class BackendError(BequeathError):
+class BackendError(DispatcherError):
     """The world outside is in the way: a host, a disk, a quota."""
 
     exit_code = 4
@@ -66,13 +66,13 @@ class PermanentBackendError(BackendError):
     """A fault that trying again does not mend."""
 
 
-class ProtocolError(BequeathError):
+class ProtocolError(DispatcherError):
     """A peer sent what it may not send; its session is closed and nobody else is harmed."""
 
     exit_code = 5
 
 
-class InternalError(BequeathError):
+class InternalError(DispatcherError):
     """A fault of bequeath itself; please report it."""
 
     exit_code = 70

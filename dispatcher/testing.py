@@ -47,7 +47,7 @@ def rehearse(
 
     Raises:
         UserError: there is no such tuner, or it does not take these arguments.
-        BequeathError: the rehearsal itself failed.
+        DispatcherError: the rehearsal itself failed.
     """
     refuse_nested()  # the tuner host imports the file that calls this, if it has no guard
     plan = RehearsalPlan(
@@ -85,7 +85,7 @@ def assert_sound(
     Raises:
         AssertionError: the tuner breaks the contract.
         UserError: there is no such tuner, or it does not take these arguments.
-        BequeathError: the rehearsal itself failed.
+        DispatcherError: the rehearsal itself failed.
     """
     report = rehearse(
         tuner,

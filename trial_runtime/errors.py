@@ -7,7 +7,7 @@ Every error carries a sentence (its text), ``hint`` (what to do about it) and ``
 from __future__ import annotations
 
 
-class SentenceError(Exception):
+class BequeathError(Exception):
     """An error for a person to read: the base of all that bequeath's packages raise on purpose.
 
     Args:
@@ -28,7 +28,7 @@ class SentenceError(Exception):
         return f"{place}{self.message}{advice}"
 
 
-class TrialRuntimeError(SentenceError):
+class TrialRuntimeError(BequeathError):
     """Base of everything the trial runtime raises on purpose."""
 
 

@@ -9,10 +9,10 @@ from hashlib import blake2s
 from pathlib import Path
 
 from trial_runtime import durable_file
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 
-class RunFolderTaken(SentenceError):
+class RunFolderTaken(BequeathError):
     """Raised when the folder's place is taken by somebody else's folder, or by no folder."""
 
     def __init__(self, path: Path) -> None:

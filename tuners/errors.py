@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 
-class TunerError(SentenceError):
+class TunerError(BequeathError):
     """Base of the errors of this package. Its text is one line: message and hint.
 
     Args:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dispatcher.attempt_files.attempt_at import AttemptAt
 from dispatcher.attempt_files.ended_attempts import EndedAttempts
 from dispatcher.attempt_files.transfer_threads import TransferThreads, Turn
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.service import LOCAL
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -91,7 +91,7 @@ class Gathering:
                 f"{self.folder.id}' does it"
             )
 
-    def once(self) -> Iterable[tuple[str, int, BequeathError | None]]:
+    def once(self) -> Iterable[tuple[str, int, DispatcherError | None]]:
         """Fetch missing files now, worker by worker; yield each with how many attempts were dealt
         with, and the error that ended it early. Agents are asked by way of the head where nobody
         else sees their files. Blocks."""
@@ -103,7 +103,7 @@ class Gathering:
                         reader = stack.enter_context(ExperimentReader.open(self.folder.path))
                         ended = EndedAttempts(reader, self._below())
                     self._hand_out(ended.look())
-                except BequeathError as error:
+                except DispatcherError as error:
                     yield worker.name, 0, error
                     continue
                 yield worker.name, *worker.once(ended.bound)

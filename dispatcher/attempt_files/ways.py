@@ -6,7 +6,7 @@ from dispatcher.attempt_files.attempt_at import AttemptAt, kept_here
 from dispatcher.attempt_files.fetched import Fetched
 from dispatcher.attempt_files.fetching import kind_of
 from dispatcher.attempt_files.gathered import Gathered
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.ownership import demand_ours
 from dispatcher.platforms.files import LocalFiles, Whereabouts
@@ -105,7 +105,7 @@ def files_of(
         demand_ours(folder.path)
     try:
         return places.files_of(folder, attempt)
-    except BequeathError:
+    except DispatcherError:
         if not attempt.is_here or for_shell:
             raise
     return files_here(folder, attempt)  # whatever became of the experiment's file

@@ -16,7 +16,7 @@ from dispatcher.attempt_files.by_head import FilesByHead
 from dispatcher.attempt_files.gathered import Gathered
 from dispatcher.attempt_files.places import PlaceFiles, ShowsNoFiles
 from dispatcher.core.events import DiskLow
-from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.errors import DispatcherError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.plugged import word_of
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -47,7 +47,7 @@ def _pause_s(failures: int) -> float:
     return growing_pause(failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)
 
 
-def _of_the_machine(error: BequeathError) -> bool:
+def _of_the_machine(error: DispatcherError) -> bool:
     """Whether the error is the machine's, so that the next attempt would fail, too."""
     return isinstance(error, PassingBackendError | ShowsNoFiles)
 
@@ -150,7 +150,7 @@ class WorkerFetching:
         if self._changed or self._risen:
             self._record()
 
-    def once(self, bound: int) -> tuple[int, BequeathError | None]:
+    def once(self, bound: int) -> tuple[int, DispatcherError | None]:
         """Fetch what was handed in, and end. Agents are asked by way of the head where nobody else
         sees their files. Blocks.
 
@@ -161,7 +161,7 @@ class WorkerFetching:
             How many attempts were dealt with, and the error that ended it early.
         """
         count = 0
-        trouble: BequeathError | None = None
+        trouble: DispatcherError | None = None
         again = False
         self._asks_agents = platform_of(self._service).has_agent
         try:
@@ -169,7 +169,7 @@ class WorkerFetching:
             for attempt in self._ready():
                 try:
                     self._fetch(attempt, lambda: True)
-                except BequeathError as error:
+                except DispatcherError as error:
                     if again or _of_the_machine(error):
                         raise
                     trouble, again = error, True
@@ -178,7 +178,7 @@ class WorkerFetching:
                 again = False
             self.settle(bound)
             return count, trouble
-        except BequeathError as error:
+        except DispatcherError as error:
             return count, error
         finally:
             self.end()
@@ -213,7 +213,7 @@ class WorkerFetching:
                 self._fetch(attempt, goes_on)
             except ShowsNoFiles:
                 raise
-            except BequeathError as error:
+            except DispatcherError as error:
                 self._report(error)
                 if again or _of_the_machine(error):
                     self.failures += 1
@@ -247,7 +247,7 @@ class WorkerFetching:
         found = [x for x in self._todo.values() if self._put_off.get(x.name, (0, now))[1] <= now]
         return sorted(found, key=lambda each: (each.trial, each.number))
 
-    def _report(self, error: BequeathError) -> None:
+    def _report(self, error: DispatcherError) -> None:
         text = f"{error.where}: {error.message}" if error.where else error.message
         _log.info("%s: files cannot be fetched: %s", self.name, text)
         if text != self._last_error and not isinstance(error, PassingBackendError):
@@ -255,7 +255,7 @@ class WorkerFetching:
         self._last_error = text
 
     def _fetch(self, attempt: AttemptAt, goes_on: Callable[[], bool]) -> None:
-        """Fetch one attempt. Raises ``BequeathError``: it does not count as done."""
+        """Fetch one attempt. Raises ``DispatcherError``: it does not count as done."""
         low = self._disk.judge(os.statvfs(self._folder.path))
         if isinstance(low, DiskLow):
             text = "the disk here is low; files stay where they are"

@@ -137,7 +137,7 @@ def find_handle(
         purpose: a value of :class:`dispatcher.experiments.find.Purpose`.
 
     Raises:
-        BequeathError: as of :func:`dispatcher.experiments.find.find`.
+        DispatcherError: as of :func:`dispatcher.experiments.find.find`.
     """
     from dispatcher.experiments.find import Purpose
     from dispatcher.experiments.handle import ExperimentHandle

@@ -13,7 +13,7 @@ from dispatcher.cli.closing import print_closing
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.foreground import exit_code_of
 from dispatcher.core.model import Phase
-from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.errors import DispatcherError, PassingBackendError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.processes import spawn_head
 from dispatcher.terminal.console import note
@@ -82,5 +82,5 @@ def _trials_over(handle: ExperimentHandle) -> int:
     """Return how many trials are over; -1 while the store cannot be read."""
     try:
         return handle.status().ended
-    except BequeathError:
+    except DispatcherError:
         return -1

@@ -14,7 +14,7 @@ from dispatcher.cli import checkup
 from dispatcher.cli.arguments import Folder, Json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.share_checkup import check_share
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.findings import Finding, Severity
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.terminal.console import print_json
@@ -98,7 +98,7 @@ def _of_store(config: ExperimentConfig) -> Iterator[Finding]:
         return
     try:
         try_root(config)
-    except BequeathError as error:
+    except DispatcherError as error:
         yield Finding("weights", Severity.PROBLEM, error.message, error.hint)
     else:
         text = f"{config.weights_root} takes, shows, lists and removes files"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import traceback
 
 from dispatcher.cli.exit_codes import ExitCode
-from dispatcher.errors import BequeathError, InternalError, SeveralErrors
+from dispatcher.errors import DispatcherError, InternalError, SeveralErrors
 from dispatcher.safe_text import keep_lines, safe_text
 from dispatcher.terminal.console import emit, styled
 
 
-def report(error: BequeathError) -> ExitCode:
+def report(error: DispatcherError) -> ExitCode:
     """Print an error to stderr and return the exit code it asks for."""
     if isinstance(error, InternalError):
         return report_internal(error)
@@ -22,7 +22,7 @@ def report(error: BequeathError) -> ExitCode:
     return ExitCode(error.exit_code)
 
 
-def _print(error: BequeathError) -> None:
+def _print(error: DispatcherError) -> None:
     place = styled(f"{safe_text(error.where)}: ", bold=True) if error.where else ""
     emit(place, keep_lines(error.message), err=True)
     if error.hint:

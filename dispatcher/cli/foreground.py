@@ -54,7 +54,7 @@ def lead(
 
     Raises:
         typer.Exit: unless the experiment is completed.
-        BequeathError: another head leads it or has taken over, or the head ended early.
+        DispatcherError: another head leads it or has taken over, or the head ended early.
     """
     from dispatcher.head.collector import walk_less
     from dispatcher.head.head import Head

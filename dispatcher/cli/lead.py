@@ -76,7 +76,7 @@ def _begun(file: Path) -> ExperimentHandle:
 
 
 def _lead(handle: ExperimentHandle, *, stay: bool) -> None:
-    """Lead to the end. Raises ``BequeathError`` where another try may do better."""
+    """Lead to the end. Raises ``DispatcherError`` where another try may do better."""
     from dispatcher.cli import foreground
 
     try:

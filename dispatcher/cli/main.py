@@ -28,9 +28,9 @@ class RootGroup(LazyGroup):
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         except Exception as error:
-            from dispatcher.errors import BequeathError
+            from dispatcher.errors import DispatcherError
 
-            if not isinstance(error, BequeathError):
+            if not isinstance(error, DispatcherError):
                 _make_harmless(error)
                 raise
             from dispatcher.cli.failure import report

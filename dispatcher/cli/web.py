@@ -212,7 +212,7 @@ def web(
 def served_meanwhile() -> Iterator[None]:
     """Serve the page as long as this lasts, by a process of its own, and print a link to it; where
     one is served already, print a link to that. What goes wrong with it is no reason to end."""
-    from dispatcher.errors import BequeathError
+    from dispatcher.errors import DispatcherError
     from dispatcher.experiments.processes import child_environment
     from dispatcher.web.instances import running
     from dispatcher.web.keys import Keys
@@ -239,7 +239,7 @@ def served_meanwhile() -> Iterator[None]:
         note("look at it in a browser, as long as it runs:" if link else "the page is not served")
         if link:
             note(link)  # alone on its line, for editors that carry ports
-    except BequeathError as error:
+    except DispatcherError as error:
         note(f"the page is not served: {error.message}")
     try:
         yield

@@ -30,7 +30,7 @@ def write_run(
         as_json: say it as JSON.
 
     Raises:
-        BequeathError: there is no such run, it does not fit, or the file cannot be written.
+        DispatcherError: there is no such run, it does not fit, or the file cannot be written.
     """
     from dispatcher.folders.ownership import is_ours
     from dispatcher.web.saved.contents import StoredRun

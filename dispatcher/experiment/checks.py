@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from dispatcher.core.settings import HAND_IN_S
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.experiment.algorithm_checks import (
     check_algorithm,
     check_folder,
@@ -156,7 +156,7 @@ def _check_service(
             yield KeyProblem((*at, "channel"), text, "leave it out, or write 'direct'")
         if getattr(service, "shared_folder", None) and not platform.shares_folders:
             yield KeyProblem((*at, "sharedFolder"), f"is given, and {_UNSEEN}", "leave it out")
-    except BequeathError as error:
+    except DispatcherError as error:
         yield KeyProblem(at, f"cannot be checked: {error.message}", error.hint)
     except Exception as error:  # noqa: BLE001 - as in `services.workers_of`
         yield KeyProblem(at, f"cannot be checked: {type(error).__name__}: {error}")

@@ -85,7 +85,7 @@ class Dialect(Protocol):
             flat: in forms that our own tuners search, too.
 
         Raises:
-            BequeathError: an annotation cannot be honoured.
+            DispatcherError: an annotation cannot be honoured.
             OSError: the folder cannot be read.
         """
 
@@ -93,7 +93,7 @@ class Dialect(Protocol):
         """Turn the annotations of a copy of the code into code, in place.
 
         Raises:
-            BequeathError: an annotation cannot be honoured.
+            DispatcherError: an annotation cannot be honoured.
             OSError: a file cannot be read or written.
         """
 
@@ -104,7 +104,7 @@ class Dialect(Protocol):
         """Run a script that starts experiments by the framework's API.
 
         Raises:
-            BequeathError: there is no such file, or the script itself raised something.
+            DispatcherError: there is no such file, or the script itself raised something.
         """
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from typing import Any
 
-from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.errors import DispatcherError, PermanentBackendError
 
 _log = logging.getLogger("bequeath.platforms")
 
@@ -68,7 +68,7 @@ class ForeignObject:
     def _asked(self, name: str, ask: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         try:
             return ask(*args, **named)
-        except BequeathError:
+        except DispatcherError:
             raise
         except Exception as error:
             _log.info("%s of %r fails at %r", self._title, self._by, name, exc_info=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dispatcher.errors import BequeathError, ExperimentFileError
+from dispatcher.errors import DispatcherError, ExperimentFileError
 from dispatcher.experiment.checks import check_on_disk
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.dialects import Dialect, dialect_named, first_dialect, first_to_know
@@ -310,7 +310,7 @@ class _Loading:
             if dialect is None or not dialect.tuner_adapter:
                 dialect = first_dialect("annotated code")
             space = dialect.annotated_space(folder, () if kept is None else (kept,), flat=ours)
-        except BequeathError as error:
+        except DispatcherError as error:
             self._record(at, error.where or str(folder), error.message, error.hint)
             return
         except OSError as error:
@@ -329,7 +329,7 @@ class _Loading:
             return
         try:
             dialect_named(config.compatibility)
-        except BequeathError as error:
+        except DispatcherError as error:
             self._refuse(("compatibility",), error.message, error.hint)
 
     def _folder_of(self, settled: dict[str, Any], key: str, usual: str) -> Path | None:

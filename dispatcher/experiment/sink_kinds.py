@@ -18,7 +18,7 @@ from pydantic import Field, PlainValidator, ValidationError, ValidationInfo
 from pydantic_core.core_schema import list_schema
 
 from dispatcher.errors import (
-    BequeathError,
+    DispatcherError,
     ExperimentFileError,
     PermanentBackendError,
     UserError,
@@ -278,7 +278,7 @@ def check_sinks(sinks: Sequence[SinkConfig]) -> Iterator[KeyProblem]:
                 yield KeyProblem((*at, key), str(error))
         try:
             yield from kind_of_section(section).check(section, at)
-        except BequeathError as error:
+        except DispatcherError as error:
             yield KeyProblem(at, f"cannot be checked: {error.message}", error.hint)
 
 

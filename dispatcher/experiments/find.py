@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiments.known_folders import known_folders, own_home
 from dispatcher.folders.ownership import demand_ours, is_id, is_ours
 from dispatcher.folders.status import is_led
@@ -50,7 +50,7 @@ def find(word: str | None, base: Path | None, purpose: Purpose = Purpose.READ) -
         NotOurs: it is somebody else's.
         PassingBackendError: it does not run, and must.
         UserError: there are several.
-        BequeathError: its store cannot be read.
+        DispatcherError: its store cannot be read.
     """
     if word is None:
         folder = _guessed(base, purpose)
@@ -162,7 +162,7 @@ def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
             demand_ours(folder)
         return folder
     bases = [base] if base is not None else known_folders()
-    error: BequeathError | None = None
+    error: DispatcherError | None = None
     for folder in bases:
         try:
             return queries.find_experiment(word, folder)

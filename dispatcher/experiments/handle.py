@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiments.find import Purpose, find
 from dispatcher.experiments.view import ExperimentView
 from dispatcher.folders.ownership import demand_ours
@@ -76,7 +76,7 @@ class ExperimentHandle(ExperimentView):
             files: code and data that lie nowhere else, by their paths below the folder.
 
         Raises:
-            BequeathError: as of :func:`dispatcher.experiments.creating.create`.
+            DispatcherError: as of :func:`dispatcher.experiments.creating.create`.
         """
         from dispatcher.experiments import known_folders
         from dispatcher.experiments.creating import create
@@ -97,7 +97,7 @@ class ExperimentHandle(ExperimentView):
             purpose: what it is looked up for.
 
         Raises:
-            BequeathError: none is meant, or several, or it cannot be had for that.
+            DispatcherError: none is meant, or several, or it cannot be had for that.
         """
         return cls(find(name, base, purpose))
 
@@ -121,7 +121,7 @@ class ExperimentHandle(ExperimentView):
         """Start a head in the background; return its process id once it answers.
 
         Raises:
-            BequeathError: as of :func:`dispatcher.experiments.processes.start_in_background`.
+            DispatcherError: as of :func:`dispatcher.experiments.processes.start_in_background`.
         """
         from dispatcher.experiments import processes
 
@@ -172,7 +172,7 @@ class ExperimentHandle(ExperimentView):
 
         try:
             config = self.config()
-        except BequeathError:  # it is damaged: nobody knows what it had
+        except DispatcherError:  # it is damaged: nobody knows what it had
             return ClearedAllocations()
         return ClearedAllocations() if self.running else sweep(self.place, config)
 
@@ -182,7 +182,7 @@ class ExperimentHandle(ExperimentView):
 
         try:
             return [] if self.running else may_be_left(self.place, self.config())
-        except BequeathError:  # it is damaged: nobody knows what it had
+        except DispatcherError:  # it is damaged: nobody knows what it had
             return []
 
     def going_on_warning(self) -> str:
@@ -292,7 +292,9 @@ class ExperimentHandle(ExperimentView):
 
         return back_up(self.folder, destination, weights=weights)
 
-    def fetch(self, note: Callable[[str], None]) -> Iterable[tuple[str, int, BequeathError | None]]:
+    def fetch(
+        self, note: Callable[[str], None]
+    ) -> Iterable[tuple[str, int, DispatcherError | None]]:
         """Fetch the files of trials on other machines, as the key ``fetch`` says. Blocks.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from dispatcher import queries
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import LEADER_NAME
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
@@ -49,6 +49,6 @@ def _has_ended(place: ExperimentFolder) -> bool:
     try:
         with queries.ExperimentReader.open(place.path) as reader:
             phase, epoch = reader.meta("phase"), reader.meta("phase_epoch")
-    except BequeathError:
+    except DispatcherError:
         return False  # nobody knows
     return status_of(place.path, phase, epoch) in _ENDED

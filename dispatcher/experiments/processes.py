@@ -41,7 +41,7 @@ def start_in_background(folder: Path, *, take_over: bool = False) -> int:
     Raises:
         NotOurs: the experiment is somebody else's.
         UserError: no experiment may begin in this process, or it is a study.
-        BequeathError: it ended before that; its own message.
+        DispatcherError: it ended before that; its own message.
     """
     refuse_nested()
     demand_ours(folder)

@@ -71,7 +71,7 @@ def feed(
         tell: whether it is one of the experiment's own, of which ``status`` tells.
 
     Raises:
-        BequeathError: the tracker or the store fails, and what was not taken stays to be taken.
+        DispatcherError: the tracker or the store fails, and what was not taken stays to be taken.
     """
     ending = threading.Event()
     last = [SinkProgress(0, 0, "")]
@@ -110,7 +110,7 @@ def write_for_tensorboard(views: Sequence[ExperimentView], folder: Path) -> None
         folder: there, and nobody else's.
 
     Raises:
-        BequeathError: as of :func:`feed`.
+        DispatcherError: as of :func:`feed`.
     """
     for view in views:
         section = read_sink({"kind": USUAL, "folder": str(folder.absolute())}, folder)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from dispatcher.errors import BequeathError, ExperimentBusy, PermanentBackendError, StoreError
+from dispatcher.errors import DispatcherError, ExperimentBusy, PermanentBackendError, StoreError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.plugged import word_of
 from dispatcher.experiment.service import ServiceConfig
@@ -75,7 +75,7 @@ def _sweep_all(place: ExperimentFolder, config: ExperimentConfig) -> ClearedAllo
     for each, mine in _by_service(config):
         try:
             names += _sweep_of(place, each, mine)
-        except BequeathError as error:
+        except DispatcherError as error:
             troubles.append(f"{word_of(each)}: {error.message}{_to_look_for(place, mine)}")
         except OSError as error:
             text = f"{word_of(each)}: {error.filename}: {error.strerror}"

@@ -72,7 +72,7 @@ class Head:
             Superseded: another head has taken over; trials go on under that one.
             NotOurs: the experiment is somebody else's, and its commands are not for us to run.
             UserError: it is a study, which the program leads that asks and tells.
-            BequeathError: what ended the engine early; the state on disk can be resumed.
+            DispatcherError: what ended the engine early; the state on disk can be resumed.
         """
         demand_ours(self._folder.path)
         refuse_nested()

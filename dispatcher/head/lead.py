@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dispatcher.errors import BequeathError, StoreBusy
+from dispatcher.errors import DispatcherError, StoreBusy
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.leadership import Leadership, claimed_epoch
@@ -39,7 +39,7 @@ def _steps_down(folder: Path) -> bool:
     try:
         with HeadClient(folder, timeout_s=ANSWER_S) as head:
             head.ask("step_down")
-    except BequeathError:
+    except DispatcherError:
         return False  # it does not answer, or does not know the request
     return True
 

@@ -25,7 +25,7 @@ from dispatcher.core import actions as a
 from dispatcher.core import check, outstanding
 from dispatcher.core.model import OVER, Phase
 from dispatcher.engine import Engine
-from dispatcher.errors import BequeathError, InternalError, Superseded
+from dispatcher.errors import DispatcherError, InternalError, Superseded
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder, run_folder
 from dispatcher.head.beginning import begin_epoch, news_of_head
@@ -144,7 +144,7 @@ class LedExperiment:
 
         Raises:
             Superseded: another head has taken over; trials go on under that one.
-            BequeathError: what ended the engine early; the state on disk can be resumed.
+            DispatcherError: what ended the engine early; the state on disk can be resumed.
         """
         epoch = self._leadership.epoch
         with ExitStack() as stack:
@@ -390,7 +390,7 @@ class LedExperiment:
 
     def _explain(self, error: BaseException) -> BaseException:
         self._log.error("engine ended", error=repr(error), exc_info=error)
-        if isinstance(error, BequeathError) or not isinstance(error, Exception):
+        if isinstance(error, DispatcherError) or not isinstance(error, Exception):
             return error
         wrapped = InternalError(
             f"{type(error).__name__}: {error}",

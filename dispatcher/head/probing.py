@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dispatcher.channel import Router
 from dispatcher.channel.folder_endpoint import FolderEndpoint
 from dispatcher.channel.router import context_for
-from dispatcher.errors import BequeathError, PermanentBackendError
+from dispatcher.errors import DispatcherError, PermanentBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.findings import Finding, Severity
 from dispatcher.folders.experiment_folder import ExperimentFolder
@@ -57,7 +57,7 @@ def _probe(config: ExperimentConfig, service: object) -> Iterator[Finding]:
                 yield Finding("probe", Severity.NOTE, text, error.hint)
                 return
             yield from platform_of(place.service).probe(given, LIMIT_S)
-    except BequeathError as error:
+    except DispatcherError as error:
         yield Finding("probe", Severity.PROBLEM, error.message, error.hint)
     except OSError as error:
         text = f"cannot be made: {error.filename}: {error.strerror}"

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable
 
 from dispatcher.core.ids import TrialId
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.ports import JournalRow, RefusedEvent
 from dispatcher.store.journal import SqliteJournal
@@ -55,7 +55,7 @@ class RefusalStory:
             last = [one for one in reversed(before) if getattr(one.event, "trial", None) == trial]
             try:
                 last.extend(self._rows_of(trial))
-            except BequeathError as error:
+            except DispatcherError as error:
                 lines.append(f"its rows cannot be read: {error.message}")
             told = [f"{one.number} {event_text(one.event, trial)}" for one in last[:LAST_IN_STORY]]
             lines.append(f"last: {' · '.join(told) or 'nothing'}")

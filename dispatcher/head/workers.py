@@ -17,7 +17,7 @@ from dispatcher.channel import FolderEndpoint, Router
 from dispatcher.control.messages import ReadArguments
 from dispatcher.control.server import PendingRead
 from dispatcher.core.ids import WorkerId
-from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+from dispatcher.errors import DispatcherError, PermanentBackendError, UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.experiment.service import LOCAL
 from dispatcher.experiment.weights_place import RootUrl
@@ -230,7 +230,7 @@ def _shows_no_files(platform: Platform[Any], given: Given[Any]) -> bool:
     files = platform.worker_files(given)
     try:
         return files.of(0, 1) is None
-    except BequeathError:
+    except DispatcherError:
         return False  # who asks for them gets to know
     finally:
         files.close()

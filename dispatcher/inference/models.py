@@ -72,7 +72,7 @@ class Models:
 
         Raises:
             PassingBackendError: others are being asked.
-            BequeathError: as of :class:`ModelProcess`.
+            DispatcherError: as of :class:`ModelProcess`.
         """
         if not self._places.acquire(blocking=False):
             raise PassingBackendError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from dispatcher import queries
 from dispatcher.control.client import HeadClient
 from dispatcher.control.snapshot import HeadSnapshot
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiments.standing import left_by
 from dispatcher.folders.status import is_led
 from dispatcher.queries import TrialSummary
@@ -56,7 +56,7 @@ class Observer:
             if self._client is None:
                 self._client = HeadClient(self._folder, timeout_s=LOOK_S)
             self._last = self._scene(self._client.snapshot())
-        except BequeathError as error:
+        except DispatcherError as error:
             if self._last is None or not is_led(self._folder):
                 self.close()
                 return Scene(self._name, None, self._best, None, None, error.message)
@@ -76,7 +76,7 @@ class Observer:
             with queries.ExperimentReader.open(self._folder) as reader:
                 self._best = next(iter(queries.best(reader, 1)), None)
                 self._ends = queries.recent_ends(reader, now)
-        except BequeathError:
+        except DispatcherError:
             return False
         return True
 
@@ -85,7 +85,7 @@ class Observer:
         try:
             with queries.ExperimentReader.open(self._folder) as reader:
                 return queries.experiment_summary(reader)
-        except BequeathError:
+        except DispatcherError:
             return None
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from dispatcher.core.actions import GrantVersions
 from dispatcher.core.events import Event, RemovalAnnounced, StoresReviewed
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import Phase
-from dispatcher.errors import BequeathError, PassingBackendError
+from dispatcher.errors import DispatcherError, PassingBackendError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.maintenance.stores import AtRest, as_granted
@@ -146,7 +146,7 @@ def sweep_at_the_end(
                 notify(NoticeKind.RETENTION, doubts)
             if state.stores and sees_versions(config):
                 sweeps.stores.look()
-    except BequeathError as error:
+    except DispatcherError as error:
         notify(NoticeKind.RETENTION, f"not all that may go is gone: {error}")
 
 
@@ -251,7 +251,7 @@ class RetentionThread:
         try:
             with _sweeps(self._config, self._folder, self.announce, self.review_stores) as sweeps:
                 self._sweep(sweeps)
-        except BequeathError as error:  # of opening the ledger: each sweep reports its own
+        except DispatcherError as error:  # of opening the ledger: each sweep reports its own
             self._notify(NoticeKind.RETENTION, str(error))
 
     def _sweep(self, sweeps: _Sweeps) -> None:
@@ -271,7 +271,7 @@ class RetentionThread:
             self._stores_wanted.clear()
             try:
                 sweeps.stores.look(over_bound=wanted)
-            except BequeathError:
+            except DispatcherError:
                 if wanted:
                     self._stores_wanted.set()
                 raise
@@ -314,7 +314,7 @@ class RetentionThread:
     def _attempt(self, what: str, work: Callable[[], object]) -> bool:
         try:
             work()
-        except BequeathError as error:
+        except DispatcherError as error:
             self._notify(NoticeKind.RETENTION, f"{what} were not swept: {error}")
             return not isinstance(error, PassingBackendError)
         return True

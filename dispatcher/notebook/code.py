@@ -126,7 +126,7 @@ class NotebookCode:
         """Create the experiment with these files in it.
 
         Raises:
-            BequeathError: as of :func:`dispatcher.experiments.creating.create`.
+            DispatcherError: as of :func:`dispatcher.experiments.creating.create`.
         """
         ident = new_id(config.experiment_name)
         code = config.experiment_working_directory / ident / _FOLDER

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.notebook.arguments import function
 from dispatcher.notebook.following import EventFollower
 from dispatcher.queries import TrialSummary
@@ -67,7 +67,7 @@ class Hearing:
             over = self._over.wait(_EVERY_S)  # before the look: what came before it is in the look
             try:
                 self._look(quiet=False)
-            except BequeathError as error:
+            except DispatcherError as error:
                 warnings.warn(f"on_trial_end, on_new_best: {error}", stacklevel=1)
 
     def _look(self, *, quiet: bool) -> None:

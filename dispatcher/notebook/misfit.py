@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 
-class CannotTravel(SentenceError):
+class CannotTravel(BequeathError):
     """Raised for a value that is no data, or too much of it. The code that knows which variable it
     is makes an error for people of it.
 

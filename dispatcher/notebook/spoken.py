@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from dispatcher.errors import InternalError
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 _C = TypeVar("_C", bound=type)
 
@@ -69,7 +69,7 @@ def in_python(text: str) -> str:
     return _COMMAND.sub(_as_call, text)
 
 
-def translate(error: SentenceError) -> None:
+def translate(error: BequeathError) -> None:
     """Give an error the words of Python: calls for commands, and names of keywords for keys unless
     it is about a place in a file."""
     in_file = _IN_FILE.search(str(error)) is not None
@@ -146,8 +146,11 @@ def _speaking(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except InternalError:
             raise  # a fault of ours, which somebody has to find
-        except SentenceError as error:
-            translate(error)
+        except BequeathError as error:
+            from tuners.space import SpaceError
+
+            if not isinstance(error, SpaceError):  # that one is about names of the user's own
+                translate(error)
             if _has_users_code(error.__traceback__):
                 raise
             raise error.with_traceback(None) from None

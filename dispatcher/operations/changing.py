@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.experiments.find import Purpose
 from dispatcher.operations import answers
 from dispatcher.operations import arguments as given
@@ -34,7 +34,7 @@ def stop(call: Call, wanted: given.StopExperiment) -> answers.Stopped:
     schedulers is cancelled."""
     try:
         handle = call.handle
-    except BequeathError:
+    except DispatcherError:
         done = None if call.name is None else _stopped_without_head(call)
         if done is None:
             raise

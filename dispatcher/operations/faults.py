@@ -8,7 +8,7 @@ import msgspec
 
 from dispatcher.errors import (
     BackendError,
-    BequeathError,
+    DispatcherError,
     ExperimentBusy,
     ExperimentFileError,
     ExperimentNotFound,
@@ -34,8 +34,8 @@ class ErrorKind(NamedTuple):
 
 
 #: The nearest base of an error counts.
-FAULTS: Final[dict[type[BequeathError], ErrorKind]] = {
-    BequeathError: ErrorKind("failed", 1, 500, "it cannot be done"),
+FAULTS: Final[dict[type[DispatcherError], ErrorKind]] = {
+    DispatcherError: ErrorKind("failed", 1, 500, "it cannot be done"),
     UserError: ErrorKind("refused", 3, 400, "what was asked for is wrong, or cannot be had"),
     WhereError: ErrorKind(
         "condition", 3, 400, "a condition cannot be read; `where` has its column"
@@ -73,13 +73,13 @@ class Failure(msgspec.Struct, frozen=True):
     error: Problem
 
 
-def fault_of(error: BequeathError) -> ErrorKind:
+def fault_of(error: DispatcherError) -> ErrorKind:
     """Return the kind of an error."""
     base = next(kind for kind in type(error).__mro__ if kind in FAULTS)
     return FAULTS[base]
 
 
-def problem_of(error: BequeathError) -> Problem:
+def problem_of(error: DispatcherError) -> Problem:
     """Return an error as it is answered; its exit code may be its own."""
     several = error.errors if isinstance(error, SeveralErrors) else ()
     kind = fault_of(several[0]).kind if several else fault_of(error).kind

@@ -128,7 +128,7 @@ class Context:
 
         Raises:
             ExperimentNotFound: it is a path, and paths are no names here.
-            BequeathError: as of :func:`dispatcher.experiments.find.find`.
+            DispatcherError: as of :func:`dispatcher.experiments.find.find`.
         """
         if name is not None and not self.paths and (os.sep in name or name in (".", "..")):
             raise ExperimentNotFound(
@@ -180,7 +180,7 @@ def perform(
         trial: its number, where it is about one.
 
     Raises:
-        BequeathError: it cannot be done; :mod:`dispatcher.operations.faults` has their kinds.
+        DispatcherError: it cannot be done; :mod:`dispatcher.operations.faults` has their kinds.
     """
     if operation.subject is Subject.TRIAL and trial is None:
         raise UserError(

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
 from dispatcher.queries.as_html import table
 from dispatcher.queries.notes import annotations_of, data_set, tuner_name
@@ -187,7 +187,7 @@ def created_at(folder: Path) -> float | None:
     try:
         with ExperimentReader.open(folder) as reader:
             row = reader.row("SELECT min(at) FROM journal")
-    except BequeathError:
+    except DispatcherError:
         return None
     return None if row is None else row[0]
 
@@ -224,7 +224,7 @@ def listing(folder: Path) -> ExperimentListing:
                 cpu_s=float(count[1] or 0.0),
                 wall_s=float(count[2] or 0.0),
             )
-    except BequeathError as error:
+    except DispatcherError as error:
         return ExperimentListing(
             id=folder.name,
             name=folder.name,

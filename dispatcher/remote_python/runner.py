@@ -122,7 +122,7 @@ class RemotePython:
             limit_s: see there.
 
         Raises:
-            BequeathError: what :meth:`ask` raises.
+            DispatcherError: what :meth:`ask` raises.
         """
         head = our_programs().code + json.dumps(arguments).encode() + b"\n"
         stdin = head + data if isinstance(data, bytes) else _Behind(head, data)

@@ -85,7 +85,7 @@ def try_sink(kind: SinkKind[Any], section: Any, folder: Path, read_back: ReadBac
 
     Raises:
         NotConforming: it does other than the protocol says.
-        BequeathError: what the sink itself raises.
+        DispatcherError: what the sink itself raises.
     """
     _Trying(kind, section, folder, read_back).all()
 

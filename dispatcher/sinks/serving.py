@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from dispatcher.errors import (
-    BequeathError,
+    DispatcherError,
     ExperimentNotFound,
     PermanentBackendError,
     UserError,
@@ -82,7 +82,7 @@ class SinkThread:
         *,
         tell: bool = True,
     ) -> None:
-        self.error: BequeathError | None = None
+        self.error: DispatcherError | None = None
         self.target = ""
         self._folder = folder
         self._section = section
@@ -117,7 +117,7 @@ class SinkThread:
                         failures = 0
                     self.error = None
                     return
-            except (BequeathError, OSError) as error:
+            except (DispatcherError, OSError) as error:
                 self.error = self._judged(error)
                 self._show(str(self.error))
             failures += 1
@@ -133,9 +133,9 @@ class SinkThread:
 
         return Feeding(self._folder, self._section, self._mask.learn, note)
 
-    def _judged(self, error: BequeathError | OSError) -> BequeathError:
+    def _judged(self, error: DispatcherError | OSError) -> DispatcherError:
         """The error as one of ours, without secrets."""
-        if isinstance(error, BequeathError):
+        if isinstance(error, DispatcherError):
             error.message, error.hint = self._mask(error.message), self._mask(error.hint)
             return error
         where = str(error.filename or self._folder)
@@ -190,7 +190,7 @@ class SinkThread:
             _log.warning("%s: its standing cannot be written: %s", section.title, trouble.strerror)
 
 
-def _hopeless(error: BequeathError | None) -> bool:
+def _hopeless(error: DispatcherError | None) -> bool:
     """Whether trying again mends nothing: what a user has to change."""
     return isinstance(error, UserError) and not isinstance(error, SinkBusy)
 
@@ -201,7 +201,7 @@ def _status(folder: Path) -> str:
         with ExperimentReader.open(folder) as reader:
             phase = reader.meta("phase") or ""
             same = reader.meta("phase_epoch") == reader.meta("epoch")
-    except BequeathError:
+    except DispatcherError:
         return ""
     return phase if same and phase in _OVER else ""
 

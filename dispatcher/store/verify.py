@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from dispatcher import core
 from dispatcher.core.events import ExperimentCreated, MetricReported
 from dispatcher.core.model import State, TrialState
-from dispatcher.errors import BequeathError, StoreError
+from dispatcher.errors import DispatcherError, StoreError
 from dispatcher.ports import JournalEntry
 from dispatcher.state_codec import decode_state
 from dispatcher.store.checksums import state_fits
@@ -235,7 +235,7 @@ def replay_rows(journal: SqliteJournal, upto: int | None = None) -> ReplayedStor
             mentioned.update(touched)
             mentioned.add(getattr(event, "trial", -1))
             write_rows(model, (JournalEntry(at, event, counted, worker),), touched, _UNCOUNTED)
-    except BequeathError as error:
+    except DispatcherError as error:
         return ReplayedStore(model, state, number, f"row {number}: {error.message}", [])
     return ReplayedStore(model, state, number, "", _changed(journal.raw, folded - mentioned))
 

@@ -56,7 +56,7 @@ class StudyLead:
 
     Raises:
         ExperimentBusy: another process leads it.
-        BequeathError: its tuner or its record cannot be had.
+        DispatcherError: its tuner or its record cannot be had.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.study.turn import StudyTurn
 
 #: Seconds after which what was put off is written, if nothing else has written it.
@@ -84,6 +84,6 @@ class Flusher:
             self._write()
             self._failed = False
             self._since = None
-        except BequeathError:
+        except DispatcherError:
             self._failed = True
             self._wanted.set()

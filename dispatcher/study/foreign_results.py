@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, UserError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, UserError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
 from dispatcher.queries.names import parts_of
@@ -222,7 +222,7 @@ def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, Mapp
 def _read_by_optuna(where: str) -> Iterator[None]:
     try:
         yield
-    except BequeathError:
+    except DispatcherError:
         raise
     except Exception as error:  # of Optuna, of SQLAlchemy, or of a driver
         text = str(error).partition("\n")[0] or type(error).__name__

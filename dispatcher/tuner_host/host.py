@@ -24,7 +24,7 @@ import zmq
 from dispatcher.core.events import TrialStopRequested, TunerHostReady
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.tuner_host import load, parent_pipe, restore
 from dispatcher.tuner_host.adapter import HostServices
 from dispatcher.tuner_host.config import TunerHostConfig
@@ -101,7 +101,7 @@ class Host:
         io_thread.start()
         try:
             serving = self._set_up()
-        except BequeathError as error:
+        except DispatcherError as error:
             self._broken(str(error), io_thread)
         self.serve(serving)
 

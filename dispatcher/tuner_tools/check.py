@@ -71,7 +71,7 @@ def check_tuner(tuner: TunerHostConfig, plan: RehearsalPlan) -> CheckReport:
 
     Raises:
         UserError: there is no such class, or it does not take these arguments.
-        BequeathError: the rehearsal itself failed.
+        DispatcherError: the rehearsal itself failed.
     """
     tuner = msgspec.structs.replace(tuner, snapshot_every=SNAPSHOT_EVERY)
     calm = rehearse(tuner, plan)

@@ -32,7 +32,7 @@ from dispatcher.core.settings import ASK_MORE_S, Settings, TunerErrorPolicy
 from dispatcher.core.stalls import STACKS
 from dispatcher.core.why import why
 from dispatcher.engine import Engine
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.head.beginning import begin_epoch
@@ -158,7 +158,7 @@ def rehearse(
         folder: an empty one that keeps journal and log; None keeps neither.
 
     Raises:
-        BequeathError: the error that ended the engine.
+        DispatcherError: the error that ended the engine.
     """
     home = folder or Path(tempfile.mkdtemp(prefix="bq-", dir=_fastest()))
     try:
@@ -350,4 +350,4 @@ def _asked_stacks(state: State, router: Router, driver: TunerHostDriver) -> dict
 
 
 def _nobody(*_: Any) -> NoReturn:
-    raise BequeathError("a rehearsal takes no requests")
+    raise DispatcherError("a rehearsal takes no requests")

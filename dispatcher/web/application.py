@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dispatcher.errors import BequeathError, InternalError
+from dispatcher.errors import DispatcherError, InternalError
 from dispatcher.operations.openapi import PREFIX
 from dispatcher.operations.operation import Operation
 from dispatcher.operations.table import OPERATIONS
@@ -73,7 +73,7 @@ class Application:
         inner = Starlette(
             routes=routes,
             exception_handlers={
-                BequeathError: _refused,
+                DispatcherError: _refused,
                 HTTPException: _not_routed,
                 Exception: self._failed,
             },
@@ -137,7 +137,7 @@ async def _performed(performer: Performer, row: Operation[Any, Any], request: Re
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BequeathError)
+    assert isinstance(error, DispatcherError)
     return answer_to(error)
 
 

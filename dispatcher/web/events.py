@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from dispatcher.errors import BequeathError, ExperimentNotFound
+from dispatcher.errors import DispatcherError, ExperimentNotFound
 from dispatcher.operations.faults import problem_of
 from dispatcher.web.answering import encoded
 from dispatcher.web.faults import RequestRefused
@@ -121,13 +121,13 @@ async def _caught_up(watch: Watch, cursor: str) -> Pushed | None:
     """Return what changed behind a cursor; None if it cannot be read just now."""
     try:
         return await watch.step_from(cursor)
-    except BequeathError as error:
+    except DispatcherError as error:
         watch.error = watch.error or (error if isinstance(error, ExperimentNotFound) else None)
         await asyncio.sleep(1.0)
         return None
 
 
-def _ended(error: BequeathError) -> bytes:
+def _ended(error: DispatcherError) -> bytes:
     deleted = isinstance(error, ExperimentNotFound)
     facts = {"since": round(time.time(), 3), "deleted": deleted, "error": problem_of(error)}
     return event("gone", encoded(facts))
@@ -147,7 +147,7 @@ async def changes_after(
 
     Raises:
         RequestRefused: it does not.
-        BequeathError: the cursor is none of ours, or the experiment cannot be read.
+        DispatcherError: the cursor is none of ours, or the experiment cannot be read.
     """
     renewals = watch.renewals
     until = time.monotonic() + min(wait_s, MOST_WAIT_S)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.operations.faults import ErrorKind, Failure, fault_of, problem_of
 
 #: By name, for scripts: what the server refuses before an operation is asked for.
@@ -59,7 +59,7 @@ class RequestRefused(UserError):
         self.headers = dict(headers or {})
 
 
-def answer_to(error: BequeathError) -> Response:
+def answer_to(error: DispatcherError) -> Response:
     """Return the answer to an error: its parts as JSON, and its status."""
     headers: dict[str, str] = {}
     problem = problem_of(error)

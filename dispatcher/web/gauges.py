@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiments.find import running_folders
 from dispatcher.experiments.standing import Standing
 from dispatcher.operations.operation import Scope
@@ -49,7 +49,7 @@ class Gauges:
         for folder in folders[:_MOST]:
             try:
                 found.append((folder.name, await (await self._hub.watch(folder)).standing()))
-            except BequeathError:
+            except DispatcherError:
                 continue  # it has just ended, or cannot be read
         lines += _of_experiments(found)
         return Response("\n".join(lines) + "\n", media_type=_MEDIA)

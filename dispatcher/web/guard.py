@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.web import pages
 from dispatcher.web.audit import AuditLog
 from dispatcher.web.faults import RequestRefused, answer_to
@@ -162,7 +162,7 @@ class Guard:
             else:
                 identity = self._identified(headers)
                 self._demand_own_header(scope["method"], headers, identity)
-        except BequeathError as error:
+        except DispatcherError as error:
             if isinstance(error, RequestRefused):
                 self._audit.refused(scope, error)
                 if error.kind.kind == "no-token" and is_page:

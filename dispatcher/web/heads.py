@@ -8,7 +8,7 @@ from typing import Final
 
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.control.snapshot import HeadSnapshot
-from dispatcher.errors import BequeathError, PassingBackendError, UserError
+from dispatcher.errors import DispatcherError, PassingBackendError, UserError
 
 #: Seconds that a head has to answer.
 ANSWER_S: Final = 3.0
@@ -35,7 +35,7 @@ class HeadLine:
             except (PassingBackendError, UserError):
                 self._drop()
                 return None
-            except BequeathError:
+            except DispatcherError:
                 self._drop()
                 raise
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, InternalError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, InternalError
 from dispatcher.experiments.standing import Standing, standing
 from dispatcher.queries import ExperimentStatus
 from dispatcher.web.answering import encoded
@@ -88,7 +88,7 @@ class Watch:
         self._standing_turn = asyncio.Lock()
         self._had_head = False
         self.announced = Announced(0, b"", b"")
-        self.error: BequeathError | None = None  # why it is looked at no more
+        self.error: DispatcherError | None = None  # why it is looked at no more
         self.renewals = 0
         self.lookers = 0
         self.looked_at = time.monotonic()
@@ -173,7 +173,7 @@ class Watch:
                     self._beat()
                 if step is None or not step.more:
                     await asyncio.sleep(LOOK_S)
-        except BequeathError as error:
+        except DispatcherError as error:
             self.error = error
             self._beat()
         except Exception as error:  # noqa: BLE001 - the top of a task
@@ -197,7 +197,7 @@ class Watch:
                 self._say(await self.standing())
             except RequestRefused:
                 pass
-            except BequeathError as error:
+            except DispatcherError as error:
                 if isinstance(error, ExperimentNotFound):
                     self.error = error
                     self._beat()

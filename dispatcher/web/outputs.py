@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from dispatcher.attempt_files import fetching, log_stream
 from dispatcher.attempt_files.log_stream import StreamPart
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.experiments.attempts import LocatedTrial
 from dispatcher.experiments.view import ExperimentView
 from dispatcher.operations.operation import Arguments, Scope
@@ -240,7 +240,7 @@ def _shown(part: StreamPart, span: tuple[int, int] | None) -> Response:
 # -- following -----------------------------------------------------------------------------------
 
 
-class _ReaderGone(BequeathError):
+class _ReaderGone(DispatcherError):
     """Raised in the thread that reads for a stream, once nobody gets it any more."""
 
 

@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, ExperimentNotFound
+from dispatcher.errors import DispatcherError, ExperimentNotFound
 from dispatcher.experiments.known_folders import known_folders
 from dispatcher.experiments.standing import Standing
 from dispatcher.experiments.why import explained
@@ -182,7 +182,7 @@ class Performer:
         pool = self._pools.models if row is INFER else self._pools.changes
         try:
             value = await pool.run(self._carry_out, row, request, given, identity, notes)
-        except BequeathError as error:
+        except DispatcherError as error:
             self._audit.say(row.ident, identity, failed=error.message[:300], **_about(request))
             raise
         self._audit.say(row.ident, identity, **_about(request))

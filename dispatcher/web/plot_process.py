@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.operations.faults import problem_of
 from dispatcher.operations.operation import Context, arguments_of, perform
 from dispatcher.operations.table import operation
@@ -55,7 +55,7 @@ def answer_to(wanted: WantedPlot) -> bytes:
     try:
         given = arguments_of(row, wanted.arguments)
         found = perform(row, Context(who="the web page"), given, experiment=wanted.folder)
-    except BequeathError as error:
+    except DispatcherError as error:
         return FAILED + msgspec.json.encode(problem_of(error))
     return DONE + (found if isinstance(found, bytes) else msgspec.json.encode(found))
 

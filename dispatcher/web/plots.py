@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from dispatcher import queries
-from dispatcher.errors import BequeathError, InternalError, PassingBackendError, UserError
+from dispatcher.errors import DispatcherError, InternalError, PassingBackendError, UserError
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.folders.status import is_led
 from dispatcher.operations.faults import FAULTS, Problem
@@ -94,7 +94,7 @@ class Plots:
 
         Raises:
             RequestRefused: too many are under way.
-            BequeathError: as the operation; or it took too long.
+            DispatcherError: as the operation; or it took too long.
         """
         key = (folder, row.name, encoded(given))
         task = self._under_way.get(key)
@@ -221,7 +221,7 @@ def _written(folder: Path) -> str:
     return str(found)
 
 
-def error_of(answer: bytes, code: int) -> BequeathError:
+def error_of(answer: bytes, code: int) -> DispatcherError:
     """Return the error that a process told, or that it ended without a word.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.web.faults import answer_to
 
 #: Seconds for which an answer is kept.
@@ -60,7 +60,7 @@ class RepeatedRequests:
 
         Raises:
             UserError: the key belongs to another request.
-            BequeathError: as ``act``.
+            DispatcherError: as ``act``.
         """
         self._make_room()
         kept = self._kept.get(place)
@@ -81,7 +81,7 @@ class RepeatedRequests:
         kept = self._kept[place] = _Kept(asked, self._clock(), outcome)
         try:
             response = await act()
-        except BequeathError as error:
+        except DispatcherError as error:
             self._kept.pop(place, None)  # it may be tried again
             outcome.set_result(answer_to(error))
             raise

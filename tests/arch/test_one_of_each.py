@@ -64,9 +64,9 @@ DOUBLE = {
     "dispatcher/tuner_host/io_loop.py",
 }
 
-#: Exceptions with a base of their own, by why it is not that of ``SentenceError``.
+#: Exceptions with a base of their own, by why it is not that of ``BequeathError``.
 OWN_BASES = {
-    "the base itself": {"SentenceError"},
+    "the base itself": {"BequeathError"},
     "runs under Python 3.9 without the rest": {
         *("SetupError", "FolderGone", "NoAnswer", "NoCluster", "Unfit"),
     },

@@ -12,7 +12,7 @@ from typing import Any
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments.creating import create
 from dispatcher.store.verify import verify
@@ -124,7 +124,7 @@ class Experiment:
         try:
             with HeadClient(self.folder, timeout_s=2.0) as client:
                 client.ask("snapshot")
-        except BequeathError:
+        except DispatcherError:
             return False
         return True
 

@@ -15,7 +15,7 @@ import pytest
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from tests.faults.cases import CASES, CREATION, TAKE_OVER, UPDATING
 from tests.faults.experiments import HEAD_S, ROOT, Experiment
 from tests.support.lengths import every, first
@@ -102,7 +102,7 @@ def test_a_head_that_dies_while_a_setting_is_changed(name: str, make: Make, tmp_
     experiment.create()
     head = experiment.start(f"{name}=kill")
     wait_until(experiment.answers, "the head answers")
-    with pytest.raises(BequeathError), HeadClient(experiment.folder, timeout_s=2.0) as client:
+    with pytest.raises(DispatcherError), HeadClient(experiment.folder, timeout_s=2.0) as client:
         client.ask("update", key="maxTrialNumber", value=12)
     assert head.wait(HEAD_S) < 0
     assert experiment.has_struck(name)

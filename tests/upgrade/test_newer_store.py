@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.errors import BequeathError, StoreError
+from dispatcher.errors import DispatcherError, StoreError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.web.follower import Follower
 from tests.integration.web.conftest import EXPERIMENT, laid_down
@@ -97,6 +97,6 @@ def test_a_record_with_keys_that_nobody_here_knows_says_whose_it_may_be(tmp_path
     record = json.loads((folder / "experiment.json").read_text())
     record["experiment"]["laterKey"] = 1
     (folder / "experiment.json").write_text(json.dumps(record))
-    with pytest.raises(BequeathError, match="laterKey") as refused:
+    with pytest.raises(DispatcherError, match="laterKey") as refused:
         ExperimentHandle(folder).config()
     assert refused.value.hint == "a newer bequeath may have written it: upgrade this one"

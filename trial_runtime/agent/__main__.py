@@ -16,7 +16,7 @@ from trial_runtime.agent.agent import Agent
 from trial_runtime.agent.base.own_log import OwnLog
 from trial_runtime.agent.base.start_lock import StartLock
 from trial_runtime.agent.config import ON_RECORD, AgentConfig, read_config
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 from trial_runtime.run_folder import run_folder_below
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, handlers=[log])
     try:
         agent = Agent(config, sys.argv[1], meeting)
-    except SentenceError as error:  # no address at which others could come
+    except BequeathError as error:  # no address at which others could come
         sys.stderr.write(f"{error}\n")
         return 1
     agent.run()

@@ -10,16 +10,16 @@ from enum import Enum
 from trial_runtime import wire
 from trial_runtime.agent.base.logs import LogFile
 from trial_runtime.agent.base.loop import Timer
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 from trial_runtime.facts import EndReason, StartAttempt, TrialId
 from trial_runtime.session_file import SessionFile
 
 
-class CannotStart(SentenceError):
+class CannotStart(BequeathError):
     """Raised by a runner when an attempt's process cannot be started; says why, in a sentence."""
 
 
-class Unpreparable(SentenceError):
+class Unpreparable(BequeathError):
     """Raised when an attempt cannot start; its text goes to the user."""
 
 

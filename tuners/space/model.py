@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from trial_runtime.errors import BequeathError
 from tuners.plain_json import JsonPath, written_path
 
 if TYPE_CHECKING:
@@ -37,22 +38,26 @@ MOST_BLOCKS = 1_000
 """Blocks that one parameter may have, those within blocks included."""
 
 
-class SpaceError(ValueError):
+class SpaceError(BequeathError, ValueError):
     """The search space cannot be read.
 
     Attributes:
         path: keys and indexes from the top to the place, e.g. ``("conv", "_value", 1, "size")``.
         message: what is wrong there, to stand behind the place.
         hint: what to write instead, or empty.
-        sentence: all three in one.
     """
 
     def __init__(self, path: JsonPath, message: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint, where=written_path(path))
         self.path = path
-        self.message = message
-        self.hint = hint
-        self.sentence = f"{written_path(path)} {message}".strip() + (f" ({hint})" if hint else "")
-        super().__init__(f"search space: {self.sentence}")
+
+    @property
+    def sentence(self) -> str:
+        """Place, message and hint in one."""
+        return f"{self.where} {self.message}".strip() + (f" ({self.hint})" if self.hint else "")
+
+    def __str__(self) -> str:
+        return f"search space: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -414,7 +414,7 @@ class _Reader:
 
 
 def _advice(entry: object) -> str:
-    """What to write in the place of what is no parameter."""
+    """The advice for an entry that is no parameter."""
     if isinstance(entry, list | tuple):
         return _OF_SEVERAL
     return _OF_BRANCHES if isinstance(entry, Mapping) and entry else _EXAMPLE

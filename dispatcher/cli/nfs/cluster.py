@@ -13,7 +13,7 @@ from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs import arguments as options
 from dispatcher.cli.nfs.progress import MachineProgress, print_outcomes
-from dispatcher.errors import BequeathError, PermanentBackendError, SeveralErrors, UserError
+from dispatcher.errors import DispatcherError, PermanentBackendError, SeveralErrors, UserError
 from dispatcher.safe_text import safe_text
 from dispatcher.terminal.console import heading, note, print_json, say
 
@@ -158,10 +158,10 @@ def _show(outcomes: Sequence[Outcome]) -> None:
         say("nothing was changed (--dry-run)")
 
 
-def _together(failed: Sequence[Outcome]) -> BequeathError:
+def _together(failed: Sequence[Outcome]) -> DispatcherError:
     from nfs_setup.errors import RequestRefused
 
-    def ours(outcome: Outcome) -> BequeathError:
+    def ours(outcome: Outcome) -> DispatcherError:
         error = outcome.error
         assert error is not None
         kind = UserError if isinstance(error, RequestRefused) else PermanentBackendError

@@ -13,7 +13,7 @@ import typer
 from dispatcher.cli.arguments import Json
 from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.nfs import arguments as options
-from dispatcher.errors import BequeathError, PermanentBackendError, UserError
+from dispatcher.errors import DispatcherError, PermanentBackendError, UserError
 from dispatcher.terminal.console import note, print_json, say
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
 
@@ -93,7 +93,7 @@ def verify_cluster(inventory: Inventory, connect: Connect, *, quick: bool, as_js
 
 def _clients(
     inventory: Inventory, connect: Connect, closing: contextlib.ExitStack
-) -> tuple[list[Place], list[BequeathError]]:
+) -> tuple[list[Place], list[DispatcherError]]:
     """Return the clients, logged in to until the end of the context, and errors of the others."""
     from dispatcher.cli.nfs.login import setup_program
     from nfs_setup.cluster.asking import RemotePeer, as_owner, look
@@ -103,7 +103,7 @@ def _clients(
 
     program = setup_program()
     places: list[Place] = []
-    errors: list[BequeathError] = []
+    errors: list[DispatcherError] = []
     for member in inventory.clients:
         assert isinstance(member.request, ClientRequest)
         try:
@@ -119,7 +119,7 @@ def _clients(
 
 
 def print_survey(
-    facts: Survey, as_json: bool, unasked: Sequence[BequeathError] | None = None
+    facts: Survey, as_json: bool, unasked: Sequence[DispatcherError] | None = None
 ) -> bool:
     """Print the findings of a survey.
 

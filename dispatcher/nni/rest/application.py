@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dispatcher.errors import BequeathError, InternalError
+from dispatcher.errors import DispatcherError, InternalError
 from dispatcher.nni.rest.changing import NniChanging, not_here
 from dispatcher.nni.rest.guard import EndpointGuard, nni_error
 from dispatcher.nni.rest.jobs import JobTable
@@ -46,7 +46,7 @@ class NniEndpoint:
         inner = Starlette(
             routes=self._routes(),
             exception_handlers={
-                BequeathError: _refused,
+                DispatcherError: _refused,
                 HTTPException: _not_routed,
                 Exception: self._failed,
             },
@@ -119,7 +119,7 @@ def _route(route: str, below: str, act: Callable[[Request], Any]) -> Route:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BequeathError)
+    assert isinstance(error, DispatcherError)
     return nni_error(error)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.status import is_led
 from dispatcher.nni.rest.guard import NotHere
 from dispatcher.nni.rest.jobs import JobTable
@@ -111,7 +111,7 @@ class NniChanging:
         """Stop the experiment. An endpoint that belongs to it closes when it has stopped."""
         try:
             await self._change(table.STOP, {})
-        except BequeathError:
+        except DispatcherError:
             if not self._settings.until_over or is_led(self._settings.folder):
                 raise
             self._finish()  # nothing runs any more, and NNI's stop ends its server
@@ -127,7 +127,7 @@ class NniChanging:
             done = await self._pools.changes.run(
                 perform, row, context, wanted, experiment=experiment
             )
-        except BequeathError as error:
+        except DispatcherError as error:
             self._audit.say(row.ident, None, failed=error.message[:300], **about)
             raise
         self._audit.say(row.ident, None, **about)

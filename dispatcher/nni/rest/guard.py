@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.nni.rest.peers import PEER
 from dispatcher.nni.rest.settings import EndpointSettings
 from dispatcher.operations.faults import fault_of
@@ -54,7 +54,7 @@ class EndpointGuard:
             length = headers.get("content-length", "")
             if length.isdigit() and int(length) > MOST_BODY:
                 raise RequestRefused("too-large", f"a body has {MOST_BODY:,} bytes at most")
-        except BequeathError as error:
+        except DispatcherError as error:
             if isinstance(error, RequestRefused):
                 self._audit.refused(scope, error)
             await nni_error(error)(scope, receive, send)
@@ -119,7 +119,7 @@ class NotHere(UserError):
 _AGAIN: Final = (429, 503)
 
 
-def nni_error(error: BequeathError) -> Response:
+def nni_error(error: DispatcherError) -> Response:
     """Return the answer to an error as NNI gives it: an object with a text, and the status."""
     status = 501 if isinstance(error, NotHere) else fault_of(error).status
     headers = {}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, PermanentBackendError, UserError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, PermanentBackendError, UserError
 from dispatcher.nni.rest import endpoints
 from dispatcher.nni.rest.application import NniEndpoint
 from dispatcher.nni.rest.endpoints import OpenEndpoint
@@ -97,7 +97,7 @@ async def close_when_over(endpoint: NniEndpoint, service: Service) -> None:
             status = (await endpoint.reading.standing()).experiment.status
         except ExperimentNotFound:
             break
-        except BequeathError:
+        except DispatcherError:
             continue  # a store that is locked, too many requests: it is asked again
         if status is ExperimentStatus.RUNNING:
             ran = True
@@ -130,7 +130,7 @@ def _bound(settings: EndpointSettings) -> list[socket.socket]:
         raise _unusable(settings, port, error) from error
 
 
-def _unusable(settings: EndpointSettings, port: int, error: OSError) -> BequeathError:
+def _unusable(settings: EndpointSettings, port: int, error: OSError) -> DispatcherError:
     if error.errno != errno.EADDRINUSE:
         return PermanentBackendError(
             f"nothing can listen at port {port}: {error.strerror or error}", where="--port"

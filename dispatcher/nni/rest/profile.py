@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiments.standing import Standing
 from dispatcher.nni.rest import endpoints
 from dispatcher.nni.rows import WORDS, standing_of
@@ -174,7 +174,7 @@ def _platform_in(folder: Path) -> str:
     """Return the platform in an experiment's file; empty if it cannot be read."""
     try:
         return _platform(perform(table.EXPERIMENT_SHOW, Context(), experiment=str(folder)).settings)
-    except BequeathError:
+    except DispatcherError:
         return ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import dispatcher
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from dispatcher.nni.script import children, experiment, modules
 from dispatcher.nni.script.experiment import Experiment
 from trial_runtime import nni_shim
@@ -38,7 +38,7 @@ def run_script(file: Path, arguments: Sequence[str] = ()) -> None:
     sys.path.insert(0, str(there.parent))
     try:
         runpy.run_path(str(there), run_name="__main__")
-    except BequeathError:
+    except DispatcherError:
         raise
     except Exception as error:
         user_error = script_error(error, there)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from dispatcher.errors import BackendError, BequeathError, PassingBackendError
+from dispatcher.errors import BackendError, DispatcherError, PassingBackendError
 from dispatcher.platforms.agents.process import Loss
 from dispatcher.platforms.agents.visit import AgentEnded, HeadGone, VersionedVisit, Visit
 from dispatcher.platforms.reasons import plain_reason
@@ -184,7 +184,7 @@ class VisitedProcess:
                 with self._visit() as visit:
                     self._stay(visit)
                 return
-            except BequeathError as error:
+            except DispatcherError as error:
                 self._failed(error)
             except HeadGone:
                 return
@@ -272,7 +272,7 @@ class VisitedProcess:
                 else:
                     self._condemned.add(pid)
 
-    def _failed(self, error: BequeathError) -> None:
+    def _failed(self, error: DispatcherError) -> None:
         """Report a failure: at once where somebody has to act, else when it has lasted."""
         now = time.monotonic()
         hopeless = not isinstance(error, PassingBackendError)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from dispatcher.errors import BequeathError, PassingBackendError, PermanentBackendError
+from dispatcher.errors import DispatcherError, PassingBackendError, PermanentBackendError
 from dispatcher.platforms.allocations.allocation import (
     Allocation,
     AllocationOrder,
@@ -371,7 +371,7 @@ class Turns:
         self._asks = (what, self._clock())
         try:
             call(*arguments)
-        except BequeathError as error:
+        except DispatcherError as error:
             hopeless = not isinstance(error, PassingBackendError)
             certain = isinstance(error, PermanentBackendError)
             fault = _Fault(_text(error), hopeless=hopeless, certain=certain)
@@ -409,7 +409,7 @@ def _failed(what: str, reason: str) -> _Fault:
     return _Fault(plain_reason(f"{what}() of its platform failed: {reason}"), hopeless=True)
 
 
-def _text(error: BequeathError) -> str:
+def _text(error: DispatcherError) -> str:
     where = f"{error.where}: " if error.where else ""
     hint = f"; {error.hint}" if error.hint else ""
     return plain_reason(f"{where}{error.message}{hint}")

@@ -30,7 +30,7 @@ from dispatcher.core.events import (
     reported_by,
 )
 from dispatcher.core.ids import WorkerId
-from dispatcher.errors import BequeathError, PermanentBackendError, ProtocolError
+from dispatcher.errors import DispatcherError, PermanentBackendError, ProtocolError
 from dispatcher.platforms.reasons import plain_reason
 from dispatcher.platforms.services.protocol import ServiceBackend
 from trial_runtime.agent.config import TrialSpec
@@ -335,7 +335,7 @@ class ThreadedBackend:
 
 def text_of(error: Exception) -> str:
     """An error in a sentence."""
-    if isinstance(error, BequeathError):
+    if isinstance(error, DispatcherError):
         text = f"{error.message}; {error.hint}" if error.hint else error.message
         return plain_reason(text)
     return plain_reason(f"{type(error).__name__}: {error}")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiment.callbacks import CallbackConfig, CallbacksConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.folders.names import SINKS_NAME
@@ -217,7 +217,7 @@ class CallbackSink:
                 reason = reader.meta("phase_reason") or ""
                 lead = lead_of(reader, head)
                 summary = experiment_summary(reader)
-        except BequeathError as error:
+        except DispatcherError as error:
             _log.warning("the end cannot be read: %s", error)
             return
         place = self._folder / LAST_END

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from dispatcher.errors import BequeathError, StoreError
+from dispatcher.errors import DispatcherError, StoreError
 
 #: Seconds to wait for the end of a thread that was asked to end.
 END_S = 5.0
@@ -45,7 +45,7 @@ class Beside:
         failing: str,
     ) -> None:
         self.given_up = False
-        self.error: BequeathError | None = None
+        self.error: DispatcherError | None = None
         self._source = source
         self._draft = draft
         self._path = path
@@ -82,11 +82,11 @@ class Beside:
             with self._lock:
                 if not self.given_up:
                     self._draft.replace(self._path)
-        except (BequeathError, OSError) as error:
+        except (DispatcherError, OSError) as error:
             if not self.given_up:
                 self.error = (
                     error
-                    if isinstance(error, BequeathError)
+                    if isinstance(error, DispatcherError)
                     else StoreError(f"{self._failing}: {error}", where=str(self._path))
                 )
         finally:

@@ -11,7 +11,7 @@ import msgspec
 
 from dispatcher import queries
 from dispatcher.attempt_files import log_stream
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.ownership import is_ours
 from dispatcher.operations.operation import Context, perform
@@ -144,7 +144,7 @@ class StoredRun:
             found = perform(
                 TRIAL_TENSORS, Context(), experiment=str(self._handle.folder), trial=trial
             )
-        except BequeathError:
+        except DispatcherError:
             return None
         return self._hide(msgspec.to_builtins(found))
 
@@ -158,7 +158,7 @@ class StoredRun:
                     aside = 2 * self._mask.longest
                     many = most + aside
                     part = log_stream.part(files, stream, sizes, -many, many)
-        except (BequeathError, OSError):
+        except (DispatcherError, OSError):
             return None
         if not part.data:
             return None

@@ -17,7 +17,7 @@ import pytest
 
 from dispatcher.control.client import HeadClient, RunFile
 from dispatcher.core import events as e
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments.creating import create
 from dispatcher.queries.reader import ExperimentReader
@@ -134,7 +134,7 @@ class Steady:
         try:
             with HeadClient(self.folder, timeout_s=2.0) as head:
                 return head.ask("snapshot")  # type: ignore[no-any-return]
-        except BequeathError:
+        except DispatcherError:
             return None
 
     def counting(self) -> dict[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.ports import Snapshot
 from dispatcher.store.journal import SqliteJournal
 from dispatcher.store.replay.history import replay
@@ -67,7 +67,7 @@ def _content(path: Path) -> dict[str, list[Any]]:
 def _is_found(path: Path) -> bool:
     try:
         return not verify(path).ok
-    except BequeathError as error:
+    except DispatcherError as error:
         caught = error
     assert caught.where == str(path), "it is named which file"
     return True
@@ -102,19 +102,19 @@ def test_no_head_begins_with_what_a_flipped_bit_made_of_its_past(
     journal = SqliteJournal.open(path)
     good, rows, snapshot = replay(journal), list(journal.rows()), journal.latest_snapshot()
     journal.close()
-    errors: list[BequeathError] = []
+    errors: list[DispatcherError] = []
     for at, bad in flips(store, FLIPS, seed=2):
         path.write_bytes(bad)
         try:
             journal = SqliteJournal.open(path)
-        except BequeathError as error:
+        except DispatcherError as error:
             errors.append(error)
             continue
         try:
             assert list(journal.rows()) == rows, f"byte {at}"
             assert replay(journal) == good, f"byte {at}"
             assert journal.latest_snapshot() == snapshot, f"byte {at}"
-        except BequeathError as error:
+        except DispatcherError as error:
             errors.append(error)
         finally:
             journal.close()

@@ -15,7 +15,7 @@ import pytest
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core import events as e
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.store.journal import SqliteJournal
 from tests.support.checker import check_store
 from tests.support.processes import end_processes_of, left_of, wait_until
@@ -184,7 +184,7 @@ class User:
         try:
             with HeadClient(self.lab) as head:
                 return dict(head.ask("snapshot"))
-        except (BequeathError, FileNotFoundError, ValueError):
+        except (DispatcherError, FileNotFoundError, ValueError):
             return {}
 
     def wait_until_running(self, many: int = 1) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.control.client import HeadClient
 from dispatcher.core.model import Phase
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments import processes
 from dispatcher.experiments.creating import create
@@ -73,7 +73,7 @@ class Lab:
         try:
             with HeadClient(folder) as head:
                 return dict(head.ask("snapshot"))
-        except BequeathError:
+        except DispatcherError:
             return {"ended": -1, "running": []}
 
     def hold(self, first: int) -> dict[str, str]:

@@ -68,10 +68,10 @@ def test_answers_beside_a_writer_and_after_its_death(tmp_path: Path) -> None:
 
 
 def _trials(folder: Path) -> int:
-    from dispatcher.errors import BequeathError
+    from dispatcher.errors import DispatcherError
 
     try:
         with ExperimentReader.open(folder) as reader:
             return len(list_trials(reader))
-    except BequeathError:
+    except DispatcherError:
         return 0  # between the file's birth and its first table

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dispatcher.cli.main import app
-from dispatcher.errors import BackendError, BequeathError, UserError
+from dispatcher.errors import BackendError, DispatcherError, UserError
 from dispatcher.experiment.loader import build_experiment
 from dispatcher.experiments.creating import create
 from tests.integration.remote_weights.conftest import sftp_options
@@ -26,14 +26,14 @@ from trial_runtime.recorded_hosts import recorded_hosts
 from trial_runtime.weights.remote.faults import RemoteRefused
 from trial_runtime.weights.remote.sftp import connected
 
-Refusal = Callable[..., BequeathError]
+Refusal = Callable[..., DispatcherError]
 
 
 @pytest.fixture
 def refusal(tmp_path: Path) -> Refusal:
     """Try to lay an experiment down with a root that will not do; nothing may be left."""
 
-    def refused(url: str, **options: Any) -> BequeathError:
+    def refused(url: str, **options: Any) -> DispatcherError:
         home = tmp_path / "experiments"
         config = build_experiment(
             {
@@ -48,7 +48,7 @@ def refusal(tmp_path: Path) -> Refusal:
                 "weightsRootOptions": options,
             }
         )
-        with pytest.raises(BequeathError) as caught:
+        with pytest.raises(DispatcherError) as caught:
             create(config)
         assert not home.exists() or list(home.iterdir()) == []
         assert "not-to-be-seen" not in str(caught.value)

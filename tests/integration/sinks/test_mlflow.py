@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.errors import BequeathError, PassingBackendError, PermanentBackendError
+from dispatcher.errors import DispatcherError, PassingBackendError, PermanentBackendError
 from dispatcher.sinks.conformance import HeldRun, try_sink
 from dispatcher.sinks.cursor import CursorFile
 from dispatcher.sinks.feeding import Feeding
@@ -149,7 +149,7 @@ def test_a_server_that_is_away_is_an_error_that_passes(
             server.stop()
             with pytest.raises(PassingBackendError, match="does not answer"):
                 feeding.step()
-    with pytest.raises(BequeathError), Feeding(folder, section) as feeding:
+    with pytest.raises(DispatcherError), Feeding(folder, section) as feeding:
         feeding.step()
     server.start()
     feed(folder, section)

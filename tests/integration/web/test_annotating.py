@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dispatcher import Experiment
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.folders.ownership import NotOurs
 from dispatcher.store.verify import verify
 from tests.integration.cli.conftest import Place, place
@@ -236,5 +236,5 @@ def test_a_copy_has_what_people_wrote(server: WebServer, tmp_path: Path) -> None
     assert (shown.trial.tags, [note.text for note in shown.notes]) == (("kept",), ["kept"])
     (row,) = (one for one in server.get(f"{ONE}/export.json") if one["trial"] == 4)
     assert (row["tags"], row["starred"]) == (["kept"], False)
-    with pytest.raises(BequeathError, match="has no trial 99"):
+    with pytest.raises(DispatcherError, match="has no trial 99"):
         Experiment.open(copy.folder).perform("trial star", trial=99)

@@ -45,6 +45,17 @@ def test_each_public_name_of_a_package_is_there(package: str) -> None:
         assert getattr(bequeath, name) is getattr(module, name)
 
 
+def test_one_name_catches_all_that_is_raised_on_purpose() -> None:
+    """Mutation: the base of one package's errors is not that of all."""
+    from trial_runtime.api_errors import InvalidMetric
+
+    errors = [getattr(bequeath, name) for name in HOMES]
+    errors = [one for one in errors if isinstance(one, type) and issubclass(one, Exception)]
+    assert len(errors) > 10
+    for each in (*errors, InvalidMetric, UserError):
+        assert issubclass(each, bequeath.BequeathError), each
+
+
 def test_what_types_are_checked_by_is_what_is_there() -> None:
     """Mutation: a name that only the checker of types knows, or only Python."""
     tree = ast.parse((ROOT / "bequeath" / "__init__.py").read_text())

@@ -23,7 +23,7 @@ def test_each_code_has_its_meaning() -> None:
 
 def test_each_base_of_errors_ends_in_a_documented_code() -> None:
     bases = [each for each in vars(errors).values() if isinstance(each, type)]
-    codes = {each.exit_code for each in bases if issubclass(each, errors.BequeathError)}
+    codes = {each.exit_code for each in bases if issubclass(each, errors.DispatcherError)}
     assert codes == {
         ExitCode.GENERAL,
         ExitCode.USER,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dispatcher.errors import BequeathError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiment import build_experiment
 from dispatcher.experiments import known_folders
 from dispatcher.experiments.find import Purpose, completions, find
@@ -105,7 +105,7 @@ def test_what_nobody_has_named_is_looked_for_at_home(
             find(None, None)
         assert "experiment list --all" in caught.value.hint
         for purpose in (Purpose.RUNNING, Purpose.RESUME):
-            with pytest.raises(BequeathError, match="no experiment"):
+            with pytest.raises(DispatcherError, match="no experiment"):
                 find(None, None, purpose)
         assert find("hello", None, Purpose.RUNNING) == three[2], "it was named"
         assert "no experiment is running" in bequeath("stop").err

@@ -19,7 +19,7 @@ from dispatcher.cli.exit_codes import ExitCode
 from dispatcher.cli.json_shapes import EXPERIMENT_KEYS, SHAPES, TRIAL_KEYS
 from dispatcher.cli.lazy_group import load
 from dispatcher.cli.trial.table import MOST_ROWS
-from dispatcher.errors import BequeathError, ExperimentNotFound, SeveralErrors, UserError
+from dispatcher.errors import DispatcherError, ExperimentNotFound, SeveralErrors, UserError
 from dispatcher.operations import operation as operation_module
 from dispatcher.operations.arguments import ExportWeights, ListTrials, StopExperiment
 from dispatcher.operations.faults import FAULTS, fault_of, problem_of
@@ -93,7 +93,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 EACH = [(name, verb) for name, row in OPERATIONS.items() for verb in row.verbs]
 
 
-class Recorded(BequeathError):
+class Recorded(DispatcherError):
     """Ends a command where it asks."""
 
 
@@ -397,13 +397,13 @@ def test_each_kind_of_error_has_its_word_and_its_numbers() -> None:
         assert ExitCode(kind.exit_code)
         assert 400 <= kind.status < 600
         assert kind.meaning
-    for error in subclasses(BequeathError):
+    for error in subclasses(DispatcherError):
         assert FAULTS[next(base for base in error.__mro__ if base in FAULTS)].exit_code == (
             error.exit_code
         )
 
 
-def subclasses(kind: type[BequeathError]) -> list[type[BequeathError]]:
+def subclasses(kind: type[DispatcherError]) -> list[type[DispatcherError]]:
     direct = [one for one in kind.__subclasses__() if one.__module__.startswith("dispatcher.")]
     return [*direct, *(below for one in direct for below in subclasses(one))]
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import pytest
 
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 from dispatcher.queries import ExperimentReader
 from dispatcher.sinks.feeding import Feeding
 from dispatcher.sinks.mlflow import client, sink
@@ -117,7 +117,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def fed(folder: Path, tracker: type[Tracker], **more: str) -> BequeathError | None:
+def fed(folder: Path, tracker: type[Tracker], **more: str) -> DispatcherError | None:
     """The error that a sink ends with."""
     over = threading.Event()
     over.set()

@@ -12,7 +12,7 @@ import pytest
 
 import bequeath as bq
 import dispatcher.study  # noqa: F401 - loads what the programs need
-from dispatcher.errors import BequeathError, UserError
+from dispatcher.errors import DispatcherError, UserError
 from trial_runtime import failpoints
 
 _PROGRAM = """
@@ -63,7 +63,7 @@ def test_what_a_user_has_put_beside_stays(tmp_path: Path, step: str, mine: str) 
 def test_a_file_of_the_name_of_ours_stays(tmp_path: Path) -> None:
     """Mutation: a file that is called as ours is replaced."""
     (tmp_path / "experiment.json").write_text('{"of": "somebody"}')
-    with pytest.raises(BequeathError):
+    with pytest.raises(DispatcherError):
         bq.Study({"x": bq.uniform(0, 1)}, folder=tmp_path)
     assert (tmp_path / "experiment.json").read_text() == '{"of": "somebody"}'
 

@@ -20,7 +20,7 @@ _PROGRAM = """
 import sys
 import bequeath as bq
 import dispatcher.study
-from dispatcher.errors import BequeathError
+from dispatcher.errors import DispatcherError
 sys.stdin.readline()
 print("begins", flush=True)
 try:
@@ -28,7 +28,7 @@ try:
         study.tell(study.ask(), 1)
         print("got it", flush=True)
         sys.stdin.readline()
-except BequeathError as error:
+except DispatcherError as error:
     print(type(error).__name__, error.message, flush=True)
 """
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from trial_runtime import durable_file
-from trial_runtime.errors import SentenceError
+from trial_runtime.errors import BequeathError
 
 #: Gives the address at which the other nodes reach this one; found out if not set.
 ADDRESS_VARIABLE = "BEQUEATH_NODE_ADDRESS"
@@ -44,7 +44,7 @@ _ELSEWHERE = ("192.0.2.1", 9)
 _TOO_LATE = "the allocation of this node is over already: the other nodes have left, or given up"
 
 
-class CannotMeet(SentenceError):
+class CannotMeet(BequeathError):
     """Raised when an agent has no place among the nodes of its allocation; says why."""
 
 
