@@ -151,7 +151,8 @@ class _Reader:
             if name == "_name" and path:
                 continue  # that of the branch which these parameters are below
             if name == "_name" and not self.foreign:
-                self.refuse((name,), "is the name of an option, and no parameter's", _OF_BRANCHES)
+                if self.strict or not isinstance(entry, str) or is_short(entry):
+                    self.refuse((name,), "is an option's name, and no parameter's", _OF_BRANCHES)
                 continue
             if name == CONSTRAINTS and not self.foreign:
                 continue
@@ -413,8 +414,7 @@ class _Reader:
             self.refuse(where, text)
 
 
-def _advice(entry: object) -> str:
-    """The advice for an entry that is no parameter."""
+def _advice(entry: object) -> str:  # for what is no parameter
     if isinstance(entry, list | tuple):
         return _OF_SEVERAL
     return _OF_BRANCHES if isinstance(entry, Mapping) and entry else _EXAMPLE
