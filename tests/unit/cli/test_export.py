@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dispatcher.errors import UserError
 from dispatcher.queries.parquet import parquet_of
 from tests.support.made_store import Told, made_store
 from tests.support.trackers import borrow
@@ -133,3 +134,11 @@ def test_a_column_in_which_kinds_meet_holds_texts(monkeypatch: pytest.MonkeyPatc
         "0.5",
         str(10**400),
     ]
+
+
+def test_a_picture_has_the_ending_of_its_format(tmp_path: Path) -> None:
+    """A file that was called plot.pdf had a PNG in it."""
+    from dispatcher.cli.plot import draw
+
+    with pytest.raises(UserError, match=r"plot\.pdf: pictures are PNG.*\n.*name it plot\.png"):
+        draw("progress", None, tmp_path / "plot.pdf", tmp_path)

@@ -98,6 +98,7 @@ CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform",
         ({"sampler": "CmaEs"}, CHOICES, "needs two numbers or more"),
         ({"sampler": "BruteForce"}, CHOICES, "'b' is none"),
         ({"sampler": "TPE"}, {}, "is empty"),
+        ({"sampler": "TPE"}, {"n": "int(0, 9007199254740993)"}, "'n' has integers beyond 2^53"),
     ],
 )
 def test_a_space_that_a_sampler_cannot_search_is_named(arguments, space, words):
