@@ -138,7 +138,8 @@ def _keys(wish: StudyWish, folder: Path | None) -> dict[str, Any]:
     if not isinstance(tuner, str):
         raise UserError(
             f"a study takes a tuner by its name, not {tuner!r}",
-            hint="write e.g. tuner='TPE'; a tuner of your own runs in bq.Experiment",
+            hint="write e.g. tuner='TPE', tuner_args={'multivariate': True}; a tuner of your own "
+            "runs in bq.Experiment",
         )
     keys: dict[str, Any] = {
         "experiment_name": wish.name or (folder.name if folder is not None else "study"),

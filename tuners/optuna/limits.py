@@ -17,9 +17,6 @@ BEYOND = "bequeath:beyond"
 #: Samplers that take one objective only.
 _ONE_OBJECTIVE = ("CmaEsSampler",)
 
-#: Beyond it Optuna, which computes with floating-point numbers, confuses integers.
-_LARGEST_INTEGER = 2**53
-
 #: The argument of samplers that take bounds.
 _TAKES_BOUNDS = "constraints_func"
 
@@ -72,13 +69,6 @@ def unfit(sampler: str, axes: tuple[mapping.OptunaAxis, ...]) -> str:
             "GridSampler wants the whole grid as an argument and cannot take a search space; "
             "the tuner GridSearch can."
         )
-    for axis in mapping.every(axes):
-        one = axis.dimension
-        if isinstance(one, RandInt) and max(abs(one.low), abs(one.last)) > _LARGEST_INTEGER:
-            return (
-                f"{axis.name!r} has integers beyond 2^53, which Optuna cannot tell apart: search "
-                "by their distance from the lowest one."
-            )
     endless = [axis for axis in mapping.every(axes) if _is_endless(axis)]
     if sampler == "BruteForceSampler" and endless:
         return f"BruteForceSampler needs parameters to enumerate, and {endless[0].name!r} is none."

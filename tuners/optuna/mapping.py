@@ -32,6 +32,9 @@ from tuners.space.model import (
 )
 from tuners.space.sampling import is_option, quantise
 
+#: Floating-point numbers, which Optuna computes with, that the range of an integer needs at least.
+_FEWEST_FLOATS = 1_000
+
 #: How far into the tails of a normal distribution suggestions go: 4.75 sigma.
 _TAIL = 1e-6
 
@@ -67,7 +70,8 @@ def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
     """The parameters of a space, in order.
 
     Raises:
-        SpaceError: two parameters would have one name in Optuna, or one is a list of blocks.
+        SpaceError: two parameters would have one name in Optuna, or one is a list of blocks, or
+            has integers that Optuna cannot tell apart.
     """
     axes = tuple(_axis(key, dimension, f"{prefix}{key}") for key, dimension in space.dimensions)
     if not prefix:
@@ -92,6 +96,9 @@ def every(axes: tuple[OptunaAxis, ...]) -> Iterator[OptunaAxis]:
 def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
     if isinstance(dimension, BlockList):
         raise no_axis((name,))
+    if isinstance(dimension, RandInt) and _is_blurred(dimension):
+        text = f"has integers as large as {dimension.last}, which Optuna cannot tell apart"
+        raise SpaceError((name,), text, "search by their distance from the lowest one")
     if not isinstance(dimension, Choice):
         return OptunaAxis(key, name, dimension)
     branches = {
@@ -100,6 +107,11 @@ def _axis(key: str, dimension: Dimension, name: str) -> OptunaAxis:
         if isinstance(option, Branch)
     }
     return OptunaAxis(key, name, dimension, _labels(dimension), branches)
+
+
+def _is_blurred(one: RandInt) -> bool:
+    apart = math.ulp(float(max(abs(one.low), abs(one.last))))
+    return apart > one.step and one.last - one.low < _FEWEST_FLOATS * apart
 
 
 def _labels(choice: Choice) -> tuple[Any, ...]:
