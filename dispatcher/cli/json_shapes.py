@@ -17,7 +17,7 @@ TRIAL_KEYS = (
 EXPERIMENT_KEYS = (
     "id, name, folder, status, phase_reason, mode, slots, max_trials, pid, host, epoch, "
     "created_at, last_event_at, events, trials, submitted, ended, states, outcomes, best, cpu_s, "
-    "wall_s, weights_bytes, rate, time_left_s, tuner, dataset, tags, starred, notes"
+    "wall_s, weights_bytes, rate, time_left_s, tuner, dataset, tags, starred, notes, unsaved"
 )
 
 _STARTED = "`{experiment, folder, pid}`."

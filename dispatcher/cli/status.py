@@ -65,6 +65,9 @@ def _facts(summary: Any, snapshot: HeadSnapshot | None) -> list[tuple[str, str]]
     facts.append(("spent", f"{formatting.duration(summary.wall_s)} in trials"))
     if summary.weights_bytes:
         facts.append(("weights", formatting.size(summary.weights_bytes)))
+    elif summary.unsaved:
+        text = "none saved at the paths that the tuner named: no trial can start from another"
+        facts.append(("weights", text))
     if summary.pid is not None:
         facts.append(("head", f"process {summary.pid} on {summary.host}"))
     elif summary.status in ("stopped", "failed", "interrupted", "created"):

@@ -86,6 +86,8 @@ class ExperimentSummary(Record):
     tags: tuple[str, ...] = ()
     starred: bool = False
     notes: tuple[WrittenNote, ...] = ()
+    unsaved: int = 0
+    """Trials that succeeded without weights at the path that the tuner had named for them."""
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
@@ -129,7 +131,9 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         sums = reader.row(
             "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
             "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
-            "sum(state = 'delivering' AND outcome IS 'no trial') FROM trials"
+            "sum(state = 'delivering' AND outcome IS 'no trial'), "
+            "sum(outcome IS 'succeeded' AND save_path IS NOT NULL AND weights_nbytes IS NULL) "
+            "FROM trials"
         )
         top, given = best(reader, 1), annotations_of(reader)
         rate = rate_of(recent_ends(reader, now), now)
@@ -179,6 +183,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         tags=given.tags,
         starred=given.starred,
         notes=given.notes,
+        unsaved=int(sums[5] or 0),
     )
 
 

@@ -13,6 +13,7 @@ from dispatcher.core.model import EndReason, Trial, TrialState
 from dispatcher.core.results import lacking
 from dispatcher.errors import UserError
 from dispatcher.notebook.arguments import mapping
+from dispatcher.notebook.spoken import warn
 from dispatcher.study.carrying import StudyLead, Wish
 from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial, same_values
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
@@ -35,6 +36,8 @@ _MOST_REASON = 10_000
 
 class LedStudy(StudyLead):
     """Answers what a study and its trials ask. Not thread-safe: the study holds a lock."""
+
+    _weights_looked_for = False
 
     @property
     def ended(self) -> int:
@@ -270,6 +273,7 @@ class LedStudy(StudyLead):
         self._put_on_record(one, with_weights=False)
         number, attempt, seq = self._next(one)
         stopped = self._record.state.trials[number].kill_reason is not None
+        self._look_for_weights(one)
         reason = EndReason.SHUTDOWN if stopped else EndReason.FINISHED
         self._end(one, reason, e.FinalReported(number, attempt, seq, text))
 
@@ -281,6 +285,23 @@ class LedStudy(StudyLead):
         self._end(one, EndReason.FAILED, text=text)
 
     # -- weights ----------------------------------------------------------------------------
+
+    def _look_for_weights(self, trial: StudyTrial) -> None:
+        """Warn once if trials are to hand on weights, and the first one that ends has saved none.
+
+        The tuner would pass over each of them as a parent, and look like random search.
+        """
+        if self._weights_looked_for or "save_path" not in trial.parameters:
+            return
+        self._weights_looked_for = True
+        if all(one.weights is None for one in self._record.state.trials.values()):
+            off = " or switch inheritance off: tuner_args={'inherit': False}"
+            name = self.config.tuner.name
+            warn(
+                f"trial {trial.id} has saved no weights. {name} makes no trial without weights a "
+                "parent, and draws at random instead: save them with t.save_weights(state)"
+                + (off if name == "RegularizedEvolution" else "")
+            )
 
     def inherit(self, trial: StudyTrial, parent: int | StudyTrial) -> None:
         """See :meth:`.StudyTrial.inherit`."""

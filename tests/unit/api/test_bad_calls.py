@@ -108,6 +108,10 @@ CALLS: dict[str, tuple[Call, str, str]] = {
         lambda w: bq.Experiment(**{**GOOD, "tuner": bq.RandomTuner()}),
         "an object of RandomTuner", "give the class itself",
     ),
+    "a section of a file as tuner": (
+        lambda w: bq.Experiment(**{**GOOD, "tuner": {"name": "PBT"}}),
+        "an object of dict", "tuner='PBT', tuner_args=",
+    ),
     "an unknown argument of a tuner": (
         lambda w: bq.Experiment(**GOOD, tuner_args={"sed": 1}), "sed", "",
     ),

@@ -22,6 +22,7 @@ import bequeath as bq
 from dispatcher.core.transitions import user
 from dispatcher.errors import ExperimentBusy, UserError
 from dispatcher.experiments.handle import ExperimentHandle
+from dispatcher.queries import ExperimentReader, experiment_summary
 from dispatcher.study import record
 from trial_runtime.api_errors import InvalidMetric
 
@@ -393,3 +394,34 @@ def test_a_study_begins_in_a_folder_whatever_is_in_it(
     with bq.Study({"x": bq.uniform(0, 1)}, folder=tmp_path / "study", tuner="Random") as study:
         study.tell(study.ask(), 1.0)
     assert study.best() is not None
+
+
+@pytest.mark.parametrize("tuner", ["RegularizedEvolution", "MorphingEvolution"])
+def test_a_study_whose_trials_hand_nothing_on_says_so_once(tuner: str, tmp_path: Path) -> None:
+    """Evolution makes no trial without weights a parent: without a word it was random search."""
+    args: dict[str, Any] = {"population_size": 2, "sample_size": 1}
+    if tuner == "MorphingEvolution":
+        args["blocks"] = [{"width": 8, "kernel": 0}]
+    space = {"x": bq.uniform(0, 1)}
+    with bq.Study(space, folder=tmp_path / "s", tuner=tuner, tuner_args=args) as s:
+        with pytest.warns(UserWarning, match=r"trial 0 .* no weights\..*save_weights") as warned:
+            s.tell(s.ask(), 1.0)
+        for _ in range(3):
+            s.tell(s.ask(), 1.0)  # another warning would be an error
+    assert [each.filename for each in warned] == [__file__]
+    assert ("'inherit': False" in str(warned[0].message)) == (tuner == "RegularizedEvolution")
+    with ExperimentReader.open(s.folder) as reader:
+        assert experiment_summary(reader).unsaved == 4
+
+
+def test_a_study_that_hands_weights_on_says_nothing(tmp_path: Path) -> None:
+    args = {"population_size": 2, "sample_size": 1}
+    space = {"x": bq.uniform(0, 1)}
+    with bq.Study(space, folder=tmp_path, tuner="RegularizedEvolution", tuner_args=args) as study:
+        for _ in range(4):
+            trial = study.ask()
+            trial.save_weights({"w": np.zeros(2)})
+            study.tell(trial, 1.0)
+        assert trial.parent is not None
+    with ExperimentReader.open(study.folder) as reader:
+        assert experiment_summary(reader).unsaved == 0
