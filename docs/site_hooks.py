@@ -50,7 +50,7 @@ _NAME = re.compile(r"^\| `bq\.(\w+)` \|", re.M)
 _TITLES = {
     "dispatcher": "Experiments",
     "dispatcher.study": "Studies",
-    "dispatcher.errors": "Errors",
+    "trial_runtime.errors": "Errors",
     "trial_runtime": "Trials",
     "tuners": "Tuners",
     "tuners.space.parameters": "Search spaces",
