@@ -191,6 +191,13 @@ def test_plots_are_chosen_by_keys_and_selects(
 
     # Zoom of the timeline, by keys in the picture.
     opened(browser, base, name, "timeline")
+    browser.until(  # the first picture is as wide as any; the next one as wide as its place
+        lambda: browser.run(
+            "const one = document.querySelector('main canvas');"
+            "return Math.abs(one.width / devicePixelRatio - one.parentElement.clientWidth) <= 1"
+        ),
+        "its width",
+    )
     before = browser.run("return document.querySelector('main canvas').toDataURL()")
     browser.run("document.querySelector('main canvas').focus()")
     browser.keys("+")
