@@ -127,17 +127,17 @@ class Sshd:
 
     def kill(self) -> None:
         """SIGKILL for the server and all below it: the kernel closes their connections."""
-        if self.process is None:
+        process, self.process = self.process, None  # another thread may be killing it, too
+        if process is None:
             return
         try:
-            below = psutil.Process(self.process.pid).children(recursive=True)
+            below = psutil.Process(process.pid).children(recursive=True)
         except psutil.NoSuchProcess:
             below = []
-        for pid in [self.process.pid, *(process.pid for process in below)]:
+        for pid in [process.pid, *(each.pid for each in below)]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.process.wait(60)
-        self.process = None
+        process.wait(60)
 
     def target(self, **changes: object) -> SshTarget:
         """How to log in to it: the right user, key and file of known hosts; no configuration."""
