@@ -295,11 +295,11 @@ class LedStudy(StudyLead):
             return
         self._weights_looked_for = True
         if all(one.weights is None for one in self._record.state.trials.values()):
-            off = " or switch inheritance off: tuner_args={'inherit': False}"
             name = self.config.tuner.name
+            off = ", or take tuner_args={'inherit': False}"
             warn(
-                f"trial {trial.id} has saved no weights. {name} makes no trial without weights a "
-                "parent, and draws at random instead: save them with t.save_weights(state)"
+                f"trial {trial.id} has saved no weights and becomes nobody's parent, and without "
+                f"parents {name} is no better than random search: call t.save_weights(state)"
                 + (off if name == "RegularizedEvolution" else "")
             )
 
