@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from dispatcher.errors import DispatcherError
 from dispatcher.folders.status import ExperimentStatus, leader_of, status_of
@@ -115,6 +116,15 @@ class ExperimentSummary(Record):
         return f"<{self.id} {self.status}{reason}; {self.ended}{limit} trials over{best}>"
 
 
+_SUMS: Final = """
+    SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes),
+        sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'),
+        sum(state = 'delivering' AND outcome IS 'no trial'),
+        sum(outcome IS 'succeeded' AND save_path IS NOT NULL AND weights_nbytes IS NULL)
+    FROM trials
+"""
+
+
 def experiment_summary(reader: ExperimentReader, *, now: float | None = None) -> ExperimentSummary:
     """Summarize an experiment for one screen.
 
@@ -128,13 +138,7 @@ def experiment_summary(reader: ExperimentReader, *, now: float | None = None) ->
         # A trial that is still being delivered has an outcome, but is not among the ended yet.
         outcomes = _counts(reader, "outcome", "state <> 'delivering'")
         journal = reader.row("SELECT min(at), max(at), coalesce(max(n), 0) FROM journal")
-        sums = reader.row(
-            "SELECT sum(cpu_s), sum(wall_s), sum(weights_nbytes), "
-            "sum((proposed_at IS NOT NULL OR by_hand) AND outcome IS NOT 'no trial'), "
-            "sum(state = 'delivering' AND outcome IS 'no trial'), "
-            "sum(outcome IS 'succeeded' AND save_path IS NOT NULL AND weights_nbytes IS NULL) "
-            "FROM trials"
-        )
+        sums = reader.row(_SUMS)
         top, given = best(reader, 1), annotations_of(reader)
         rate = rate_of(recent_ends(reader, now), now)
         status = status_of(reader.folder, reader.meta("phase"), reader.meta("phase_epoch"))
