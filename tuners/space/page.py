@@ -162,7 +162,7 @@ cells = bq.blocks(1, 8, {{"op": bq.choice("conv3", "conv5", "pool"), "width": bq
 study = bq.Study(
     {{"cells": cells, "lr": bq.loguniform(1e-4, 1e-1)}},
     tuner="RegularizedEvolution",
-    tuner_args={{"population_size": 12, "sample_size": 4}},
+    tuner_args={{"population_size": 12, "sample_size": 4, "inherit": False}},
 )
 
 
