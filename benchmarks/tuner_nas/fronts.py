@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,10 @@ def smallness(blocks: chains.Blocks) -> float:
 
 @dataclass
 class TwoObjectives:
-    """The same trials, and the area of accuracy and smallness that a search has come to by each."""
+    """The same trials, and the area of accuracy and smallness that a search has come to by each.
+
+    They report their smallness, too.
+    """
 
     trials: Task
     spent: float = 0.0
@@ -60,4 +63,4 @@ class TwoObjectives:
         )
         if not self.path or area > self.path[-1].valid:
             self.path.append(Better(self.spent, area, on_test))
-        return one
+        return replace(one, told={**one.told, "smallness": small})

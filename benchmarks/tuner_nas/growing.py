@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tuner_digits.searching import Outcome
-from benchmarks.tuner_nas import chains, cost, fronts, task
+from benchmarks.tuner_nas import chains, cost, task
 from trial_runtime.morphism import chain as morphism
 
 #: Of the copies that a wider block gets: equal ones would stay equal for ever.
@@ -20,7 +20,7 @@ PARTING = 0.05
 class Training:
     """A chain, with its parent's weights if it has one, is trained for as many steps as any other.
 
-    A trial reports its multiplications beside its accuracy, and its smallness (``fronts.py``).
+    A trial reports its multiplications beside its accuracy.
     """
 
     steps: int
@@ -38,8 +38,7 @@ class Training:
         network = chains.through(weights, blocks)
         task.fit(weights, network, self.steps, self.rate, dice, task.FEW)
         valid, test = (task.share_right(network, part, task.FEW) for part in ("validation", "test"))
-        size = chains.size(blocks).multiplications
-        told = {"default": valid, "size": size, "smallness": fronts.smallness(blocks)}
+        told = {"default": valid, "size": chains.size(blocks).multiplications}
         return Outcome((blocks, weights), valid, test, told)
 
 
