@@ -80,7 +80,7 @@ def check_stands_alone(thing: object, what: str) -> Definition:
                 hint=f"give a {kind}: {what}={'MyTuner' if what == 'tuner' else 'my_trial'}",
             )
         hint = f"give the {kind} itself; what it needs goes into its arguments"
-        if isinstance(thing, Mapping):
+        if what == "tuner" and isinstance(thing, Mapping):
             hint = "give a name and arguments: tuner='PBT', tuner_args={'population_size': 8}"
         raise UserError(
             f"the {what} is an object of {type(thing).__name__}, and another process cannot have "

@@ -112,6 +112,10 @@ CALLS: dict[str, tuple[Call, str, str]] = {
         lambda w: bq.Experiment(**{**GOOD, "tuner": {"name": "PBT"}}),
         "an object of dict", "tuner='PBT', tuner_args=",
     ),
+    "a mapping as trial": (
+        lambda w: bq.Experiment(**{**GOOD, "trial": {"x": 1}}),
+        "an object of dict", "give the function itself",
+    ),
     "an unknown argument of a tuner": (
         lambda w: bq.Experiment(**GOOD, tuner_args={"sed": 1}), "sed", "",
     ),
