@@ -72,7 +72,7 @@ _GROUPS = {
         "[Search spaces](search-spaces.md) has all that can be written, in files as well.",
     ),
     "For scripts and notebooks": (
-        ("dispatcher", "dispatcher.errors", "dispatcher.study"),
+        ("dispatcher", "dispatcher.study", "trial_runtime.errors"),
         "The methods of an experiment are [operations](operations.md). "
         "[Notebooks](notebooks.md) and [ask and tell](ask-tell.md) show how they are used.",
     ),
