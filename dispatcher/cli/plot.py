@@ -10,7 +10,6 @@ import typer
 from dispatcher.cli.arguments import Experiment, Folder, Json, context_for
 from dispatcher.cli.lazy_group import CommandEntry, Table
 from dispatcher.cli.out_file import write_out
-from dispatcher.errors import UserError
 from dispatcher.terminal.console import note, print_json
 
 if TYPE_CHECKING:
@@ -245,12 +244,12 @@ def draw(
         UserError: matplotlib is missing, there is nothing to draw, or the file cannot be
             written, or has the ending of another format.
     """
-    if out is not None and out.suffix.lower() not in ("", ".png"):
-        hint = f"name it {out.with_suffix('.png').name}"
-        raise UserError("pictures are PNG, and no other format", hint=hint, where=str(out))
     from dispatcher.operations.operation import arguments_of, perform
     from dispatcher.operations.table import PLOT
+    from dispatcher.plots.pictures import check_ending
 
+    if out is not None:
+        check_ending(out)
     context = context_for("plot", folder)
     wanted = arguments_of(PLOT, {"kind": kind, **choice})
     image = perform(PLOT, context, wanted, experiment=experiment)

@@ -7,6 +7,6 @@ file-writing part: no window, no display, no state shared with an author's own p
 
 from __future__ import annotations
 
-from dispatcher.plots.pictures.draw import draw
+from dispatcher.plots.pictures.draw import check_ending, draw
 
-__all__ = ["draw"]
+__all__ = ["check_ending", "draw"]

@@ -41,14 +41,22 @@ def draw(reader: ExperimentReader, kind: str, path: Path, choice: Mapping[str, A
 
     Raises:
         UserError: there is no such kind, parameter or number, a library is missing, or the file
-            cannot be written.
+            cannot be written, or has the ending of another format.
         StoreError: the store cannot be read.
     """
     if kind not in ("progress", "lineage", *KINDS):
         text = f"there is no plot {kind!r}"
         raise UserError(text, hint=f"one of progress, lineage, {', '.join(KINDS)}")
+    check_ending(path)
     _need_matplotlib()
     _save(_figure(reader, kind, choice), path)
+
+
+def check_ending(path: Path) -> None:
+    """Raise ``UserError`` for a file with the ending of another format."""
+    if path.suffix.lower() not in ("", ".png"):
+        hint = f"name it {path.with_suffix('.png').name}"
+        raise UserError("pictures are PNG, and no other format", hint=hint, where=str(path))
 
 
 def _figure(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> Figure:

@@ -161,6 +161,17 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         draw(reader, "progress", tmp_path / "no" / "x.png", {})
 
 
+def test_a_file_with_the_ending_of_another_format(tmp_path: Path) -> None:
+    """``Experiment.plot`` wrote a PNG that was called x.pdf."""
+    folder = make_folder(tmp_path)
+    evolve(folder, 1)
+    with (
+        ExperimentReader.open(folder) as reader,
+        pytest.raises(UserError, match=r"x\.pdf: pictures are PNG"),
+    ):
+        draw(reader, "progress", tmp_path / "x.pdf", {})
+
+
 def test_a_kind_that_is_not_there(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     evolve(folder, 1)
