@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Optional
 
 import msgspec
 
@@ -16,11 +16,14 @@ from trial_runtime.trial_wire import OfferAnswered, Offered
 class ByHandSession:
     """A session without a dispatcher: reports are shown, weights stay on this machine.
 
-    Parameters come from the JSON file that ``BEQUEATH_PARAMETERS`` names, if it is set.
+    Parameters come from the JSON file that ``BEQUEATH_PARAMETERS`` names, if it is set. Weights at
+    their ``restore_path``, counted from the current folder, are the parent's. Nothing is saved at
+    their ``save_path``: parameters that were copied from an experiment would overwrite its weights.
     """
 
     def __init__(self) -> None:
         folder = os.path.abspath(os.environ.get("BEQUEATH_FOLDER", "bequeath-by-hand"))
+        parameters = _parameters_by_hand()
         self.file = SessionFile(
             version=SESSION_VERSION,
             address="",
@@ -28,8 +31,9 @@ class ByHandSession:
             trial=0,
             attempt=0,
             folder=folder,
-            parameters=_parameters_by_hand(),
+            parameters=parameters,
             save_path=None,
+            restore_path=_parent_by_hand(parameters),
             weights_root=None,
         )
         self._intermediate = 0
@@ -64,6 +68,18 @@ def _parameters_by_hand() -> str:
         text = file.read()
     msgspec.json.decode(text)  # a text that is not JSON fails here, not later
     return text
+
+
+def _parent_by_hand(parameters: str) -> Optional[str]:
+    """Return where the parent's weights lie; None if it has none, or nothing is there."""
+    given = msgspec.json.decode(parameters)
+    path = given.get("restore_path") if isinstance(given, dict) else None
+    if not isinstance(path, str) or not path:
+        return None
+    if os.path.exists(path):
+        return os.path.abspath(path)
+    _say(f"no weights at {path!r}: load_weights() returns None")
+    return None
 
 
 def _say(text: str) -> None:

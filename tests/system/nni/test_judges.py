@@ -16,6 +16,7 @@ from tests.integration.cli.conftest import Place, place
 from tests.integration.web.conftest import laid_down
 from tests.support.browser import Browser
 from tests.support.nni_port import NniPort
+from tests.support.pages import python_blocks
 from tests.support.trackers import python_of
 from tests.system.page.conftest import pictures
 
@@ -88,6 +89,20 @@ def test_nnis_client_steers_and_stops(place: Place, served: NniPort) -> None:
     assert client(served, "stop") == "stopped"
     assert not is_led(place.experiment), "its stop waits for our head"
     assert place.json("status")["experiment"]["status"] == "stopped"
+
+
+def test_nnis_client_as_the_page_has_it(place: Place, served: NniPort) -> None:
+    """The script of docs/from-nni.md."""
+    (script,) = python_blocks("docs/from-nni.md")
+    done = subprocess.run(
+        [python_of("nni"), "-W", "ignore", "-c", script.replace("8080", str(served.port))],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'trialJobStatus': 'RUNNING'" in done.stdout
+    assert settings_of(place)["maxTrialNumber"] == 500
 
 
 @pytest.fixture

@@ -53,6 +53,29 @@ def test_weights_stay_here(by_hand):
     assert t.load_weights(path=path)["a"].tolist() == [0, 1, 2]
 
 
+def test_a_parent_by_hand_is_what_lies_at_the_restore_path(by_hand, monkeypatch, capsys):
+    """Mutations: a child starts from nothing without a word; it overwrites weights of its parent's
+    experiment."""
+    numpy = pytest.importorskip("numpy")
+    kept = t.save_weights({"a": numpy.arange(3)}, path=by_hand / "kept")
+    monkeypatch.setenv("BEQUEATH_PARAMETERS", "p.json")
+    (by_hand / "p.json").write_text('{"restore_path": "kept", "save_path": "kept"}')
+    session.adopt(None)
+    child = {"a": numpy.zeros(3, dtype=int)}
+    assert t.load_weights(into=child).missing == ()
+    assert child["a"].tolist() == [0, 1, 2]
+    assert t.save_weights({"a": numpy.zeros(1)}) != kept
+    assert t.load_weights(path=kept)["a"].tolist() == [0, 1, 2]
+
+    (by_hand / "p.json").write_text('{"restore_path": "trials/7"}')
+    session.adopt(None)
+    capsys.readouterr()
+    assert t.load_weights() is None
+    assert capsys.readouterr().out == (
+        "[bequeath] no weights at 'trials/7': load_weights() returns None\n"
+    )
+
+
 def test_artefacts_are_confined(by_hand):
     path = t.save_artefact("plots/a.txt", b"hello")
     assert path == str(by_hand / "bequeath-by-hand/artefacts/plots/a.txt")
