@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.packages import lay_down
 from tests.support.ssh_hosts import SshHosts, our_python, ssh_hosts, why_not
 
 pytestmark = pytest.mark.timeout(900)
@@ -69,11 +70,8 @@ def test_a_platform_of_0_1_0(tmp_path: Path) -> None:
     """The package under ``examples`` as it was then, which has never heard of checks, hosts and
     drivers. It is kept as it is, whatever becomes of the example."""
     there = tmp_path / "installed"
-    info = there / "old-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: old\nVersion: 1.0\n")
     entry = "prefix = bequeath_prefix:PREFIX\n"
-    (info / "entry_points.txt").write_text(f"[bequeath.backends]\n{entry}")
+    lay_down(there, "old", f"[bequeath.backends]\n{entry}")
     shutil.copytree(ROOT / "tests/support/prefix_0_1/bequeath_prefix", there / "bequeath_prefix")
     place = {"name": "old", "prefix": ["nice", "-n", "1"], "python": sys.executable}
     passes({"platform": "prefix", "places": [place]}, tmp_path, there)

@@ -13,6 +13,7 @@ import pytest
 
 from dispatcher.core import events as e
 from tests.support.checker import check_store, read_store
+from tests.support.packages import lay_down
 
 ROOT = Path(__file__).parents[3]
 
@@ -127,10 +128,7 @@ def installed(tmp_path: Path) -> Path:
         "bequeath_prefix": "prefix = bequeath_prefix:PREFIX\n",
     }
     for name, points in words.items():
-        info = there / f"{name}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[bequeath.backends]\n{points}")
+        lay_down(there, name, f"[bequeath.backends]\n{points}")
     (there / "foreign.py").write_text(PACKAGE)
     example = ROOT / "examples/backend_prefix/bequeath_prefix"
     shutil.copytree(example, there / "bequeath_prefix")

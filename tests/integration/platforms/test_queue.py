@@ -15,6 +15,7 @@ import pytest
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.support.checker import check_store, read_store
+from tests.support.packages import lay_down
 from tests.support.processes import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -54,11 +55,8 @@ def main(parameters=None):
 def environment(tmp_path: Path) -> dict[str, str]:
     """That of a machine where the example is installed, as ``pip install --target`` does it."""
     there = tmp_path / "installed"
-    info = there / "bequeath_queue-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bequeath-queue\nVersion: 1.0\n")
     points = "[bequeath.backends]\nqueue = bequeath_queue.platform:QUEUE\n"
-    (info / "entry_points.txt").write_text(points)
+    lay_down(there, "bequeath-queue", points)
     shutil.copytree(ROOT / "examples/backend_queue/bequeath_queue", there / "bequeath_queue")
     paths = os.pathsep.join((str(ROOT), str(there)))
     return {**os.environ, "PYTHONPATH": paths, "SEEN": str(tmp_path / "seen")}

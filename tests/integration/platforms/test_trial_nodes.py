@@ -12,6 +12,7 @@ from pathlib import Path
 from dispatcher.core import events as e
 from dispatcher.core.model import EndReason
 from tests.support.checker import check_store, read_store
+from tests.support.packages import lay_down
 from tests.support.processes import left_of
 
 ROOT = Path(__file__).parents[3]
@@ -95,10 +96,7 @@ def _environment(there: Path) -> dict[str, str]:
         ("bequeath_queue", "queue = bequeath_queue.platform:QUEUE"),
         ("rack", "rack = rack:RACK"),
     ):
-        info = there / f"{name}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[bequeath.backends]\n{points}\n")
+        lay_down(there, name, f"[bequeath.backends]\n{points}\n")
     shutil.copytree(ROOT / "examples/backend_queue/bequeath_queue", there / "bequeath_queue")
     (there / "rack.py").write_text(PLATFORM)
     paths = os.pathsep.join((str(ROOT), str(there)))

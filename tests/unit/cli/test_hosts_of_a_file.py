@@ -18,6 +18,7 @@ from dispatcher.platforms.host import ReachableHost
 from dispatcher.platforms.logins import targets
 from dispatcher.platforms.ssh import hosts
 from dispatcher.remote_python.findings import HostNeeds
+from tests.support.packages import lay_down
 from tests.support.ports import free_port
 from tests.unit.cli.conftest import Shell
 
@@ -171,12 +172,10 @@ def test_one_that_a_platform_of_somebody_else_fails_at_does_not_hide_the_others(
     bequeath: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: what it raises ends the command."""
-    info = tmp_path / "installed" / "lake-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lake\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bequeath.backends]\nlake = lake_with_hosts:Lake\n")
-    (info.parent / "lake_with_hosts.py").write_text(LAKE)
-    monkeypatch.syspath_prepend(str(info.parent))
+    there = tmp_path / "installed"
+    lay_down(there, "lake", "[bequeath.backends]\nlake = lake_with_hosts:Lake\n")
+    (there / "lake_with_hosts.py").write_text(LAKE)
+    monkeypatch.syspath_prepend(str(there))
     file = Path(experiment(tmp_path, str(tmp_path / "weights")))
     settings = json.loads(file.read_text()) | {"trainingService": {"platform": "lake"}}
     file.write_text(json.dumps(settings))
@@ -219,12 +218,10 @@ class Quay(AllocationPlatform):
 @pytest.fixture
 def quay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Path]]:
     """Files of experiments at a platform of another package that looks at its scheduler."""
-    info = tmp_path / "installed" / "quay-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quay\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bequeath.backends]\nquay = a_quay:Quay\n")
-    (info.parent / "a_quay.py").write_text("from typing import Literal\n" + QUAY)
-    monkeypatch.syspath_prepend(str(info.parent))
+    there = tmp_path / "installed"
+    lay_down(there, "quay", "[bequeath.backends]\nquay = a_quay:Quay\n")
+    (there / "a_quay.py").write_text("from typing import Literal\n" + QUAY)
+    monkeypatch.syspath_prepend(str(there))
     file = Path(experiment(tmp_path, str(tmp_path / "weights")))
     settings = json.loads(file.read_text())
 

@@ -13,6 +13,7 @@ from dispatcher.experiment import dialects as dialects_module
 from dispatcher.experiment import parse_experiment
 from dispatcher.experiment.dialects import dialect_named, dialects, first_dialect
 from dispatcher.experiment.entry_points import entries_of
+from tests.support.packages import lay_down
 
 PLAIN = """\
 tuner: {name: Random}
@@ -51,13 +52,12 @@ LAKE = Lake()
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package that brings a dialect, and names two that it does not have."""
     there = tmp_path / "installed"
-    info = there / "a_lake-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-lake\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[bequeath.dialects]\na = lake_dialect:LAKE\nbroken = lake_dialect:POND\n"
+    points = (
+        "[bequeath.dialects]\na = lake_dialect:LAKE\n"
+        "broken = lake_dialect:POND\n"
         "gone = lake_of_old.dialect:LAKE\n"
     )
+    lay_down(there, "a-lake", points)
     (there / "lake_dialect.py").write_text(THEIRS)
     monkeypatch.syspath_prepend(str(there))
     yield
@@ -120,10 +120,7 @@ def test_our_words_are_ours_whatever_a_package_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entry point that names a module of ours is not ours for that. Mutation: it comes first."""
-    info = tmp_path / "installed" / "a_lake-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-lake\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bequeath.dialects]\na = dispatcher.nni.gone:NNI\n")
+    lay_down(tmp_path / "installed", "a-lake", "[bequeath.dialects]\na = dispatcher.nni.gone:NNI\n")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
     values = [each.value for each in entries_of("bequeath.dialects")]
     assert values[-1] == "dispatcher.nni.gone:NNI"

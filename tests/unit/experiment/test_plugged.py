@@ -13,6 +13,7 @@ from dispatcher.errors import PassingBackendError, PermanentBackendError, UserEr
 from dispatcher.experiment import ExperimentFileErrors, parse_experiment, plugged
 from dispatcher.experiment.plugged import installed, our_words, platform_named
 from dispatcher.experiment.snapshot import from_json, to_json
+from tests.support.packages import lay_down
 
 from .conftest import OURS
 
@@ -122,19 +123,11 @@ LAKE = Lake()
 Read = Callable[[str], object]
 
 
-def installs(there: Path, name: str, entry_points: str) -> None:
-    """Install a distribution into a folder."""
-    info = there / f"{name.replace('-', '_')}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(entry_points)
-
-
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package that brings platforms, good ones and bad ones."""
     there = tmp_path / "installed"
-    installs(
+    lay_down(
         there,
         "lake-backends",
         "[bequeath.backends]\nlake = lake_of_tests:LAKE\nolder = lake_of_tests:Older\n"
@@ -247,7 +240,7 @@ def test_nobody_takes_our_words(
 ) -> None:
     """Nor by a module of ours: files mean what they meant, and the package is named. Mutation: an
     entry point is ours by the text of its value."""
-    installs(tmp_path / "installed", "a-thief", f"[bequeath.backends]\n{point}\n")
+    lay_down(tmp_path / "installed", "a-thief", f"[bequeath.backends]\n{point}\n")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
     word = point.partition(" ")[0]
     assert installed()["ssh"].entry.value == "dispatcher.platforms.ssh:SSH"

@@ -11,6 +11,7 @@ import pytest
 
 from dispatcher.experiment import ExperimentFileErrors, load_experiment
 from dispatcher.experiment.addresses import dialed
+from tests.support.packages import lay_down
 
 FILE = """\
 tuner: {name: Random}
@@ -41,12 +42,10 @@ class Inn(AllocationPlatform):
 
 @pytest.fixture
 def _inn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    info = tmp_path / "installed" / "inn-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: inn\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bequeath.backends]\ninn = an_inn:Inn\n")
-    (info.parent / "an_inn.py").write_text(INN)
-    monkeypatch.syspath_prepend(str(info.parent))
+    there = tmp_path / "installed"
+    lay_down(there, "inn", "[bequeath.backends]\ninn = an_inn:Inn\n")
+    (there / "an_inn.py").write_text(INN)
+    monkeypatch.syspath_prepend(str(there))
     yield
     sys.modules.pop("an_inn", None)
 
