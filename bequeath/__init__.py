@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from trial_runtime import shared_store as shared_store
     from trial_runtime import should_stop as should_stop
     from trial_runtime import trial_id as trial_id
+    from trial_runtime.api_errors import InvalidMetric as InvalidMetric
     from trial_runtime.errors import BequeathError as BequeathError
     from tuners import ASHATuner as ASHATuner
     from tuners import Assessor as Assessor

@@ -30,6 +30,7 @@ NAMES = {
         "should_stop",
         "trial_id",
     ),
+    "trial_runtime.api_errors": ("InvalidMetric",),
     "trial_runtime.errors": ("BequeathError",),
     "tuners": (
         "ASHATuner",

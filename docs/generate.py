@@ -72,7 +72,7 @@ _GROUPS = {
         "[Search spaces](search-spaces.md) has all that can be written, in files as well.",
     ),
     "For scripts and notebooks": (
-        ("dispatcher", "dispatcher.study", "trial_runtime.errors"),
+        ("dispatcher", "dispatcher.study", "trial_runtime.errors", "trial_runtime.api_errors"),
         "The methods of an experiment are [operations](operations.md). "
         "[Notebooks](notebooks.md) and [ask and tell](ask-tell.md) show how they are used.",
     ),

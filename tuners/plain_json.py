@@ -44,13 +44,21 @@ def unjson(value: object, path: JsonPath) -> Iterator[tuple[JsonPath, str]]:
         yield path, f"must be a JSON value, not {kind_of(value)}"
 
 
-def plain(value: Any) -> Any:
-    """Return a deep copy as JSON would give it back: tuples as lists, subclasses as their base."""
+def plain(value: Any, path: JsonPath = ()) -> Any:
+    """Return a deep copy as JSON would give it back: tuples as lists, subclasses as their base.
+
+    Args:
+        value: nests of mappings, lists and tuples.
+        path: where it is within another one, for the error.
+
+    Raises:
+        ValueError: JSON cannot say it; names the place.
+    """
     match value:
         case Mapping():
-            return {str(key): plain(entry) for key, entry in value.items()}
+            return {str(key): plain(entry, (*path, str(key))) for key, entry in value.items()}
         case list() | tuple():
-            return [plain(entry) for entry in value]
+            return [plain(entry, (*path, index)) for index, entry in enumerate(value)]
         case None | bool():
             return value
         case str():
@@ -60,7 +68,8 @@ def plain(value: Any) -> Any:
         case float():
             return float(value)
         case _:
-            raise ValueError(f"must be a JSON value, not {kind_of(value)}")
+            inside = f"holds '{written_path(path)}', which " if path else ""
+            raise ValueError(f"{inside}must be a JSON value, not {kind_of(value)}")
 
 
 def of_numpy(value: Any) -> Any:

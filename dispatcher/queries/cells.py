@@ -15,6 +15,7 @@ from dispatcher.queries.where import (
     COLUMNS,
     EXAMPLE,
     NAMES,
+    RESULT,
     TAG,
     WhereError,
     parse_names,
@@ -47,7 +48,8 @@ def named_columns(reader: ExperimentReader, text: str, of: str = "columns") -> d
         known = _parameters_of_one(reader)
         if known is None:
             continue  # no trial has parameters yet
-        close = next(iter(get_close_matches(name, known, n=1, cutoff=0.7)), near)
+        alike = get_close_matches(name, known, n=1, cutoff=0.7)
+        close = near if near.startswith("metrics.") or not alike else alike[0]
         shown = f"parameters {', '.join(known[:_SHOWN])}; columns {', '.join(COLUMNS)}"
         raise UserError(
             f"no trial has a column or parameter {name!r}",
@@ -83,8 +85,8 @@ def cells_of(
 
 
 def unknown_parameters(reader: ExperimentReader, parameters: Mapping[str, Sql]) -> dict[str, str]:
-    """Return the parameters that no trial has, each with a name that is spelt alike or nothing: a
-    column that is misspelt is a parameter like any other.
+    """Return the parameters that no trial has, each with a name that may be meant, or nothing: a
+    column that is misspelt is a parameter like any other, and so is a metric by its mere name.
 
     Args:
         reader: the experiment.
@@ -94,10 +96,17 @@ def unknown_parameters(reader: ExperimentReader, parameters: Mapping[str, Sql]) 
     for name, expression in parameters.items():
         query = f"SELECT 1 FROM trials WHERE ({expression.text}) IS NOT NULL LIMIT 1"  # noqa: S608
         if reader.row(query, expression.values) is None:
-            unknown[name] = next(
-                iter(get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)), ""
-            )
+            near = get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)
+            unknown[name] = _as_metric(reader, name) or (near[0] if near else "")
     return unknown
+
+
+def _as_metric(reader: ExperimentReader, name: str) -> str:
+    """Return how a number of the first result that has several is written; else nothing."""
+    query = f"SELECT {RESULT} AS result FROM trials WHERE {RESULT} LIKE '{{%' ORDER BY id LIMIT 1"  # noqa: S608
+    row = reader.row(query)
+    known = {} if row is None else json_value(row["result"])
+    return f"metrics.{name}" if isinstance(known, dict) and name in known else ""
 
 
 def _parameters_of_one(reader: ExperimentReader) -> list[str] | None:

@@ -62,8 +62,11 @@ COLUMNS: Final = {
 #: The name that stands for each tag of a trial: a comparison holds if it does for one of them.
 TAG: Final = "tag"
 
+#: The final result as JSON; NULL while there is none.
+RESULT: Final = "coalesce(told, final)"
+
 #: Beginnings of names, and the column with the JSON text in which the rest is looked up.
-_INSIDE: Final = {"parameters": "parameters", "metrics": "coalesce(told, final)"}
+_INSIDE: Final = {"parameters": "parameters", "metrics": RESULT}
 
 EXAMPLE: Final = "write it as in: lr<0.01 and optimizer=adam and outcome!=failed"
 

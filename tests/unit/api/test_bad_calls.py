@@ -134,6 +134,10 @@ CALLS: dict[str, tuple[Call, str, str]] = {
     "a parameter that is a pair": (
         lambda w: bq.Experiment(**{**GOOD, "search_space": {"x": (0, 1)}}), "x", "",
     ),
+    "a parameter that is a set": (
+        lambda w: bq.Experiment(**{**GOOD, "search_space": {"x": {1, 2}}}),
+        "holds 'x', which must be a JSON value, not a set", "",
+    ),
     "bounds the wrong way round": (lambda w: bq.uniform(1, 0), "", ""),
     "no options": (lambda w: bq.choice(), "", ""),
     "a logarithm of nothing": (lambda w: bq.loguniform(0, 1), "", ""),

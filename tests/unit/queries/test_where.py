@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatcher.queries import ExperimentReader, unknown_parameters, where
+import bequeath as bq
+from dispatcher.errors import UserError
+from dispatcher.queries import ExperimentReader, named_columns, unknown_parameters, where
 from dispatcher.queries.where import COLUMNS, WhereError, parse_condition
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -191,6 +193,21 @@ def test_parameters_that_no_trial_has_are_named(tmp_path: Path) -> None:
         assert unknown("outcme!=failed and lr<1 and `a b`=1") == {"outcme": "outcome", "a b": ""}
         assert unknown("outcome!=failed and metrics.nothing>1 and lr<1") == {}
         assert unknown("") == {}
+
+
+def test_a_metric_by_its_mere_name_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    """Mutation: only columns are offered, and somebody looks for the number in vain."""
+    with bq.Study({"x": bq.uniform(0, 1)}, tuner="Random", folder=tmp_path / "s") as study:
+        study.tell(study.ask(), {"default": 0.5, "log_size": 3})
+    with ExperimentReader.open(tmp_path / "s") as reader:
+        parameters = parse_condition("log_size<4 and size>1").parameters
+        assert unknown_parameters(reader, parameters) == {
+            "log_size": "metrics.log_size",
+            "size": "",
+        }
+        with pytest.raises(UserError) as raised:
+            named_columns(reader, "log_size")
+        assert raised.value.hint == "did you mean 'metrics.log_size'?"
 
 
 def test_what_the_bounds_allow_sqlite_carries_out() -> None:
