@@ -40,6 +40,16 @@ class Suggesting(Protocol):
             value: the one that it has.
         """
 
+    def go_on_behind(self, trials: int) -> bool:
+        """Prepares for numbers behind those of trials before a restart, which are shown next.
+
+        Args:
+            trials: how many there were.
+
+        Returns:
+            False if they have to be suggested once more, in their order, in place of being shown.
+        """
+
     def show_trial(self, parameter_id: int, parameters: Mapping[str, Any], space: Space) -> bool:
         """Takes a whole trial that it did not suggest; a result may follow. False: it does not fit.
 
@@ -91,6 +101,7 @@ class ByRunTuner(Tuner):
         self.sampler = made
         self._inner: Tuner = made
         self.dimensions: dict[str, Dimension] = {}  #: of each name so far
+        self._shows = True  # trials of before a restart; else they are suggested again
 
     def update_search_space(self, search_space: Any) -> None:
         """Takes the space as it has grown until now."""
@@ -121,6 +132,25 @@ class ByRunTuner(Tuner):
             value: the one that it has.
         """
         self.sampler.fix(parameter_id, name, dimension, value)
+
+    def go_on_behind(self, trials: int) -> None:
+        """Begins to go on where a study was.
+
+        Args:
+            trials: how many :meth:`recall_trial` will name.
+        """
+        self._shows = self.sampler.go_on_behind(trials)
+
+    def recall_trial(self, parameter_id: int, parameters: Mapping[str, Any]) -> None:
+        """Takes a trial that was suggested before, so that the next ones are none of before."""
+        if self._shows or not all(name in self.dimensions for name in parameters):
+            self.show_trial(parameter_id, parameters)
+            return
+        self.sampler.begin_trial(parameter_id)
+        for name, value in parameters.items():
+            dimension = self.dimensions[name]
+            if self.sampler.suggest(parameter_id, name, dimension) != value:
+                self.sampler.fix(parameter_id, name, dimension, value)
 
     def show_trial(self, parameter_id: int, parameters: Mapping[str, Any]) -> bool:
         """Takes a whole trial of before; false if a name is unknown or a value does not fit."""

@@ -67,6 +67,10 @@ class RandomTuner(Tuner):
         if not is_legal(dimension, value):
             raise ValueError(f"{name} cannot be {value!r}")
 
+    def go_on_behind(self, trials: int) -> bool:
+        """See :meth:`.Suggesting.go_on_behind`; each trial has numbers of its own."""
+        return True
+
     def show_trial(self, parameter_id: int, parameters: Mapping[str, Any], space: Space) -> bool:
         """See :meth:`.Suggesting.show_trial`; learns nothing.
 

@@ -88,6 +88,9 @@ class StudyTuner:
         """
         if state is not None and self.by_run is None:
             self._calls.restore(json.loads(state))
+        if self.by_run is not None:
+            asked = sum(name == "generate" and rest[0] is not None for name, _, *rest in calls)
+            self.by_run.go_on_behind(asked)
         for name, number, *rest in calls:
             if name == "generate" and rest[0] is not None:
                 self._recall_proposal(number, json.loads(rest[0]), anew=state is None)
@@ -100,7 +103,7 @@ class StudyTuner:
 
     def _recall_proposal(self, number: int, parameters: Any, *, anew: bool) -> None:
         if self.by_run is not None:
-            self.by_run.show_trial(number, parameters)
+            self.by_run.recall_trial(number, parameters)
             return
         if anew:
             self._calls.generate(number)

@@ -49,6 +49,10 @@ _SHORTEST = 40
 #: The past trials are all that this one knows.
 _SEE_ALL = ("BruteForceSampler",)
 
+#: Samplers that know by results alone where they are: shown all trials, they go on with numbers of
+#: another seed. Others note beside a trial what it was for, and are asked for all of them again.
+FROM_RESULTS = ("TPESampler", "GPSampler")
+
 #: Annotations of plain arguments: the types they take, and these for people.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),

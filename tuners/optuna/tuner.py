@@ -12,7 +12,7 @@ from tuners import values
 from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 from tuners.optuna import mapping
-from tuners.optuna.library import history_of, make_sampler, optuna, sampler_class
+from tuners.optuna.library import FROM_RESULTS, history_of, make_sampler, optuna, sampler_class
 from tuners.optuna.limits import BEYOND, beyond_of, check_objectives, unfit
 from tuners.pareto import Objectives
 from tuners.space.model import Dimension
@@ -164,6 +164,15 @@ class OptunaTuner(Tuner):
             number = self._suggesting_trial(parameter_id).number
             self._history.set_trial_param(number, name, given.to_internal_repr(theirs), given)
 
+    def go_on_behind(self, trials: int) -> bool:
+        """Draws new numbers after a restart, if it can; see :class:`.Suggesting`."""
+        if self.sampler not in FROM_RESULTS:
+            return False
+        with self.lock:
+            self._round += trials
+            self.study.sampler = self._fresh_sampler()
+        return True
+
     def show_trial(
         self, parameter_id: int, parameters: Mapping[str, Any], space: spaces.Space
     ) -> bool:
@@ -280,17 +289,16 @@ class OptunaTuner(Tuner):
             self.study = library.create_study(
                 storage=self._history,
                 directions=[mode for _, mode in self.objectives.modes],
-                sampler=make_sampler(
-                    self.sampler,
-                    self.sampler_args,
-                    self.seed or 0,
-                    again=self._round,
-                    constraints=beyond_of if self.objectives.bounded else None,
-                ),
+                sampler=self._fresh_sampler(),
             )
         if kept is not None:
             self._numbers = {int(own): int(number) for own, number in kept["under way"]}
             self._history.read(kept["study"])
+
+    def _fresh_sampler(self) -> Any:
+        bounds = beyond_of if self.objectives.bounded else None
+        seed = self.seed or 0
+        return make_sampler(self.sampler, self.sampler_args, seed, self._round, bounds)
 
     def _fold(self) -> None:
         """Goes on with a part of the trials and a fresh sampler, as a restart from here would."""

@@ -312,3 +312,32 @@ def test_a_choice_is_the_one_that_was_given(study: bq.Study) -> None:
     lists = t.suggest_categorical("lists", [[1, 2]])
     lists.append(3)
     assert t.parameters["lists"] == [1, 2]
+
+
+@pytest.mark.parametrize("tuner", ["TPE", "NSGA-II", "GP", "QMC", "CMA-ES", "Random"])
+def test_opened_again_it_proposes_nothing_twice(tmp_path: Path, tuner: str) -> None:
+    """Each time for one trial more. Mutation: the sampler begins again with its seed."""
+    for _ in range(6):
+        with bq.Study(tuner=tuner, folder=tmp_path / "s", seed=1) as study:
+            study.optimize(lambda t: t.suggest_float("x", -9, 9) + t.suggest_int("y", 0, 999), 1)
+    proposed = [one.parameters["x"] for one in study.trials()]
+    assert len(set(proposed)) == 6, proposed
+
+
+@pytest.mark.parametrize("tuner", ["NSGA-II", "QMC", "CMA-ES", "Random"])
+def test_opened_again_it_goes_on_as_if_it_had_never_been_closed(tmp_path: Path, tuner: str) -> None:
+    """Generations and sequences go on where they were."""
+
+    def trial(t: bq.StudyTrial) -> float:
+        return t.suggest_float("x", -9, 9) + t.suggest_int("y", 0, 999)
+
+    found = []
+    for name, often in (("whole", 1), ("often", 6)):
+        for _ in range(often):
+            arguments = {"population_size": 4} if tuner == "NSGA-II" else {}
+            with bq.Study(
+                tuner=tuner, tuner_args=arguments, folder=tmp_path / name, seed=1
+            ) as study:
+                study.optimize(trial, 12 // often)
+        found.append([one.parameters for one in study.trials()])
+    assert found[0] == found[1]
