@@ -9,6 +9,7 @@ from typing import Any, Optional
 import msgspec
 
 from trial_runtime.metric import metric_text
+from trial_runtime.parameter_text import FILE_VARIABLE
 from trial_runtime.session_file import SESSION_VERSION, PinnedVersion, SessionFile
 from trial_runtime.trial_wire import OfferAnswered, Offered
 
@@ -61,24 +62,42 @@ class ByHandSession:
 
 
 def _parameters_by_hand() -> str:
-    path = os.environ.get("BEQUEATH_PARAMETERS")
+    """Return the parameters as JSON. Raises ``BrokenSession``."""
+    path = os.environ.get(FILE_VARIABLE)
     if not path:
         return "{}"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    msgspec.json.decode(text)  # a text that is not JSON fails here, not later
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        msgspec.json.decode(text)  # a text that is not JSON fails here, not later
+    except OSError as error:
+        raise _broken(f"cannot be read: {error.strerror}", path) from error
+    except ValueError as error:  # no UTF-8, or no JSON
+        raise _broken(f"holds no JSON: {error}", path) from error
     return text
+
+
+def _broken(text: str, path: str) -> Exception:
+    from trial_runtime.api_errors import BrokenSession
+
+    hint = 'it names a file with the parameters of this run, such as {"lr": 0.1}'
+    return BrokenSession(f"{FILE_VARIABLE} names a file that {text}", hint=hint, where=path)
 
 
 def _parent_by_hand(parameters: str) -> Optional[str]:
     """Return where the parent's weights lie; None if it has none, or nothing is there."""
     given = msgspec.json.decode(parameters)
     path = given.get("restore_path") if isinstance(given, dict) else None
-    if not isinstance(path, str) or not path:
+    if path is None:
         return None
-    if os.path.exists(path):
+    if not isinstance(path, str):
+        _say(f"restore_path is {path!r}, and no path: load_weights() returns None")
+    elif "://" in path:
+        _say(f"{path} is on a store, which is not asked by hand: load_weights() returns None")
+    elif path and os.path.exists(path):
         return os.path.abspath(path)
-    _say(f"no weights at {path!r}: load_weights() returns None")
+    else:
+        _say(f"no weights at {path!r}: load_weights() returns None")
     return None
 
 

@@ -6,6 +6,8 @@ Every error carries a sentence (its text), ``hint`` (what to do about it) and ``
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BequeathError(Exception):
     """An error for a person to read: the base of all that bequeath's packages raise on purpose.
@@ -26,6 +28,19 @@ class BequeathError(Exception):
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.hint}" if self.hint else ""
         return f"{place}{self.message}{advice}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a pool of the user's own processes hand the error on, whatever made it.
+
+        An exception is made again by its text alone, which few of ours can be.
+        """
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[BequeathError], args: tuple[Any, ...], held: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(held)
+    return error
 
 
 class TrialRuntimeError(BequeathError):

@@ -76,6 +76,41 @@ def test_a_parent_by_hand_is_what_lies_at_the_restore_path(by_hand, monkeypatch,
     )
 
 
+@pytest.mark.parametrize(
+    "path, words",
+    [
+        ("3", "restore_path is 3, and no path"),
+        ('"s3://b/x"', "s3://b/x is on a store, which is not asked by hand"),
+    ],
+)
+def test_a_parent_that_is_none_is_named(by_hand, monkeypatch, capsys, path, words):
+    monkeypatch.setenv("BEQUEATH_PARAMETERS", "p.json")
+    (by_hand / "p.json").write_text(f'{{"restore_path": {path}}}')
+    assert t.load_weights() is None
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (None, "cannot be read: No such file"),
+        ("", "holds no JSON"),
+        ("{x", "holds no JSON"),
+        (b"\xff{}", "holds no JSON"),
+    ],
+)
+def test_parameters_that_cannot_be_read_are_one_error(by_hand, monkeypatch, content, words):
+    """Mutation: an error of the library that reads JSON, which names neither file nor variable."""
+    monkeypatch.setenv("BEQUEATH_PARAMETERS", "p.json")
+    if content is not None:
+        raw = content if isinstance(content, bytes) else content.encode()
+        (by_hand / "p.json").write_bytes(raw)
+    with pytest.raises(BrokenSession) as raised:
+        t.get_parameters()
+    text = str(raised.value)
+    assert text.startswith(f"p.json: BEQUEATH_PARAMETERS names a file that {words}")
+
+
 def test_artefacts_are_confined(by_hand):
     path = t.save_artefact("plots/a.txt", b"hello")
     assert path == str(by_hand / "bequeath-by-hand/artefacts/plots/a.txt")
