@@ -169,8 +169,7 @@ class OptunaTuner(Tuner):
         if self.sampler not in FROM_RESULTS:
             return False
         with self.lock:
-            self._round += trials
-            self.study.sampler = self._fresh_sampler()
+            self._begin({"round": trials, "under way": [], "study": self._history.written()})
         return True
 
     def show_trial(
@@ -289,16 +288,17 @@ class OptunaTuner(Tuner):
             self.study = library.create_study(
                 storage=self._history,
                 directions=[mode for _, mode in self.objectives.modes],
-                sampler=self._fresh_sampler(),
+                sampler=make_sampler(
+                    self.sampler,
+                    self.sampler_args,
+                    self.seed or 0,
+                    again=self._round,
+                    constraints=beyond_of if self.objectives.bounded else None,
+                ),
             )
         if kept is not None:
             self._numbers = {int(own): int(number) for own, number in kept["under way"]}
             self._history.read(kept["study"])
-
-    def _fresh_sampler(self) -> Any:
-        bounds = beyond_of if self.objectives.bounded else None
-        seed = self.seed or 0
-        return make_sampler(self.sampler, self.sampler_args, seed, self._round, bounds)
 
     def _fold(self) -> None:
         """Goes on with a part of the trials and a fresh sampler, as a restart from here would."""
