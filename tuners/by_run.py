@@ -10,8 +10,11 @@ from tuners.arguments import legal_arguments
 from tuners.base import Tuner
 from tuners.builtin import builtin_tuner, make_builtin
 from tuners.errors import TunerArgumentError
-from tuners.space import Space, parse
-from tuners.space.model import Dimension
+from tuners.space import Space, SpaceError, parse
+from tuners.space.model import BlockList, Dimension
+
+
+_LISTS = "take tuner='Random', or give the study a search space with bq.blocks"
 
 
 @runtime_checkable
@@ -120,7 +123,12 @@ class ByRunTuner(Tuner):
             name: of the parameter.
             dimension: the values that it may have.
         """
-        return self.sampler.suggest(parameter_id, name, dimension)
+        try:
+            return self.sampler.suggest(parameter_id, name, dimension)
+        except SpaceError as error:
+            if isinstance(dimension, BlockList):  # most tuners of lists need a space
+                raise SpaceError(error.path, error.message, _LISTS) from error
+            raise
 
     def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
         """Takes a parameter that somebody has chosen. Raises ValueError outside of the dimension.

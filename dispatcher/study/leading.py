@@ -17,7 +17,7 @@ from dispatcher.notebook.spoken import warn
 from dispatcher.study.carrying import StudyLead, Wish
 from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial, same_values
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
-from dispatcher.study.weights import WeightPaths
+from dispatcher.study.weights import WeightPaths, without_parents
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.facts import Weights
@@ -295,12 +295,9 @@ class LedStudy(StudyLead):
             return
         self._weights_looked_for = True
         if all(one.weights is None for one in self._record.state.trials.values()):
-            name = self.config.tuner.name
-            off = ", or take tuner_args={'inherit': False}"
             warn(
-                f"trial {trial.id} has saved no weights and becomes nobody's parent, and without "
-                f"parents {name} is no better than random search: call t.save_weights(state)"
-                + (off if name == "RegularizedEvolution" else "")
+                f"trial {trial.id} has saved no weights and becomes nobody's parent: "
+                + without_parents(str(self.config.tuner.name))
             )
 
     def inherit(self, trial: StudyTrial, parent: int | StudyTrial) -> None:

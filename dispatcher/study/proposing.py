@@ -7,9 +7,11 @@ from typing import Any
 
 from dispatcher.core.model import State, TrialState
 from dispatcher.core.stores import PINS_KEY
+from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.study.opening import BY_RUN
+from dispatcher.study.weights import without_parents
 from dispatcher.tuner_host.load import build, install_gate
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -47,6 +49,8 @@ class StudyTuner:
             self.by_run.update_search_space(config.search_space)
             self.dimensions: dict[str, Dimension] = self.by_run.dimensions  # grows with it
             return
+        self._state = state
+        self._name = str(config.tuner.name)
         self._calls = build(host)
         install_gate(self._calls.tuner, _NoWait(state), config.seed)
         self._calls.update_search_space(config.search_space)
@@ -121,7 +125,15 @@ class StudyTuner:
         """Ask for the parameters of a trial. Raises what the tuner raises."""
         if self.by_run is not None:
             return self.by_run.generate_parameters(number)
-        returned = self._calls.generate(number)
+        try:
+            returned = self._calls.generate(number)
+        except ParentFailed as error:
+            if any(trial.weights is not None for trial in self._state.trials.values()):
+                raise
+            raise UserError(
+                f"no trial has saved weights, and {self._name} needs a parent for trial {number}",
+                hint=without_parents(self._name),
+            ) from error
         self._generated[number] = returned
         return returned
 

@@ -9,7 +9,7 @@ import operator
 import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dispatcher.errors import UserError
 from dispatcher.notebook.spoken import speaks_python
@@ -41,6 +41,19 @@ class TrialLead(Protocol):
     def load(self, trial: StudyTrial, into: Any, options: dict[str, Any]) -> Any:
         """See :meth:`StudyTrial.load_weights`."""
         ...
+
+
+#: What trials of Optuna's have by another name.
+_OPTUNAS = {
+    "should_prune": "t.should_stop(), and return the result so far",
+    "number": "t.id",
+    "params": "t.parameters",
+    "set_user_attr": "study.experiment.perform('trial note', trial=t.id, text=…) once it was told",
+    "user_attrs": "study.experiment.perform('trial note', trial=t.id, text=…) once it was told",
+    "suggest_uniform": "t.suggest_float(name, low, high)",
+    "suggest_loguniform": "t.suggest_float(name, low, high, log=True)",
+    "suggest_discrete_uniform": "t.suggest_float(name, low, high, step=…)",
+}
 
 
 @speaks_python
@@ -238,6 +251,13 @@ class StudyTrial:
             WeightsError: they are missing, torn, changed, or do not fit.
         """
         return self.lead.load(self, into, options)
+
+    if not TYPE_CHECKING:  # a checker of types shall miss what is not there
+
+        def __getattr__(self, name: str) -> Any:
+            ours = _OPTUNAS.get(name)
+            hint = f": write {ours}" if ours else ""
+            raise AttributeError(f"a trial of a study has no {name!r}{hint}")
 
     def __repr__(self) -> str:
         parent = "" if self.parent is None else f", from {self.parent}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tuners.arguments import legal_arguments
+from tuners.builtin import builtin_tuner
+
 if TYPE_CHECKING:
     from trial_runtime.weights import Published
 
@@ -39,3 +42,21 @@ class WeightPaths(NamedTuple):
         assert self.restore_path is not None
         given = {"digest": self.restore_digest, "root": str(self.root), **options}
         return weights.load(self.root / self.restore_path, into, **given)
+
+
+#: Tuners that promote trials of one rung to the next, and end where nobody can be promoted.
+_PROMOTING = ("Hyperband", "BOHB")
+
+
+def without_parents(tuner: str) -> str:
+    """Say what becomes of a search whose trials save no weights, and what to do.
+
+    Args:
+        tuner: its name.
+    """
+    end = (
+        "ends at its first promotion" if tuner in _PROMOTING else "is no better than random search"
+    )
+    may_do_without = "inherit" in legal_arguments(builtin_tuner(tuner))
+    off = ", or take tuner_args={'inherit': False}" if may_do_without else ""
+    return f"without parents {tuner} {end}: call t.save_weights(state){off}"

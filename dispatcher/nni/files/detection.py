@@ -72,7 +72,12 @@ _FEWEST_MARKS = {"dlc": 3}
 _THEIRS = re.compile(
     rb"^[ \t]*(?:import[ \t]+(?:[\w. \t]+,[ \t]*)*nni\b|from[ \t]+nni\b[\w. \t]*import\b)", re.M
 )
-_OURS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:trial_runtime|tuners|dispatcher)\b", re.M)
+_OURS = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+(?:bequeath|trial_runtime|tuners|dispatcher)\b", re.M
+)
+
+#: Keys for programs that import nothing: what else lies in their folder says nothing of them.
+_FOR_PROGRAMS = {"metrics", "parametersas"}
 
 #: Where code is looked for if the command names no script that says it, nearest first.
 _AROUND = ("*.py", "*/*.py", "*/*/*.py")
@@ -151,8 +156,9 @@ def _has_nnis_machines(folded: Mapping[str, Any]) -> bool:
 def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
     """Whether the code that the file names imports NNI.
 
-    Read in this order: the tuner's code, the trial's script, the files around that. Code that
-    imports something of ours is written for us.
+    Read in this order: the tuner's code, the trial's script, the files around that, unless a key
+    has the results of a program that imports nothing. Code that imports something of ours is
+    written for us.
     """
     for key in ("tuner", "assessor"):
         section = folded.get(key)
@@ -167,7 +173,7 @@ def _is_written_for_nni(folded: Mapping[str, Any], folder: Path) -> bool:
     trial_folder = _below(folder, place if isinstance(place, str) else ".")
     named = [_below(trial_folder, word) for word in command.split() if word.endswith(".py")]
     is_nnis = _whose(named)
-    if is_nnis is None:
+    if is_nnis is None and not _FOR_PROGRAMS & folded.keys():
         is_nnis = _whose(chain.from_iterable(trial_folder.glob(each) for each in _AROUND))
     return bool(is_nnis)
 

@@ -416,6 +416,25 @@ def test_a_study_whose_trials_hand_nothing_on_says_so_once(tuner: str, tmp_path:
         assert experiment_summary(reader).unsaved == 4
 
 
+@pytest.mark.parametrize("tuner", ["Hyperband", "BOHB"])
+def test_a_search_by_promotion_without_weights_ends_with_the_way_out(
+    tuner: str, tmp_path: Path
+) -> None:
+    """Mutations: a warning that it were random search; advice for authors of tuners."""
+    space = {"x": bq.uniform(0, 1)}
+    args = {"max_budget": 3, "eta": 3}
+    with bq.Study(space, folder=tmp_path / "s", tuner=tuner, tuner_args=args) as s:
+        with (
+            pytest.warns(UserWarning, match=f"without parents {tuner} ends at its first promotion"),
+            pytest.raises(UserError, match="no trial has saved weights") as raised,
+        ):
+            s.optimize(lambda t: t.parameters["x"], n_trials=9)
+    assert "tuner_args={'inherit': False}" in raised.value.hint
+    args |= {"inherit": False}
+    with bq.Study(space, folder=tmp_path / "t", tuner=tuner, tuner_args=args) as s:
+        s.optimize(lambda t: t.parameters["x"], n_trials=9)
+
+
 def test_a_study_that_hands_weights_on_says_nothing(tmp_path: Path) -> None:
     args = {"population_size": 2, "sample_size": 1}
     space = {"x": bq.uniform(0, 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -273,7 +274,9 @@ def test_a_list_of_blocks_is_suggested_and_is_on_record(study: bq.Study) -> None
 def test_samplers_of_single_values_refuse_a_list_by_run(tmp_path: Path) -> None:
     with bq.Study(folder=tmp_path / "study", tuner="TPE") as study:
         t = study.ask()
-        with pytest.raises(bq.SpaceError, match="layers is a list of blocks, and this tuner"):
+        with pytest.raises(
+            bq.SpaceError, match="layers is a list of blocks.*\n?.*take tuner=.Random."
+        ):
             layers(t)
         assert t.parameters == {}
         study.tell(t, t.suggest_float("x", 0, 1))
@@ -341,3 +344,15 @@ def test_opened_again_it_goes_on_as_if_it_had_never_been_closed(tmp_path: Path, 
                 study.optimize(trial, 12 // often)
         found.append([one.parameters for one in study.trials()])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "name, ours",
+    [("should_prune", "t.should_stop()"), ("number", "t.id"), ("params", "t.parameters")],
+)
+def test_names_of_optunas_lead_to_ours(study: bq.Study, name: str, ours: str) -> None:
+    t = study.ask()
+    with pytest.raises(AttributeError, match=re.escape(f"has no {name!r}: write {ours}")):
+        getattr(t, name)
+    assert not hasattr(t, "anything_else")
+    study.tell(t, 1.0)

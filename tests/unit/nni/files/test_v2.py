@@ -139,6 +139,11 @@ BUILT_IN = V2.replace(
         ("bash run.sh", {"run.sh": "", "a/b/train.py": "import nni\n"}, True),
         ("python3 main.py", {"main.py": "import os, json as j, nni\n"}, True),
         ("python3 main.py", {"main.py": "import trial_runtime\n", "old.py": "import nni\n"}, False),
+        (
+            "python3 main.py",
+            {"main.py": "import bequeath as bq\n", "old.py": "import nni\n"},
+            False,
+        ),
         ("python3 main.py", {"main.py": "import nnifty\n'''\nno import nni\n'''\n"}, False),
     ],
 )
@@ -153,6 +158,21 @@ def test_code_says_whom_it_is_written_for(
         (code / name).write_text(text)
     text = BUILT_IN.replace("trialCommand: python3 train.py", f"trialCommand: {command}")
     assert files.load(text).for_nni is theirs
+
+
+def test_a_program_that_imports_nothing_is_nobodys_whatever_lies_beside_it(files: Files) -> None:
+    """Its file says where its results are. Mutation: old scripts for NNI in a folder of its own
+    make the search one of NNI's."""
+    (files.folder / "code" / "main.py").write_text("print('accuracy=1')\n")
+    (files.folder / "code" / "old").mkdir()
+    (files.folder / "code" / "old" / "script.py").write_text("import nni\n")
+    (files.folder / "code" / "waves.py").unlink()
+    text = BUILT_IN.replace("train.py", "main.py")
+    assert files.load(text).for_nni
+    assert not files.load(text + "metrics: {stdout: true, objective: accuracy}\n").for_nni
+    (files.folder / "code" / "main.py").write_text("import nni\n")
+    (error,) = files.errors(text + "metrics: {stdout: true, objective: accuracy}\n")
+    assert "or write 'compatibility: none'" in error
 
 
 def test_a_machines_keys_that_only_nni_has(files: Files) -> None:
