@@ -13,7 +13,6 @@ from tuners.errors import TunerArgumentError
 from tuners.space import Space, SpaceError, parse
 from tuners.space.model import BlockList, Dimension
 
-
 _LISTS = "take tuner='Random', or give the study a search space with bq.blocks"
 
 
