@@ -240,8 +240,8 @@ def check_program(config: AllKeys) -> None:
         raise Misfit(
             f"'{key}' is for programs that import nothing, and this one is written for NNI",
             at=(key,),
-            hint="leave it out: it gets parameters and reports results by NNI's functions; or write "
-            "'compatibility: none' if it uses none of them",
+            hint="leave it out: it gets parameters and reports results by NNI's functions; "
+            "or write 'compatibility: none' if it uses none of them",
         )
     check_quotes(config.trial_command)
     _check_names(config, templates)

@@ -423,12 +423,12 @@ def test_a_search_by_promotion_without_weights_ends_with_the_way_out(
     """Mutations: a warning that it were random search; advice for authors of tuners."""
     space = {"x": bq.uniform(0, 1)}
     args = {"max_budget": 3, "eta": 3}
-    with bq.Study(space, folder=tmp_path / "s", tuner=tuner, tuner_args=args) as s:
-        with (
-            pytest.warns(UserWarning, match=f"without parents {tuner} ends at its first promotion"),
-            pytest.raises(UserError, match="no trial has saved weights") as raised,
-        ):
-            s.optimize(lambda t: t.parameters["x"], n_trials=9)
+    with (
+        bq.Study(space, folder=tmp_path / "s", tuner=tuner, tuner_args=args) as s,
+        pytest.warns(UserWarning, match=f"without parents {tuner} ends at its first promotion"),
+        pytest.raises(UserError, match="no trial has saved weights") as raised,
+    ):
+        s.optimize(lambda t: t.parameters["x"], n_trials=9)
     assert "tuner_args={'inherit': False}" in raised.value.hint
     args |= {"inherit": False}
     with bq.Study(space, folder=tmp_path / "t", tuner=tuner, tuner_args=args) as s:
