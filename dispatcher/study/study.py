@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from dispatcher.study.warm_start import WarmStart
 
 
+#: Arguments of Optuna's ``create_study``, and what is written here.
+_OPTUNAS = {
+    "direction": "optimize='minimize'",
+    "directions": "objectives={'default': 'maximize', 'size': 'minimize'}",
+    "sampler": "tuner='TPE'",
+    "pruner": "assessor='Medianstop'",
+    "study_name": "name='first'",
+    "storage": "folder='runs/first'",
+    "load_if_exists": "folder='runs/first', which goes on if it is there",
+}
+
+
 @speaks_python
 class Study:
     """A search that this program leads: it asks for trials, and tells their results.
@@ -59,6 +71,13 @@ class Study:
     Methods may be called from any thread. A study is closed at the end of the program, or by
     ``close``, or by ``with``.
     """
+
+    if not TYPE_CHECKING:  # a checker of types goes by the arguments below
+
+        def __new__(cls, *args: Any, **named: Any) -> Self:
+            for name in named.keys() & _OPTUNAS.keys():
+                raise UserError(f"a study has no {name!r}", hint=f"write {_OPTUNAS[name]}")
+            return super().__new__(cls)
 
     def __init__(
         self,

@@ -11,10 +11,10 @@ work with, and shows itself as the short form of a file. ``rendered`` gives NNI'
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tuners.plain_json import of_numpy, written_path
+from tuners.plain_json import kind_of, of_numpy, written_path
 from tuners.space.forms import FORMS, entry
 from tuners.space.model import Bell, BlockList, Choice, Dimension, RandInt, Range, Space, SpaceError
 from tuners.space.reading import dimension_of, parse
@@ -213,6 +213,11 @@ def space(parameters: Mapping[str, Any], constraints: Sequence[str] = ()) -> Spa
     """
     if isinstance(constraints, str):
         constraints = [constraints]
+    given: tuple[tuple[object, type], ...] = ((parameters, Mapping), (constraints, Iterable))
+    for value, kind in given:
+        if not isinstance(value, kind):
+            hint = "write space({'a': int(1, 8), 'b': int(1, 8)}, ['a * b <= 16'])"
+            raise SpaceError((), f"cannot be made of {kind_of(value)}", hint)
     return parse({**parameters, **({"_constraints": list(constraints)} if constraints else {})})
 
 

@@ -6,7 +6,7 @@ import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -137,6 +137,17 @@ CALLS: dict[str, tuple[Call, str, str]] = {
     "a parameter that is a set": (
         lambda w: bq.Experiment(**{**GOOD, "search_space": {"x": {1, 2}}}),
         "holds 'x', which must be a JSON value, not a set", "",
+    ),
+    "the direction of a study by Optuna's name": (
+        lambda w: bq.Study(**{"direction": "minimize"}),
+        "a study has no 'direction'", "optimize='minimize'",
+    ),
+    "a space that is a text": (
+        lambda w: bq.space(cast("Any", "x")), "cannot be made of the text 'x'", "write space({",
+    ),
+    "a constraint that is a number": (
+        lambda w: bq.space({"x": bq.int(1, 8)}, cast("Any", 3)),
+        "cannot be made of the number 3", "write space({",
     ),
     "bounds the wrong way round": (lambda w: bq.uniform(1, 0), "", ""),
     "no options": (lambda w: bq.choice(), "", ""),
