@@ -12,12 +12,12 @@ import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial, context_for
 from dispatcher.errors import UserError
-from dispatcher.safe_text import safe_text
+from dispatcher.safe_text import SafeText, made_safe, safe_json, safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from dispatcher.operations.answers import ModelAnswered
+    from dispatcher.operations.answers import ModelAnswered, ModelInput
 
 #: Bytes of a request, and of a file in one.
 _MOST_BYTES: Final = 32 << 20
@@ -120,17 +120,31 @@ def inputs(
     elif answer.inputs is None:
         note("the trials' code does not say what a request holds: it may be any JSON object")
     else:
-        columns = (Column("field"), Column("kind"), Column("size"), Column("what", shrink=True))
+        columns = (
+            Column("field"), Column("kind"), Column("size"), Column("default", shrink=True),
+            Column("limits"), Column("what", shrink=True),
+        )  # fmt: skip
         rows = [
             (
                 safe_text(one.name),
                 one.kind,
                 f"{one.width} × {one.height}" if one.kind == "drawing" else formatting.NOTHING,
+                formatting.NOTHING
+                if one.default is None
+                else safe_text(json.dumps(one.default, ensure_ascii=False)),
+                _limits(one),
                 safe_text(one.label),
             )
             for one in answer.inputs
         ]
         print_table(columns, rows)
+
+
+def _limits(one: ModelInput) -> str:
+    """Return what a number may be; a dash where there is no limit."""
+    if one.minimum is None:
+        return formatting.NOTHING if one.maximum is None else f"≤ {one.maximum:g}"
+    return f"≥ {one.minimum:g}" if one.maximum is None else f"{one.minimum:g} to {one.maximum:g}"
 
 
 def _show(answer: ModelAnswered) -> None:
@@ -141,12 +155,12 @@ def _show(answer: ModelAnswered) -> None:
     scores = value.get("scores") if isinstance(value, dict) else None
     if isinstance(value, dict) and "answer" in value and _are_scores(scores):
         rest = {k: v for k, v in value.items() if k not in ("answer", "scores")}
-        say(safe_text(_as_text(value["answer"])))
+        say(_as_text(value["answer"]))
         _show_scores(scores)
         if rest:
-            say(safe_text(_as_text(rest)))
+            say(_as_text(rest))
     else:
-        say(safe_text(_as_text(value)))
+        say(_as_text(value))
     loaded = f", loading it {formatting.duration(answer.loaded_s)}" if answer.loaded_s else ""
     note(f"it took {formatting.duration(answer.took_s)}{loaded}")
 
@@ -171,10 +185,11 @@ def _are_scores(value: Any) -> bool:
     )
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any) -> SafeText:
+    """Return an answer for a terminal: a text as it is, anything else as JSON that can be read."""
     if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, indent=2)
+        return made_safe(value)
+    return SafeText(safe_json(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
 def _pair(typed: str, option: str) -> tuple[str, str]:
