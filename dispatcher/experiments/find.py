@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.errors import DispatcherError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiments.known_folders import known_folders, own_home
 from dispatcher.folders.ownership import demand_ours, is_id, is_ours
 from dispatcher.folders.status import is_led
