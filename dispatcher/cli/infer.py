@@ -12,7 +12,7 @@ import typer
 
 from dispatcher.cli.arguments import Folder, Json, OfExperiment, Trial, context_for
 from dispatcher.errors import UserError
-from dispatcher.safe_text import SafeText, made_safe, safe_json, safe_text
+from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
@@ -155,12 +155,12 @@ def _show(answer: ModelAnswered) -> None:
     scores = value.get("scores") if isinstance(value, dict) else None
     if isinstance(value, dict) and "answer" in value and _are_scores(scores):
         rest = {k: v for k, v in value.items() if k not in ("answer", "scores")}
-        say(_as_text(value["answer"]))
+        _say_value(value["answer"])
         _show_scores(scores)
         if rest:
-            say(_as_text(rest))
+            _say_value(rest)
     else:
-        say(_as_text(value))
+        _say_value(value)
     loaded = f", loading it {formatting.duration(answer.loaded_s)}" if answer.loaded_s else ""
     note(f"it took {formatting.duration(answer.took_s)}{loaded}")
 
@@ -185,11 +185,12 @@ def _are_scores(value: Any) -> bool:
     )
 
 
-def _as_text(value: Any) -> SafeText:
-    """Return an answer for a terminal: a text as it is, anything else as JSON that can be read."""
+def _say_value(value: Any) -> None:
+    """Print a text as it is, and anything else as JSON that can be read."""
     if isinstance(value, str):
-        return made_safe(value)
-    return SafeText(safe_json(json.dumps(value, ensure_ascii=False, indent=2)))
+        say(value)
+    else:
+        print_json(value)
 
 
 def _pair(typed: str, option: str) -> tuple[str, str]:

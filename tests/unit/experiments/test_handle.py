@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -118,11 +118,12 @@ def test_a_notebook_is_warned_of_names_that_no_trial_has(handle: ExperimentHandl
     """Mutation: a misspelt condition selects nothing, without a word."""
     experiment = Experiment.open(handle.folder)
     text = "^no trial has a parameter 'valu'; did you mean value\\?$"
-    for call in (
+    calls: list[Callable[[], Any]] = [
         lambda: experiment.trials("valu < 5"),
         lambda: experiment.trials(TrialFilter(condition="valu < 5")),
         lambda: experiment.perform("trial ls", where="valu < 5").trials,
-    ):
+    ]
+    for call in calls:
         with pytest.warns(UserWarning, match=text) as heard:
             assert list(call()) == []
         assert [one.filename for one in heard] == [__file__]
