@@ -7,7 +7,6 @@ when a notebook's kernel is restarted, and nothing it does can stop the notebook
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -20,11 +19,11 @@ from dispatcher.experiments import known_folders
 from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.experiments.outcome import outcome_of
 from dispatcher.notebook import showing
-from dispatcher.notebook.arguments import mapping, trial_filter, whole
+from dispatcher.notebook.arguments import mapping, trial_filter, warn_of_doubts, whole
 from dispatcher.notebook.code import NotebookCode
 from dispatcher.notebook.events import events_of
 from dispatcher.notebook.hearing import Hearing, Hears
-from dispatcher.notebook.spoken import speaks_python
+from dispatcher.notebook.spoken import speaks_python, warn
 from dispatcher.notebook.waiting import through_interrupts
 from tuners.space import as_json
 
@@ -269,10 +268,13 @@ class Experiment:
         """The trials, in the order of their numbers.
 
         Args:
-            wanted: which; a condition, such as ``"value > 0.9"``, or a
-                :class:`dispatcher.queries.TrialFilter`. All if not given.
+            wanted: which; a condition, such as ``"value > 0.9"`` (Python warns of names that no
+                trial has), or a :class:`dispatcher.queries.TrialFilter`. All if not given.
         """
-        return showing.ListedTrials(self._known.trials(trial_filter(wanted)))
+        chosen = trial_filter(wanted)
+        found = self._known.trials(chosen)
+        warn_of_doubts(self._known, chosen)
+        return showing.ListedTrials(found)
 
     def trial(self, number: int) -> TrialDetail:
         """All about one trial. Raises ``TrialNotFound``."""
@@ -363,7 +365,7 @@ class Experiment:
 
         wish = row(operation)
         given = arguments_of(wish, arguments)
-        context = Context(who="Python")
+        context = Context(note=warn) if arguments.get("where") else Context()
         return perform(wish, context, given, experiment=str(self._known.folder), trial=trial)
 
     # -- changing it ----------------------------------------------------------------------
@@ -409,7 +411,7 @@ class Experiment:
         updated = self.perform("experiment update", key=key, value=as_json(value))
         self.config = self._known.config()
         if updated.warning:
-            warnings.warn(updated.warning, stacklevel=3)
+            warn(updated.warning)
 
     def __repr__(self) -> str:
         return showing.short(self, started=self._handle is not None)

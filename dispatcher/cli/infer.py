@@ -17,7 +17,7 @@ from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, note, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from dispatcher.operations.answers import ModelAnswered
+    from dispatcher.operations.answers import ModelAnswered, ModelInput
 
 #: Bytes of a request, and of a file in one.
 _MOST_BYTES: Final = 32 << 20
@@ -120,17 +120,31 @@ def inputs(
     elif answer.inputs is None:
         note("the trials' code does not say what a request holds: it may be any JSON object")
     else:
-        columns = (Column("field"), Column("kind"), Column("size"), Column("what", shrink=True))
+        columns = (
+            Column("field"), Column("kind"), Column("size"), Column("default", shrink=True),
+            Column("limits"), Column("what", shrink=True),
+        )  # fmt: skip
         rows = [
             (
                 safe_text(one.name),
                 one.kind,
                 f"{one.width} × {one.height}" if one.kind == "drawing" else formatting.NOTHING,
+                formatting.NOTHING
+                if one.default is None
+                else safe_text(json.dumps(one.default, ensure_ascii=False)),
+                _limits(one),
                 safe_text(one.label),
             )
             for one in answer.inputs
         ]
         print_table(columns, rows)
+
+
+def _limits(one: ModelInput) -> str:
+    """Return what a number may be; a dash where there is no limit."""
+    if one.minimum is None:
+        return formatting.NOTHING if one.maximum is None else f"≤ {one.maximum:g}"
+    return f"≥ {one.minimum:g}" if one.maximum is None else f"{one.minimum:g} to {one.maximum:g}"
 
 
 def _show(answer: ModelAnswered) -> None:
@@ -141,12 +155,12 @@ def _show(answer: ModelAnswered) -> None:
     scores = value.get("scores") if isinstance(value, dict) else None
     if isinstance(value, dict) and "answer" in value and _are_scores(scores):
         rest = {k: v for k, v in value.items() if k not in ("answer", "scores")}
-        say(safe_text(_as_text(value["answer"])))
+        _say_value(value["answer"])
         _show_scores(scores)
         if rest:
-            say(safe_text(_as_text(rest)))
+            _say_value(rest)
     else:
-        say(safe_text(_as_text(value)))
+        _say_value(value)
     loaded = f", loading it {formatting.duration(answer.loaded_s)}" if answer.loaded_s else ""
     note(f"it took {formatting.duration(answer.took_s)}{loaded}")
 
@@ -171,10 +185,12 @@ def _are_scores(value: Any) -> bool:
     )
 
 
-def _as_text(value: Any) -> str:
+def _say_value(value: Any) -> None:
+    """Print a text as it is, and anything else as JSON that can be read."""
     if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, indent=2)
+        say(value)
+    else:
+        print_json(value)
 
 
 def _pair(typed: str, option: str) -> tuple[str, str]:

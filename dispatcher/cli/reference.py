@@ -32,7 +32,8 @@ shown for faults of bequeath itself only. `bequeath COMMAND --help` says more of
 - **Where experiments are.** In the file's `experimentWorkingDirectory`, else in the folder that
   the variable `BEQUEATH_HOME` names, else in `~/bequeath-experiments`. They are looked for in
   the latter two and in every folder used before; with `--folder` in that one only. Where
-  `BEQUEATH_HOME` is set, experiments in other folders are used only if they are named.
+  `BEQUEATH_HOME` is set, experiments in other folders are used only if they are named, and of
+  two with one name the one there is meant.
 - **`--json`** prints one JSON document instead of text. Its shape is stable: keys may be added,
   none is removed or changes its meaning. Times are seconds since 1970 (UTC), durations seconds,
   sizes bytes; errors stay on stderr.

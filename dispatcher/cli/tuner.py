@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +91,7 @@ def new(
 
     for path in write_skeleton(folder):
         say(str(path))
-    note(f"try: bequeath run {folder}/experiment.yml")
+    note(f"try: bequeath run {shlex.quote(str(folder / 'experiment.yml'))}")
 
 
 def check(

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from dispatcher import queries
-from dispatcher.errors import DispatcherError, ExperimentNotFound, PassingBackendError, UserError
+from dispatcher.errors import ExperimentNotFound, PassingBackendError, UserError
 from dispatcher.experiments.known_folders import known_folders, own_home
 from dispatcher.folders.ownership import demand_ours, is_id, is_ours
 from dispatcher.folders.status import is_led
@@ -150,7 +150,8 @@ def _is_kept_here(folder: Path) -> bool:
 
 
 def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
-    """Find it in the first folder that knows the name; raises the best error if none does."""
+    """Find it in the first folder that knows the name, the user's own home before all others; if
+    none does, the error is that of the home, or the best one."""
     if not word:  # an empty variable of a script, and no wish for the newest
         raise UserError(
             "an empty name is no experiment's",
@@ -161,15 +162,33 @@ def _named(word: str, base: Path | None, *, others: bool = False) -> Path:
         if not others:
             demand_ours(folder)
         return folder
-    bases = [base] if base is not None else known_folders()
-    error: DispatcherError | None = None
-    for folder in bases:
+    error: ExperimentNotFound | None = None
+    for folder in [base] if base is not None else _own_first():
         try:
             return queries.find_experiment(word, folder)
         except ExperimentNotFound as one:
-            if error is None or one.hint.startswith("did you mean"):
+            if error is None:
                 error = one
+            elif _is_near(one) and not _is_near(error):
+                error = _near_elsewhere(error, one) if own_home() is not None else one
     raise error or _nothing(base)
+
+
+def _own_first() -> list[Path]:
+    """List the folders in which a name is looked up: the user's own home, if there is one, before
+    all others."""
+    own = own_home()
+    return [*dict.fromkeys([own, *known_folders()])] if own is not None else known_folders()
+
+
+def _is_near(error: ExperimentNotFound) -> bool:
+    return error.hint.startswith("did you mean")
+
+
+def _near_elsewhere(error: ExperimentNotFound, near: ExperimentNotFound) -> ExperimentNotFound:
+    """Return the error of the user's own home, with names that are alike in another folder."""
+    hint = f"{near.hint.removesuffix('?')}, below {near.where}?"
+    return ExperimentNotFound(error.message, hint=hint, where=error.where)
 
 
 def _bases(base: Path | None, *, everywhere: bool = False) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -25,6 +26,7 @@ _MOST_BYTES: Final = 512 << 10
 #: The most fields of a request, and pixels on a side of a drawing.
 _MOST_FIELDS: Final = 32
 _Side = Annotated[int, Meta(ge=1, le=256)]
+_MOST_NUMBER: Final = sys.float_info.max
 _Label = Annotated[str, Meta(max_length=200)]
 
 
@@ -32,12 +34,13 @@ class InferInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """One field of a request.
 
     ``number``: a float. ``text``: a text. ``image``: the bytes of an image file. ``drawing``: rows
-    of numbers from 0 (paper) to 1 (ink), ``height`` rows of ``width``.
+    of numbers from 0 (paper) to 1 (ink), ``height`` rows of ``width``. ``default``: of a number or
+    a text, for requests without it.
     """
 
     kind: Literal["number", "text", "image", "drawing"]
     label: _Label = ""
-    default: float | Annotated[str, Meta(max_length=10_000)] | None = None
+    default: int | float | Annotated[str, Meta(max_length=10_000)] | None = None
     minimum: float | None = None
     maximum: float | None = None
     step: float | None = None
@@ -176,6 +179,7 @@ def _inputs(declared: ast.expr, where: str) -> dict[str, InferInput]:
     where = f"{where}:{declared.lineno}"
     try:
         found = msgspec.convert(ast.literal_eval(declared), dict[str, InferInput])
+        msgspec.json.encode(found)  # a character that is none of Unicode
     except (ValueError, TypeError, RecursionError, MemoryError, msgspec.ValidationError) as error:
         raise UserError(
             f"{INPUTS} cannot be read: {error}",
@@ -188,15 +192,28 @@ def _inputs(declared: ast.expr, where: str) -> dict[str, InferInput]:
     for name, one in found.items():
         if not name.isidentifier() or len(name) > 64:
             raise UserError(f"{name[:80]!r} is no name of a field of {INPUTS}", where=where)
-        if one.kind != "number" and isinstance(one.default, float | int):
-            raise UserError(f"{INPUTS}: the default of {name!r} is no text", where=where)
-        if one.kind == "number" and isinstance(one.default, str):
-            raise UserError(f"{INPUTS}: the default of {name!r} is no number", where=where)
+        if one.default is not None:
+            _check_default(name, one, where)
     return found
 
 
-def check_request(inputs: dict[str, InferInput] | None, request: dict[str, Any]) -> None:
-    """Compare a request with the fields that are declared, if there are any.
+def _check_default(name: str, one: InferInput, where: str) -> None:
+    if one.kind not in ("number", "text"):
+        raise UserError(
+            f"{INPUTS}: {name!r} is of the kind {one.kind}, which has no default",
+            hint="numbers and texts may have one",
+            where=where,
+        )
+    if problem := _problem(one, one.default):
+        raise UserError(
+            f"{INPUTS}: the default of {name!r} is {one.default!r}, and must be {problem}",
+            hint="a default is a value that a request might have there",
+            where=where,
+        )
+
+
+def completed(inputs: dict[str, InferInput] | None, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with the defaults of what it lacks, if fields are declared.
 
     Raises:
         UserError: a field is unknown, missing, or of another kind; a text is none.
@@ -209,16 +226,19 @@ def check_request(inputs: dict[str, InferInput] | None, request: dict[str, Any])
             hint='texts are UTF-8; bytes are an object {"base64": TEXT}',
         ) from error
     if inputs is None:
-        return
+        return request
     known = ", ".join(f"{name} ({one.kind})" for name, one in inputs.items())
     for name in request:
         if name not in inputs:
             raise UserError(f"there is no field {name[:80]!r}", hint=f"there are {known}")
+    defaults = {name: one.default for name, one in inputs.items() if one.default is not None}
+    request = {**defaults, **request}
     for name, one in inputs.items():
         if name not in request:
             raise UserError(f"the field {name!r} is missing", hint=f"there are {known}")
         if problem := _problem(one, request[name]):
             raise UserError(f"the field {name!r} must be {problem}")
+    return request
 
 
 def _problem(one: InferInput, value: Any) -> str:
@@ -229,6 +249,8 @@ def _problem(one: InferInput, value: Any) -> str:
         case "number":
             if isinstance(value, bool) or not isinstance(value, int | float):
                 return "a number"
+            if not -_MOST_NUMBER <= value <= _MOST_NUMBER:  # JSON has no infinity
+                return "a finite number"
             if one.minimum is not None and value < one.minimum:
                 return f"{one.minimum:g} or more"
             if one.maximum is not None and value > one.maximum:

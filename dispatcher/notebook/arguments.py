@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dispatcher.errors import UserError
 
 if TYPE_CHECKING:
+    from dispatcher.experiments.handle import ExperimentHandle
     from dispatcher.queries import TrialFilter
 
 #: What may be written instead.
@@ -56,6 +57,17 @@ def trial_filter(value: Any) -> TrialFilter | None:
         f"trials are chosen by a condition or a TrialFilter, not by {_kind(value)}",
         hint="write, for example, experiment.trials('value > 0.9')",
     )
+
+
+def warn_of_doubts(handle: ExperimentHandle, chosen: TrialFilter | None) -> None:
+    """Warn at the user's line of names in a condition that no trial has."""
+    from dispatcher.notebook.spoken import warn
+    from dispatcher.queries import doubts
+
+    if chosen is not None and chosen.condition:
+        with handle.reading() as reader:
+            for sentence in doubts(reader, chosen.condition):
+                warn(sentence)
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:

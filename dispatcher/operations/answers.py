@@ -377,7 +377,7 @@ class ModelInput(OperationAnswer, frozen=True):
     name: str
     kind: str
     label: str
-    default: float | str | None
+    default: int | float | str | None
     minimum: float | None
     maximum: float | None
     step: float | None

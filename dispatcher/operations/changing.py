@@ -82,6 +82,8 @@ def import_results(call: Call, wanted: given.ImportResults) -> answers.Imported:
 
     results_text(wanted.rows)  # checks all of them before the first is sent
     call.handle.import_results(wanted.rows)
+    log = call.handle.place.head_log
+    call.context.note(f"once the tuner has read them, {log} says if it cannot use some")
     return answers.Imported(call.handle.id, len(wanted.rows))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dispatcher.errors import UserError
-from dispatcher.inference.declared import check_request
+from dispatcher.inference.declared import completed
 from dispatcher.inference.models import LOAD_S, Models, usual_memory
 from dispatcher.inference.process import ModelBounds
 from dispatcher.inference.trained import trained
@@ -41,15 +41,15 @@ def infer(call: Call, wanted: given.AskModel) -> answers.ModelAnswered:
     """Ask the model, in a process of its own."""
     context = call.context
     model = trained(call.handle, call.trial)
-    check_request(model.offer.inputs, wanted.request)
+    request = completed(model.offer.inputs, wanted.request)
     if model.changed_since:
         file = model.offer.module.file.name
         context.note(f"{file} was changed after trial {call.trial} had ended")
     bounds = ModelBounds(context.model_memory or usual_memory(), wanted.timeout_s, LOAD_S)
     if context.models is not None:
-        answer, loaded_s = context.models.ask(model, wanted.request, bounds)
+        answer, loaded_s = context.models.ask(model, request, bounds)
     else:
-        answer, loaded_s = Models().ask(model, wanted.request, bounds)
+        answer, loaded_s = Models().ask(model, request, bounds)
     return answers.ModelAnswered(
         call.handle.id, call.trial, answer.value, answer.took_s, loaded_s, answer.printed
     )

@@ -58,12 +58,8 @@ def note_unknown(call: Call, text: str) -> None:
     if not text:
         return
     with call.handle.reading() as reader:
-        parameters = queries.parse_condition(text).parameters
-        unknown = queries.unknown_parameters(reader, parameters)
-    for name, near in unknown.items():
-        call.context.note(
-            f"no trial has a parameter {name!r}" + (f"; did you mean {near}?" if near else "")
-        )
+        for sentence in queries.doubts(reader, text):
+            call.context.note(sentence)
 
 
 def state_of(typed: str) -> str:

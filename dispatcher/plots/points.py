@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from dispatcher import queries
 from dispatcher.errors import UserError
 from dispatcher.plots.sampling import metric_names, results
-from dispatcher.plots.shapes import Objective
+from dispatcher.plots.shapes import MOST_OBJECTIVES, Objective
 from dispatcher.queries import ExperimentReader, OptimizeMode
 from dispatcher.queries.objectives import bounded
-
-#: Objectives at once.
-MOST_OBJECTIVES: Final = 6
 
 _WORDS: Final = (OptimizeMode.MAXIMIZE.value, OptimizeMode.MINIMIZE.value)
 

@@ -6,11 +6,14 @@ finite; null stands for a parameter that a trial does not have. Times are second
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from dispatcher.queries import OptimizeMode
+
+#: Objectives of a front at most.
+MOST_OBJECTIVES: Final = 6
 
 
 class Plot(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from dispatcher import queries
-from dispatcher.errors import InternalError
+from dispatcher.errors import InternalError, UserError
 from dispatcher.folders.names import STORE_NAME
 from dispatcher.plots.shapes import Lane, Timeline
 from dispatcher.queries import ExperimentReader
@@ -20,6 +20,9 @@ MOST_BARS: Final = 20_000
 
 #: Rows of a journal that is looked through though the file asks for no GPUs: a tuner may, for some.
 _FEW_ROWS: Final = 20_000
+
+#: Workers that a hint lists.
+_NAMED: Final = 12
 
 _BARS: Final = """
 SELECT a.trial, a.attempt, a.worker, a.started_at, a.ended_at, a.end_reason, a.exit_code,
@@ -51,8 +54,12 @@ def timeline(reader: ExperimentReader, *, worker: str | None = None) -> Timeline
     Args:
         reader: the experiment.
         worker: only its slots; None: all.
+
+    Raises:
+        UserError: attempts have run, and none of them on such a worker.
     """
     with reader.moment():
+        _demand_worker(reader, worker)
         cursor = queries.cursor_now(reader)
         rows = reader.rows(_BARS, (worker, worker, MOST_BARS))
         counted = reader.row(
@@ -82,6 +89,19 @@ def timeline(reader: ExperimentReader, *, worker: str | None = None) -> Timeline
         gpus=gpus,
         earlier=earlier,
     )  # fmt: skip
+
+
+def _demand_worker(reader: ExperimentReader, worker: str | None) -> None:
+    if worker is None:
+        return
+    rows = reader.rows("SELECT DISTINCT worker FROM attempts WHERE worker <> '' ORDER BY worker")
+    names = [str(row["worker"]) for row in rows]
+    if names and worker not in names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        raise UserError(
+            f"no attempt ran on a worker {worker[:200]!r}",
+            hint=f"there are: {', '.join(names[:_NAMED])}{more}",
+        )
 
 
 def lanes_of(bars: Sequence[Bar], until: float) -> tuple[list[int], list[Lane]]:

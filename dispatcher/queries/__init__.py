@@ -27,7 +27,7 @@ from dispatcher.queries.objectives import objective_of, objectives
 if TYPE_CHECKING:
     from dispatcher.queries.bands import CurveBands, curve_bands
     from dispatcher.queries.boards import Board, BoardFilter, BoardGroup, leaderboard
-    from dispatcher.queries.cells import cells_of, named_columns, unknown_parameters
+    from dispatcher.queries.cells import cells_of, doubts, named_columns, unknown_parameters
     from dispatcher.queries.changed import (
         ChangedTrial,
         Changes,
@@ -91,6 +91,7 @@ _HOMES = {
     "BoardGroup": "boards",
     "leaderboard": "boards",
     "cells_of": "cells",
+    "doubts": "cells",
     "named_columns": "cells",
     "unknown_parameters": "cells",
     "ChangedTrial": "changed",
@@ -212,6 +213,7 @@ __all__ = [
     "curve",
     "curve_bands",
     "demand_trial",
+    "doubts",
     "experiment_folders",
     "experiment_summary",
     "experiments",

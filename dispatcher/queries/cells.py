@@ -18,6 +18,7 @@ from dispatcher.queries.where import (
     RESULT,
     TAG,
     WhereError,
+    parse_condition,
     parse_names,
 )
 
@@ -99,6 +100,20 @@ def unknown_parameters(reader: ExperimentReader, parameters: Mapping[str, Sql]) 
             near = get_close_matches(name, [*COLUMNS, TAG], n=1, cutoff=0.7)
             unknown[name] = _as_metric(reader, name) or (near[0] if near else "")
     return unknown
+
+
+def doubts(reader: ExperimentReader, condition: str) -> list[str]:
+    """Say, a sentence each, which parameters of a condition no trial has. Raises ``UserError``.
+
+    Args:
+        reader: the experiment.
+        condition: its text.
+    """
+    unknown = unknown_parameters(reader, parse_condition(condition).parameters)
+    return [
+        f"no trial has a parameter {name!r}" + (f"; did you mean {near}?" if near else "")
+        for name, near in unknown.items()
+    ]
 
 
 def _as_metric(reader: ExperimentReader, name: str) -> str:

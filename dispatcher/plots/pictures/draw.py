@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dispatcher.errors import UserError
 from dispatcher.plots.kinds import KINDS, data_of
+from dispatcher.plots.shapes import MOST_OBJECTIVES, Front, Hypervolume
 from dispatcher.queries.lineages import NO_PARENT, inherits, lineage
 from dispatcher.queries.reader import ExperimentReader
 from dispatcher.queries.running_best import progress
@@ -40,8 +41,8 @@ def draw(reader: ExperimentReader, kind: str, path: Path, choice: Mapping[str, A
         choice: what of it; of the lineage ``root``: this trial and its descendants only.
 
     Raises:
-        UserError: there is no such kind, parameter or number, a library is missing, or the file
-            cannot be written, or has the ending of another format.
+        UserError: there is no such kind, parameter or number, a front has one objective, a library
+            is missing, or the file cannot be written, or has the ending of another format.
         StoreError: the store cannot be read.
     """
     if kind not in ("progress", "lineage", *KINDS):
@@ -74,8 +75,20 @@ def _figure(reader: ExperimentReader, kind: str, choice: Mapping[str, Any]) -> F
         return lineage_figure(lineage(reader, root=choice.get("root")), reader.name)
     module, _, name = _PAINTERS[kind].partition(":")
     paint = getattr(importlib.import_module(f"dispatcher.plots.pictures.{module}"), name)
-    figure: Figure = paint(data_of(reader, kind, choice))
+    data = data_of(reader, kind, choice)
+    if isinstance(data, Front | Hypervolume) and not data.objectives:
+        raise UserError(
+            f"a front is of 2 to {MOST_OBJECTIVES} objectives, and the experiment has one",
+            hint="name several by --objective (in Python objectives=[...]), such as accuracy and "
+            f"latency:minimize, or in the file (objectives:); {_numbers_of(data)}",
+        )
+    figure: Figure = paint(data)
     return figure
+
+
+def _numbers_of(data: Front | Hypervolume) -> str:
+    shown = ", ".join(data.metrics[:12])
+    return f"results hold: {shown}" if shown else "there is no result yet"
 
 
 def _need_matplotlib() -> None:

@@ -52,6 +52,39 @@ def test_json_from_everywhere(search: TrainedSearch, tmp_path: Path) -> None:
         assert json.loads(done.out)["answer"]["request"] == {"x": 2}
 
 
+def test_an_answer_of_another_shape_is_json_that_a_reader_takes(search: TrainedSearch) -> None:
+    """Mutation: its line breaks become pictures of line breaks."""
+    search.offer(
+        "\ndef infer(model, request):\n"
+        '    return {"rate": 0.22, "why": "a\\n\\x1b[2J\\u202e\\x9b"}\n'
+    )
+    done = Shell()("infer", "1", "-e", str(search.place))
+    assert done.code == 0, done
+    assert json.loads(done.out) == {"rate": 0.22, "why": "a\n\x1b[2J\u202e\x9b"}
+    assert len(done.out.splitlines()) == 4
+    assert not {"\x1b", "\u202e", "\x9b"} & set(done.out)
+    search.offer('\ndef infer(model, request):\n    return "one\\ntwo\\x1b[2J"\n')
+    assert Shell()("infer", "1", "-e", str(search.place)).out == "one\ntwo␛[2J\n"
+
+
+def test_defaults_are_taken_and_listed(search: TrainedSearch) -> None:
+    search.offer(
+        '\nINFER_INPUTS = {"rate": {"kind": "number", "default": 0.5, "minimum": 0, "maximum": 1},'
+        ' "n": {"kind": "number", "minimum": 2}, "words": {"kind": "text", "default": "a\\x1b"}}'
+        "\n\ndef infer(model, request):\n    return request\n"
+    )
+    place = str(search.place)
+    done = Shell()("infer", "1", '{"n": 2}', "-e", place)
+    assert done.code == 0, done
+    assert json.loads(done.out) == {"rate": 0.5, "n": 2, "words": "a\x1b"}
+    listed = Shell()("trial", "inputs", "1", "-e", place).out
+    rows = [line.split() for line in listed.splitlines()]
+    assert rows[0][3:5] == ["default", "limits"]
+    assert [row[3:] for row in rows[1:]] == [
+        ["0.5", "0", "to", "1"], ["–", "≥", "2"], ['"a\\u001b"', "–"],
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "words,code,part",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     code, said = call("new", str(tmp_path / "mine"))
     assert code == 3
     assert "is there already" in said
+
+
+def test_the_command_to_try_is_quoted_for_a_shell(tmp_path: Path) -> None:
+    folder = tmp_path / "My Tuner; $x"
+    code, printed = call("new", str(folder))
+    assert code == 0
+    command = printed.splitlines()[-1].removeprefix("try: ")
+    assert shlex.split(command) == ["bequeath", "run", f"{folder}/experiment.yml"]

@@ -114,6 +114,32 @@ def test_what_nobody_has_named_is_looked_for_at_home(
         assert find(None, None, Purpose.RUNNING) == three[2]
 
 
+def test_an_error_names_the_home_in_use(
+    three: list[Path], home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Mutation: the folder that was used last stands in the error, and is searched first."""
+    other = tmp_path / "other"
+    evolve(make_folder(other, "beta", "beta-ddd"), 2)
+    evolve(make_folder(other, "hello", "hello-eee"), 2)
+    monkeypatch.setenv("BEQUEATH_HOME", str(home))
+    known_folders.remember(home)
+    known_folders.remember(other)
+    with pytest.raises(ExperimentNotFound, match="no experiment goes by 'ghost'") as caught:
+        find("ghost", None)
+    assert caught.value.where == str(home)
+    assert caught.value.hint == "there are digits, digits-aaa, digits-abb, hello, hello-ccc"
+    with pytest.raises(ExperimentNotFound) as caught:
+        find("betta", None)
+    assert caught.value.where == str(home)
+    assert caught.value.hint == f"did you mean beta, beta-ddd, below {other}?"
+    assert find("beta", None) == other / "beta-ddd"
+    assert find("hello", None) == three[2], "two homes have the name"
+    monkeypatch.setenv("BEQUEATH_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(ExperimentNotFound, match="no experiments yet") as caught:
+        find("ghost", None)
+    assert caught.value.where == str(tmp_path / "nowhere")
+
+
 @pytest.mark.parametrize(
     "words",
     [

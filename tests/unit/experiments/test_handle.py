@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from dispatcher.experiments.find import Purpose
 from dispatcher.experiments.handle import ExperimentHandle, Updated
 from dispatcher.folders.names import CHANGE_LOCK_NAME, LOCK_NAME
 from dispatcher.folders.ownership import NotOurs
+from dispatcher.queries import TrialFilter
 from dispatcher.store.lock_file import is_held
 from tests.unit.queries.evolution import evolve, make_folder
 
@@ -111,6 +112,22 @@ def test_a_notebook_hears_what_will_be_missed(
     monkeypatch.setattr(ExperimentHandle, "update", lambda *_: Updated(False, gone))
     with pytest.warns(UserWarning, match=gone):
         Experiment.open(handle.folder).update("max_trial_number", 9)
+
+
+def test_a_notebook_is_warned_of_names_that_no_trial_has(handle: ExperimentHandle) -> None:
+    """Mutation: a misspelt condition selects nothing, without a word."""
+    experiment = Experiment.open(handle.folder)
+    text = "^no trial has a parameter 'valu'; did you mean value\\?$"
+    calls: list[Callable[[], Any]] = [
+        lambda: experiment.trials("valu < 5"),
+        lambda: experiment.trials(TrialFilter(condition="valu < 5")),
+        lambda: experiment.perform("trial ls", where="valu < 5").trials,
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match=text) as heard:
+            assert list(call()) == []
+        assert [one.filename for one in heard] == [__file__]
+    assert experiment.trials("value > -1000000") is not None  # a warning is an error here
 
 
 def test_a_head_that_does_not_answer_is_not_passed_over(handle: ExperimentHandle) -> None:

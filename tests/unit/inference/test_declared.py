@@ -10,7 +10,7 @@ import pytest
 
 from dispatcher.errors import UserError
 from dispatcher.experiment import ExperimentConfig, load_experiment
-from dispatcher.inference.declared import check_request, module_of, offer_of
+from dispatcher.inference.declared import completed, module_of, offer_of
 from trial_runtime.inference import NoAnswer, plain, requested, with_bytes
 
 DEMO = "def infer(model, request): ...\n"
@@ -79,8 +79,16 @@ def test_a_function_may_come_from_elsewhere(tmp_path: Path, text: str) -> None:
     [
         ("def other(): ...\n", "has no function infer"),
         ("if True:\n    def infer(m, r): ...\n", "has no function infer"),
-        (DEMO + "INFER_INPUTS = {'x': {'kind': 'number', 'default': 'a'}}", "is no number"),
-        (DEMO + "INFER_INPUTS = {'x': {'kind': 'text', 'default': 3}}", "is no text"),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'number', 'default': 'a'}}", "be a number"),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'text', 'default': 3}}", "must be a text"),
+        (
+            DEMO + "INFER_INPUTS = {'x': {'kind': 'number', 'default': 3, 'maximum': 2}}",
+            "2 or less",
+        ),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'number', 'default': 1e999}}", "a finite number"),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'number', 'default': True}}", "cannot be read"),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'text', 'default': '\\ud800'}}", "cannot be read"),
+        (DEMO + "INFER_INPUTS = {'x': {'kind': 'image', 'default': 'a'}}", "has no default"),
         (DEMO + "INFER_INPUTS = {'x': {'kind': 'drawing', 'width': 1000}}", "cannot be read"),
         (DEMO + "INFER_INPUTS = {'x': {'kind': 'text', 'labl': ''}}", "cannot be read"),
         (DEMO + "INFER_INPUTS = " + "(" * 5000, "is no Python"),
@@ -113,10 +121,31 @@ def test_values_have_their_kinds(tmp_path: Path, kind: str, value: Any, right: b
     (tmp_path / "trial.py").write_text(DEMO + declared)
     inputs = offer_of(config(tmp_path, trialFunction="trial:train")).inputs
     if right:
-        check_request(inputs, {"x": value})
+        completed(inputs, {"x": value})
     else:
         with pytest.raises(UserError, match="the field 'x' must be"):
-            check_request(inputs, {"x": value})
+            completed(inputs, {"x": value})
+
+
+def test_a_default_is_taken_where_a_field_is_missing(tmp_path: Path) -> None:
+    """Mutation: the default only fills the form of a page; a request without it is refused."""
+    declared = (
+        "INFER_INPUTS = {'n': {'kind': 'number', 'default': 3}, 'zero': {'kind': 'number', "
+        "'default': 0}, 'empty': {'kind': 'text', 'default': ''}, 'x': {'kind': 'number'}}\n"
+    )
+    (tmp_path / "trial.py").write_text(DEMO + declared)
+    inputs = offer_of(config(tmp_path, trialFunction="trial:train")).inputs
+    request = {"x": 1, "zero": 5}
+    full = completed(inputs, request)
+    assert full == {"n": 3, "zero": 5, "empty": "", "x": 1}
+    assert isinstance(full["n"], int)
+    assert request == {"x": 1, "zero": 5}
+    with pytest.raises(UserError, match="the field 'x' is missing"):
+        completed(inputs, {})
+    with pytest.raises(UserError, match="the field 'n' must be a number"):
+        completed(inputs, {"x": 1, "n": None})
+    with pytest.raises(UserError, match="the field 'n' must be a finite number"):
+        completed(inputs, {"x": 1, "n": float("inf")})
 
 
 def test_answers_become_plain_values() -> None:

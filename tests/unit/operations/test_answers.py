@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,22 @@ def test_some_need_a_head(folder: Path, name: str) -> None:
 def test_results_are_looked_at_before_the_first_is_sent(folder: Path) -> None:
     with pytest.raises(UserError, match="result 1 has no 'value'"):
         done("experiment import", folder, rows=[{"parameter": {}}])
+
+
+def test_an_import_names_the_log_with_the_tuners_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tuner reads results later, and may use none. Mutation: only their count is shown."""
+    monkeypatch.setattr(ExperimentHandle, "import_results", lambda *_: None)
+    noted: list[str] = []
+    row = operation("experiment import")
+    wish = arguments_of(row, {"rows": [{"parameter": {}, "value": 1}]})
+    with (folder / "head.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as if a head were there
+        answer = perform(row, Context(note=noted.append), wish, experiment=str(folder))
+    assert answer.rows == 1
+    assert len(noted) == 1
+    assert str(folder / "logs" / "head.log") in noted[0]
 
 
 def test_a_stop_without_a_head_cancels_what_it_has_left(

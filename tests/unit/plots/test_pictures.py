@@ -20,6 +20,7 @@ from dispatcher.store import SqliteJournal
 from tests.support.made_store import Told, made_store
 from tests.unit.queries.evolution import evolve, make_folder
 
+FRONTS = ("pareto", "hypervolume")
 EVERY = ("progress", "lineage", *KINDS)
 
 
@@ -29,7 +30,7 @@ def demand_libraries(kind: str) -> None:
         pytest.importorskip("sklearn")
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in FRONTS])
 @pytest.mark.parametrize("trials", [0, 1, 2, 30])
 def test_a_png_comes_out(tmp_path: Path, kind: str, trials: int) -> None:
     demand_libraries(kind)
@@ -51,8 +52,9 @@ def test_a_picture_is_drawn_from_what_the_page_gets(
 ) -> None:
     """Mutation: a painter that reads, or computes, by itself."""
     demand_libraries(kind)
-    folder = make_folder(tmp_path)
-    evolve(folder, 30)
+    folder = of_two_objectives(tmp_path, 30) if kind in FRONTS else make_folder(tmp_path)
+    if kind not in FRONTS:
+        evolve(folder, 30)
     module = importlib.import_module("dispatcher.plots.pictures.draw")
     drawn: list[Plot] = []
 
@@ -61,14 +63,51 @@ def test_a_picture_is_drawn_from_what_the_page_gets(
         reader.close()  # whoever draws has no store any more
         return drawn[-1]
 
-    choice = {"seed": 3, "x": "lr", "objectives": ("default", "default:minimize")}
-    if kind in ("pareto", "hypervolume"):
-        choice = {}
+    choice = {"seed": 3, "x": "lr", "objectives": ("default", "size:minimize")}
     with ExperimentReader.open(folder) as reader:
         expected = data_of(reader, kind, choice)
         monkeypatch.setattr(module, "data_of", told)
         draw(reader, kind, tmp_path / "picture.png", choice)
     assert drawn == [expected]
+
+
+def of_two_objectives(folder: Path, trials: int) -> Path:
+    told: list[Told] = [
+        ({"lr": at}, {"default": at, "size": at % 7 + 1}, None) for at in range(trials)
+    ]
+    return made_store(folder, told)
+
+
+@pytest.mark.parametrize("kind", FRONTS)
+@pytest.mark.parametrize("trials", [1, 2, 30])
+def test_a_front_of_two_objectives_is_drawn(tmp_path: Path, kind: str, trials: int) -> None:
+    demand_libraries(kind)
+    picture = tmp_path / "picture.png"
+    with ExperimentReader.open(of_two_objectives(tmp_path, trials)) as reader:
+        draw(reader, kind, picture, {"objectives": ("default", "size:minimize")})
+    assert picture.stat().st_size > 3000
+
+
+@pytest.mark.parametrize("kind", FRONTS)
+@pytest.mark.parametrize("trials", [0, 5])
+def test_a_front_of_one_objective_is_refused(tmp_path: Path, kind: str, trials: int) -> None:
+    """The page has its note instead. Mutation: an empty picture."""
+    demand_libraries(kind)
+    folder = make_folder(tmp_path)
+    if trials:
+        evolve(folder, trials)
+    else:
+        SqliteJournal.open(folder / "journal.sqlite").close()
+    picture = tmp_path / "picture.png"
+    with ExperimentReader.open(folder) as reader:
+        with pytest.raises(
+            UserError, match="of 2 to 6 objectives, and the experiment has one"
+        ) as no:
+            draw(reader, kind, picture, {})
+        assert "name several" in data_of(reader, kind, {}).notes[0]
+    assert "--objective" in no.value.hint
+    assert no.value.exit_code == 3
+    assert not picture.exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

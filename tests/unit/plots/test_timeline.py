@@ -11,6 +11,7 @@ from dispatcher.core import events as e
 from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason
 from dispatcher.core.resources import Device, Needs, Offer
+from dispatcher.errors import UserError
 from dispatcher.plots import timeline as module
 from dispatcher.plots.timeline import Bar, lanes_of, timeline
 from dispatcher.queries import ExperimentReader
@@ -92,12 +93,24 @@ def test_attempts_become_bars(life: Life, monkeypatch: pytest.MonkeyPatch) -> No
         assert found.until >= max(found.starts)
         assert (found.gpus, found.earlier) == ([], 0)
         assert {one.worker for one in found.lanes} == {"local"}
-        assert timeline(reader, worker="nobody").trials == []
+        assert timeline(reader, worker="local").trials == found.trials
         monkeypatch.setattr(module, "MOST_BARS", 2)
         cut = timeline(reader)
         assert (len(cut.trials), cut.earlier) == (2, len(found.trials) - 2)
         assert cut.trials[-1] == 2
         assert cut.notes[0] == f"{cut.earlier} earlier attempts are left out"
+
+
+def test_a_worker_that_there_is_not(life: Life, tmp_path: Path) -> None:
+    """Mutation: the picture says that no attempt has started."""
+    with ExperimentReader.open(life.journal.folder) as reader:
+        with pytest.raises(UserError, match="no attempt ran on a worker 'nope'") as refused:
+            timeline(reader, worker="nope")
+        assert refused.value.hint == "there are: local"
+    folder = make_folder(tmp_path / "fresh")
+    SqliteJournal.open(folder / "journal.sqlite").close()
+    with ExperimentReader.open(folder) as reader:
+        assert timeline(reader, worker="nope").trials == [], "none has started: it may come"
 
 
 def test_gpus_are_those_that_attempts_held(tmp_path: Path) -> None:
