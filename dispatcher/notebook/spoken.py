@@ -111,7 +111,10 @@ def _operation(name: str, options: list[str]) -> str | None:
 
 def speaks_python(owner: _C) -> _C:
     """Decorate a class: its public methods raise errors for people in Python's words, and their
-    tracebacks end at the caller's line."""
+    tracebacks end at the caller's line.
+
+    ``_OTHERS_NAMES`` of the class has arguments as another library names them, and what is written
+    in their place: Python's own error of such an argument gets that as a note."""
     for name, member in list(vars(owner).items()):
         if name.startswith("_") and name not in ("__init__",):
             continue
@@ -144,6 +147,11 @@ def _speaking(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
+        except TypeError as error:
+            for name, ours in getattr(args[0], "_OTHERS_NAMES", {}).items() if args else ():
+                if f"unexpected keyword argument {name!r}" in str(error):
+                    error.add_note(f"write {ours}")
+            raise
         except InternalError:
             raise  # a fault of ours, which somebody has to find
         except BequeathError as error:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: Arguments of Optuna's ``create_study``, and what is written here.
-_OPTUNAS = {
+_OF_OPTUNA = {
     "direction": "optimize='minimize'",
     "directions": "objectives={'default': 'maximize', 'size': 'minimize'}",
     "sampler": "tuner='TPE'",
@@ -72,12 +72,7 @@ class Study:
     ``close``, or by ``with``.
     """
 
-    if not TYPE_CHECKING:  # a checker of types goes by the arguments below
-
-        def __new__(cls, *args: Any, **named: Any) -> Self:
-            for name in named.keys() & _OPTUNAS.keys():
-                raise UserError(f"a study has no {name!r}", hint=f"write {_OPTUNAS[name]}")
-            return super().__new__(cls)
+    _OTHERS_NAMES = _OF_OPTUNA
 
     def __init__(
         self,

@@ -138,10 +138,6 @@ CALLS: dict[str, tuple[Call, str, str]] = {
         lambda w: bq.Experiment(**{**GOOD, "search_space": {"x": {1, 2}}}),
         "holds 'x', which must be a JSON value, not a set", "",
     ),
-    "the direction of a study by Optuna's name": (
-        lambda w: bq.Study(**{"direction": "minimize"}),
-        "a study has no 'direction'", "optimize='minimize'",
-    ),
     "a space that is a text": (
         lambda w: bq.space(cast("Any", "x")), "cannot be made of the text 'x'", "write space({",
     ),
@@ -239,3 +235,15 @@ def test_there_are_many() -> None:
 def test_a_name_that_is_none() -> None:
     with pytest.raises(AttributeError, match="did you mean 'Experiment'"):
         _ = bq.Experimnt  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name, ours",
+    [("direction", "optimize='minimize'"), ("storage", "folder="), ("sampler", "tuner='TPE'")],
+)
+def test_arguments_of_optunas_lead_to_ours(name: str, ours: str) -> None:
+    """Python refuses the argument; a note has what is written here."""
+    with pytest.raises(TypeError, match=name) as raised:
+        bq.Study(**{name: "x"})
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"write {ours}")
