@@ -65,6 +65,18 @@ class OptunaAxis:
             )
         )
 
+    @property
+    def count(self) -> int:
+        """The number of values that a grid has to Optuna; 0 for what is continuous to it."""
+        one = self.dimension
+        if isinstance(one, Choice):
+            return len(one.options)
+        if isinstance(one, RandInt):
+            return one.count
+        if self.is_stepped and isinstance(one, Range) and one.q is not None:
+            return round((one.high - one.low) / one.q) + 1
+        return 0
+
 
 def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
     """The parameters of a space, in order.

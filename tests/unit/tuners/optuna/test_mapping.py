@@ -91,6 +91,8 @@ def test_two_parameters_with_one_name_are_refused():
 
 CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform", "_value": [0, 1]}}
 
+BELOW = {"kind": {"_type": "choice", "_value": [{"_name": "one", "n": "int(0, 20000000)"}]}}
+
 
 @pytest.mark.parametrize(
     "arguments, space, words",
@@ -99,10 +101,19 @@ CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform",
         ({"sampler": "BruteForce"}, CHOICES, "'b' is none"),
         ({"sampler": "TPE"}, {}, "is empty"),
         ({"sampler": "TPE"}, {"n": f"int({2**60}, {2**60 + 5})"}, "n has integers as large as"),
+        ({"sampler": "GP"}, {"n": f"int(1, {10**7 + 1})"}, "values of n, and there are 10,000,001"),
+        ({"sampler": "GP"}, {"n": "quniform(0, 2e7, 1)"}, "values of n, and there are 20,000,001"),
+        ({"sampler": "GP"}, BELOW, "values of kind/one/n, and there are 20,000,001"),
     ],
 )
 def test_a_space_that_a_sampler_cannot_search_is_named(arguments, space, words):
     assert words in make_builtin("Optuna", arguments).handles(space)
+
+
+def test_a_gaussian_process_counts_steps():
+    """Mutation: what lies between two steps is counted, too."""
+    space = {"n": f"int(0, {2**40}, {2**20})", "m": f"int(1, {10**7})", "x": "uniform(0, 1e9)"}
+    assert not make_builtin("GP").handles(space)
 
 
 def test_integers_of_a_wide_range_may_be_large():
