@@ -137,3 +137,45 @@ def test_a_sampler_that_enumerates_comes_to_an_end():
     assert sorted((one["a"], one["n"]) for one in seen) == [
         (a, n) for a in (1, 2) for n in (0, 1, 2)
     ]
+
+
+GRIDS = [
+    (1, 2**55, 3),
+    (-(2**60), 2**60, 7),
+    (1, 2**55 - 1, 1),
+    (1, 2**62, 2**50),
+    (1, 2**54, 1000),
+]
+
+
+@pytest.mark.parametrize("sampler", ["TPE", "Random", "CmaEs", "QMC", "NSGAII"])
+@pytest.mark.parametrize("low, high, step", GRIDS)
+def test_large_integers_keep_to_their_steps(low, high, step, sampler):
+    """Mutation: they are those that floating-point numbers can name."""
+    space = {"n": f"int({low}, {high}, {step})", "m": f"int({low}, {high}, {step})"}
+    tuner = make_builtin("Optuna", {"sampler": sampler, "seed": 1})
+    assert not tuner.handles(space)
+    tuner.update_search_space(space)
+    for number in range(40):
+        proposed = tuner.generate_parameters(number)
+        for one in proposed.values():
+            assert type(one) is int
+            assert low <= one <= high
+            assert (one - low) % step == 0
+        tuner.receive_trial_result(number, proposed, -float(abs(proposed["n"])))
+        tuner.trial_end(number, True)
+
+
+@pytest.mark.parametrize("low, high, step", GRIDS)
+def test_large_integers_of_others_are_shown(low, high, step):
+    """The first and the last one, too. Mutation: Optuna finds them between two steps."""
+    space = {"n": f"int({low}, {high}, {step})"}
+    tuner = make_builtin("TPE", {"seed": 1})
+    tuner.update_search_space(space)
+    drawn = [sample(parse(space), np.random.default_rng(seed)) for seed in range(20)]
+    ends = [{"n": low}, {"n": low + (high - low) // step * step}]
+    rows = [{"parameter": one, "value": 1.0} for one in (*drawn, *ends)]
+    assert tuner.import_data(rows) is None
+    assert len(tuner.study.trials) == 22
+    between = [{"n": low + 1}] if step > 1 else [{"n": low + 0.5}]
+    assert tuner.import_data([{"parameter": one, "value": 1.0} for one in between])
