@@ -21,7 +21,7 @@ _ONE_OBJECTIVE = ("CmaEsSampler",)
 #: Samplers that make a list of all values of a parameter that has steps, and the longest one: ten
 #: million take half a gigabyte.
 _LISTS: Mapping[str, str] = {"GPSampler": "GP"}
-_MOST_LISTED = 10_000_000
+MOST_LISTED = 10_000_000
 
 #: The argument of samplers that take bounds.
 _TAKES_BOUNDS = "constraints_func"
@@ -99,7 +99,7 @@ def too_long(sampler: str, axes: tuple[mapping.OptunaAxis, ...]) -> SpaceError |
     if sampler not in _LISTS:
         return None
     for axis in mapping.every(axes):
-        if (count := axis.count) > _MOST_LISTED:
+        if (count := axis.count) > MOST_LISTED:
             text = f"{_LISTS[sampler]} lists all values of {axis.name}, and there are {count:,}"
             return SpaceError((), text, "take a float and round it, larger steps, or TPE")
     return None

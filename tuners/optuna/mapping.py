@@ -186,8 +186,8 @@ def _suggest(axis: OptunaAxis, trial: Any) -> Any:
             return {"_name": option.name, **suggest(axis.branches[place], trial)}
         return json.loads(json.dumps(option))  # so that parameters never alias the space
     if isinstance(one, RandInt):
-        low, high, step = _as_floats(one)
-        number = trial.suggest_int(axis.name, low, high, step=step, log=one.log)
+        low, high, apart = _as_floats(one)
+        number = trial.suggest_int(axis.name, low, high, step=apart, log=one.log)
         return min(max(_nearest(int(number), one.low, one.step), one.low), one.last)
     if isinstance(one, Bell):
         quantile = trial.suggest_float(axis.name, _TAIL, 1 - _TAIL)
@@ -205,8 +205,8 @@ def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     if isinstance(one, Choice):
         return distributions.CategoricalDistribution(axis.labels)
     if isinstance(one, RandInt):
-        low, high, step = _as_floats(one)
-        return distributions.IntDistribution(low, high, step=step, log=one.log)
+        low, high, apart = _as_floats(one)
+        return distributions.IntDistribution(low, high, step=apart, log=one.log)
     if isinstance(one, Bell):
         return distributions.FloatDistribution(_TAIL, 1 - _TAIL)
     step = one.q if axis.is_stepped else None

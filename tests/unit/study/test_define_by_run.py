@@ -364,7 +364,7 @@ def test_a_study_of_before_with_integers_that_it_would_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mutation: asked for the eleventh trial, it wants 8 TiB."""
-    monkeypatch.setattr("tuners.optuna.limits._MOST_LISTED", 2**60)
+    monkeypatch.setattr("tuners.optuna.limits.MOST_LISTED", 2**60)
     folder = tmp_path / "s"
     with bq.Study(tuner="GP", folder=folder, seed=1) as study:
         study.optimize(lambda t: t.suggest_int("x", 0, 2**40), n_trials=10)

@@ -10,7 +10,6 @@ import pytest
 
 import bequeath as bq
 from dispatcher.errors import UserError
-from dispatcher.study import foreign_results
 from dispatcher.study.storage_urls import file_of_sqlite, without_password
 
 
@@ -63,7 +62,7 @@ def test_a_password_is_not_shown(study: bq.Study, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UserError) as refused:
         study.warm_start(url)
     assert "postgresql://me:***@localhost:1/x" in str(refused.value)
-    monkeypatch.setattr(foreign_results, "_optuna", Library)
+    monkeypatch.setattr("tuners.optuna.library.optuna", Library)
     with pytest.raises(UserError, match="or '\\*\\*\\*' is wrong for me@localhost") as refused:
         study.warm_start(url)
     assert "hush" not in str(refused.value)
