@@ -45,6 +45,13 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def required(name: str, value: Any) -> dict[str, Any]:
+    """Return a mapping with texts as keys, which has to be given. Raises ``UserError``."""
+    if value is None:
+        raise UserError(f"{name} must be a mapping, not None", hint=_EXAMPLES.get(name, ""))
+    return mapping(name, value)
+
+
 def trial_filter(value: Any) -> TrialFilter | None:
     """Return a choice of trials; a text is a condition. Raises ``UserError``."""
     from dispatcher.queries import TrialFilter

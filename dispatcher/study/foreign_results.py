@@ -17,6 +17,7 @@ from dispatcher.experiments.handle import ExperimentHandle
 from dispatcher.folders.names import CONFIG_NAME
 from dispatcher.queries.names import parts_of
 from dispatcher.study.cells import read_cell
+from dispatcher.study.storage_urls import file_of_sqlite, without_password
 from tuners.objectives import directions_of, known_objectives
 
 _KINDS = (
@@ -61,7 +62,7 @@ def read_foreign(
     if not isinstance(source, str | Path):
         raise UserError(f"no results can be read from {source!r}", hint=_KINDS)
     if "://" in str(source):
-        return _of_optuna(_load(str(source), study_name))
+        return _of_url(str(source), study_name)
     path = Path(source).expanduser()
     if path.is_file():
         return _of_file(path, study_name)
@@ -184,9 +185,24 @@ def _optuna() -> Any:
         raise UserError(error.message, hint=error.hint) from error
 
 
-def _load(url: str, study_name: str | None) -> Any:
+def _of_url(url: str, study_name: str | None) -> tuple[ForeignResults, Mapping[str, str]]:
+    """Read a storage by its URL; a file of SQLite is read as one that is named by its path."""
+    path = file_of_sqlite(url)
+    if path is None:
+        return _of_optuna(_load(url, study_name))
+    if not path.is_file():
+        raise UserError(
+            f"there is no such file: {str(path)!r}",
+            hint="three slashes stand before a path from this folder, four before one from the "
+            "root: sqlite:////home/me/study.db",
+            where=without_password(url, url),
+        )
+    return _of_sqlite(path, study_name)
+
+
+def _load(url: str, study_name: str | None, where: str | None = None) -> Any:
     library = _optuna()
-    with _read_by_optuna(url):
+    with _read_by_optuna(where or url, url):
         return library.load_study(study_name=_named(url, study_name), storage=url)
 
 
@@ -215,18 +231,27 @@ def _of_sqlite(path: Path, study_name: str | None) -> tuple[ForeignResults, Mapp
             raise UserError(f"cannot be read: {error}", where=str(path)) from error
         if not tables.issuperset(("studies", "trials")):
             raise UserError("is no storage of Optuna's", hint=_KINDS, where=str(path))
-        return _of_optuna(_load(f"sqlite:///{folder}/copy.db", study_name))
+        return _of_optuna(_load(f"sqlite:///{folder}/copy.db", study_name, str(path)))
 
 
 @contextmanager
-def _read_by_optuna(where: str) -> Iterator[None]:
+def _read_by_optuna(where: str, url: str = "") -> Iterator[None]:
+    """Say in a sentence why Optuna cannot read something.
+
+    Args:
+        where: what it reads, for people.
+        url: of a storage, whose password is not shown.
+    """
     try:
         yield
     except DispatcherError:
         raise
     except Exception as error:  # of Optuna, of SQLAlchemy, or of a driver
         text = str(error).partition("\n")[0] or type(error).__name__
-        raise UserError(f"Optuna cannot read it: {text}", where=where) from error
+        raise UserError(
+            f"Optuna cannot read it: {without_password(text, url)}",
+            where=without_password(where, url),
+        ) from error
 
 
 def _named(storage: Any, study_name: str | None) -> str:
@@ -236,7 +261,12 @@ def _named(storage: Any, study_name: str | None) -> str:
     if study_name in names:
         assert study_name is not None
         return study_name
-    listed = ", ".join(map(repr, names)) or "none"
+    if not names:
+        raise UserError(
+            "Optuna's storage holds no study",
+            hint="see whether its name is right: a search is in the storage that it wrote to",
+        )
+    listed = ", ".join(map(repr, names))
     what = "has several studies" if study_name is None else f"has no study {study_name!r}"
     raise UserError(f"Optuna's storage {what}: {listed}", hint="name one of them: study_name=…")
 

@@ -12,10 +12,16 @@ from dispatcher.core.ids import TrialId
 from dispatcher.core.model import EndReason, Trial, TrialState
 from dispatcher.core.results import lacking
 from dispatcher.errors import UserError
-from dispatcher.notebook.arguments import mapping
+from dispatcher.notebook.arguments import required
 from dispatcher.notebook.spoken import warn
 from dispatcher.study.carrying import StudyLead, Wish
-from dispatcher.study.trial import StudyTrial, number_of_step, number_of_trial, same_values
+from dispatcher.study.trial import (
+    StudyTrial,
+    number_of_step,
+    number_of_trial,
+    same_values,
+    warn_of_unused,
+)
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
 from dispatcher.study.weights import WeightPaths, without_parents
 from dispatcher.tuner_host.proposals import Nonsense, propose
@@ -24,7 +30,7 @@ from trial_runtime.facts import Weights
 from trial_runtime.metric import metric_text
 from tuners.objectives import directions_of, known_objectives
 from tuners.space.model import Dimension
-from tuners.space.sampling import is_legal
+from tuners.space.sampling import as_spelt, is_legal
 
 if TYPE_CHECKING:
     from trial_runtime.weights import Published
@@ -185,6 +191,7 @@ class LedStudy(StudyLead):
                 f"{name!r} was enqueued as {value!r}, which is outside of {dimension!r}",
                 hint="enqueue a value that the trial can have",
             )
+        value = as_spelt(dimension, value)
         self._tuner.by_run.fix(trial.id, name, dimension, value)
         return value
 
@@ -276,6 +283,7 @@ class LedStudy(StudyLead):
         self._look_for_weights(one)
         reason = EndReason.SHUTDOWN if stopped else EndReason.FINISHED
         self._end(one, reason, e.FinalReported(number, attempt, seq, text))
+        warn_of_unused(one)
 
     def fail(self, trial: int | StudyTrial, text: object) -> None:
         """See :meth:`.Study.fail`."""
@@ -379,8 +387,9 @@ class LedStudy(StudyLead):
 
     def enqueue(self, parameters: Mapping[str, Any]) -> None:
         """See :meth:`.Study.enqueue`."""
+        given = required("parameters", parameters)
         try:
-            proposal = propose(0, mapping("parameters", parameters), self._tuner.rules)
+            proposal = propose(0, given, self._tuner.rules)
         except Nonsense as error:
             raise UserError(f"these parameters cannot be enqueued: {error}") from None
         if self._tuner.by_run is not None:
@@ -388,9 +397,10 @@ class LedStudy(StudyLead):
             self._wishes.append(Wish(key, json.loads(proposal.parameters)))
             self._note_wishes()
             return
-        why = misfit(self._tuner.space, mapping("parameters", parameters))
+        why = misfit(self._tuner.space, given)
         if why:
             raise UserError(f"these parameters do not fit the space: {why}")
+        proposal = propose(0, as_spelt(self._tuner.space, given), self._tuner.rules)
         number = self._record.state.next_id
         submitted = e.TrialSubmitted(proposal.parameters, save_path=f"trials/{number}")
         self._carry_out(self._record.take(submitted))

@@ -225,7 +225,8 @@ class Study:
     def enqueue(self, parameters: Mapping[str, Any]) -> None:
         """Have a trial with parameters of your own; the next ``ask`` or ``optimize`` takes it.
 
-        Without a space it may name some parameters only: the tuner suggests the others.
+        Without a space it may name some parameters only: the tuner suggests the others. A warning
+        names those that the trial never suggested.
 
         Raises:
             UserError: parameters that are no JSON, or that the space lacks or does not allow.

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dispatcher.errors import UserError
-from dispatcher.notebook.spoken import speaks_python
+from dispatcher.notebook.spoken import speaks_python, warn
 from tuners.plain_json import of_numpy
 from tuners.space import as_json, parse
 from tuners.space import parameters as kinds
@@ -322,3 +322,14 @@ def same_values(one: Dimension, other: Dimension) -> bool:
     if repr(one) == repr(other):
         return True
     return json.dumps(as_json({"x": one})) == json.dumps(as_json({"x": other}))
+
+
+def warn_of_unused(trial: StudyTrial) -> None:
+    """Warn of parameters that were enqueued for a trial and that it never suggested."""
+    names = [name for name in trial.fixed if name not in trial.values]
+    if names:
+        were, them = ("was", "it") if len(names) == 1 else ("were", "them")
+        warn(
+            f"{', '.join(names)} {were} enqueued for trial {trial.id}, and the trial never "
+            f"suggested {them}"
+        )

@@ -28,25 +28,32 @@ class FoundResult(NamedTuple):
 
 class FoundResults(NamedTuple):
     """All results of another search, and ``source``, its name for people. With ``cells`` they were
-    text, of a CSV file."""
+    text, of a CSV file. ``note``: what people should know of them."""
 
     source: str
     results: list[FoundResult]
     cells: bool = False
+    note: str = ""
 
 
 class WarmStart(NamedTuple):
     """The outcome of a warm start; it prints as a sentence.
 
     ``taken`` results went to the tuner. Without a space they are shown to it once their parameters
-    were suggested. ``left_out`` says of others why they did not, a sentence each.
+    were suggested. ``left_out`` says of others why they did not, a sentence each. ``note`` says
+    that the source does not tell its direction; it is empty for one that does.
     """
 
     source: str
     taken: int
     left_out: tuple[str, ...]
+    note: str = ""
 
     def __str__(self) -> str:
+        text = self._counted()
+        return f"{text}. {self.note}" if self.note and self.taken else text
+
+    def _counted(self) -> str:
         text = f"{self.taken} results of {self.source} were taken"
         if not self.left_out:
             return text
@@ -87,7 +94,17 @@ def read_results(
             hint=f"make the study with {keyword}",
         )
     results = [FoundResult(*each) for each in found.results]
-    return FoundResults(found.source, results, found.cells)
+    note = "" if theirs else _untold(found.source, modes)
+    return FoundResults(found.source, results, found.cells, note)
+
+
+def _untold(source: str, modes: Mapping[str, str]) -> str:
+    """The note on results whose search may have had another direction."""
+    wanted = [mode if name == "default" else f"{mode} {name!r}" for name, mode in modes.items()]
+    return (
+        f"{source} does not tell whether its search was to maximize or to minimize: its results "
+        f"are taken as results to {' and to '.join(wanted)}, as this study has it"
+    )
 
 
 def fitting(
@@ -115,7 +132,7 @@ def fitting(
             left_out.append(f"{name}: {why}")
         else:
             rows.append({"parameter": parameters, "value": value})
-    return rows, WarmStart(everything.source, len(rows), tuple(left_out))
+    return rows, WarmStart(everything.source, len(rows), tuple(left_out), everything.note)
 
 
 def _grouped(sentences: Iterable[str]) -> list[str]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from tuners.errors import TunerArgumentError
 from tuners.optuna import mapping
 from tuners.optuna.library import sampler_class
 from tuners.pareto import Objectives
-from tuners.space.model import Choice, RandInt
+from tuners.space.model import Choice, RandInt, SpaceError
 
 #: The name under which a sampler finds how far a trial is beyond its bounds.
 BEYOND = "bequeath:beyond"
 
 #: Samplers that take one objective only.
 _ONE_OBJECTIVE = ("CmaEsSampler",)
+
+#: Samplers that make a list of all values of a parameter that has steps, and the longest one: ten
+#: million take half a gigabyte.
+_LISTS: Mapping[str, str] = {"GPSampler": "GP"}
+MOST_LISTED = 10_000_000
 
 #: The argument of samplers that take bounds.
 _TAKES_BOUNDS = "constraints_func"
@@ -72,7 +78,31 @@ def unfit(sampler: str, axes: tuple[mapping.OptunaAxis, ...]) -> str:
     endless = [axis for axis in mapping.every(axes) if _is_endless(axis)]
     if sampler == "BruteForceSampler" and endless:
         return f"BruteForceSampler needs parameters to enumerate, and {endless[0].name!r} is none."
-    return ""
+    refusal = too_long(sampler, axes)
+    return "" if refusal is None else refusal.sentence
+
+
+def searchable(sampler: str, axis: mapping.OptunaAxis) -> mapping.OptunaAxis:
+    """Returns a parameter that is suggested by itself, if a sampler can search it.
+
+    Raises:
+        SpaceError: it cannot.
+    """
+    refusal = too_long(sampler, (axis,))
+    if refusal is not None:
+        raise refusal
+    return axis
+
+
+def too_long(sampler: str, axes: tuple[mapping.OptunaAxis, ...]) -> SpaceError | None:
+    """The error for a parameter with more values than a sampler can list."""
+    if sampler not in _LISTS:
+        return None
+    for axis in mapping.every(axes):
+        if (count := axis.count) > MOST_LISTED:
+            text = f"{_LISTS[sampler]} lists all values of {axis.name}, and there are {count:,}"
+            return SpaceError((), text, "take a float and round it, larger steps, or TPE")
+    return None
 
 
 def _is_endless(axis: mapping.OptunaAxis) -> bool:

@@ -35,6 +35,15 @@ from tuners.space.sampling import is_option, quantise
 #: Floating-point numbers, which Optuna computes with, that the range of an integer needs at least.
 _FEWEST_FLOATS = 1_000
 
+#: Integers up to here are floating-point numbers, too.
+_MOST_EXACT = 2**53
+
+#: Steps of a grid of larger ones: a sampler still finds a difference between two of so many.
+_MOST_STEPS = 2**48
+
+#: The share of a step by which Optuna takes a number for one of the grid.
+_MOST_OFF = 1e-8
+
 #: How far into the tails of a normal distribution suggestions go: 4.75 sigma.
 _TAIL = 1e-6
 
@@ -64,6 +73,18 @@ class OptunaAxis:
                 for bound in (one.low, one.high)
             )
         )
+
+    @property
+    def count(self) -> int:
+        """The number of values that a grid has to Optuna; 0 for what is continuous to it."""
+        one = self.dimension
+        if isinstance(one, Choice):
+            return len(one.options)
+        if isinstance(one, RandInt):
+            return one.count
+        if self.is_stepped and isinstance(one, Range) and one.q is not None:
+            return round((one.high - one.low) / one.q) + 1
+        return 0
 
 
 def axes_of(space: Space, prefix: str = "") -> tuple[OptunaAxis, ...]:
@@ -114,6 +135,28 @@ def _is_blurred(one: RandInt) -> bool:
     return apart > one.step and one.last - one.low < _FEWEST_FLOATS * apart
 
 
+def _as_floats(one: RandInt) -> tuple[int, int, int]:
+    """The bounds and the step of integers as Optuna's floating-point numbers can name them.
+
+    Steps that fall between large numbers are none to Optuna, and densities of far too many values
+    are none to its samplers: such integers are a coarser grid to it, of powers of two.
+    """
+    most = max(abs(one.low), abs(one.last))
+    apart = int(math.ulp(float(most)))
+    if most <= _MOST_EXACT or apart < _MOST_OFF * one.step:
+        return one.low, one.last, one.step
+    if one.log:  # which has no steps
+        return int(float(one.low)), int(float(one.last)), 1
+    apart = max(one.step, apart, (one.last - one.low) // _MOST_STEPS)
+    step = 1 << (apart.bit_length() - 1)
+    return _nearest(one.low, 0, step), _nearest(one.last, 0, step), step
+
+
+def _nearest(number: int, low: int, step: int) -> int:
+    """The nearest integer of a grid without an end."""
+    return low + (2 * (number - low) + step) // (2 * step) * step
+
+
 def _labels(choice: Choice) -> tuple[Any, ...]:
     """The options themselves where Optuna can distinguish them, else texts that stand for them."""
     options = choice.options
@@ -143,7 +186,9 @@ def _suggest(axis: OptunaAxis, trial: Any) -> Any:
             return {"_name": option.name, **suggest(axis.branches[place], trial)}
         return json.loads(json.dumps(option))  # so that parameters never alias the space
     if isinstance(one, RandInt):
-        return int(trial.suggest_int(axis.name, one.low, one.last, step=one.step, log=one.log))
+        low, high, apart = _as_floats(one)
+        number = trial.suggest_int(axis.name, low, high, step=apart, log=one.log)
+        return min(max(_nearest(int(number), one.low, one.step), one.low), one.last)
     if isinstance(one, Bell):
         quantile = trial.suggest_float(axis.name, _TAIL, 1 - _TAIL)
         raw = NormalDist(one.mu, one.sigma).inv_cdf(quantile)
@@ -160,7 +205,8 @@ def distribution(axis: OptunaAxis, distributions: Any) -> Any:
     if isinstance(one, Choice):
         return distributions.CategoricalDistribution(axis.labels)
     if isinstance(one, RandInt):
-        return distributions.IntDistribution(one.low, one.last, step=one.step, log=one.log)
+        low, high, apart = _as_floats(one)
+        return distributions.IntDistribution(low, high, step=apart, log=one.log)
     if isinstance(one, Bell):
         return distributions.FloatDistribution(_TAIL, 1 - _TAIL)
     step = one.q if axis.is_stepped else None
@@ -204,4 +250,9 @@ def _to_optuna(axis: OptunaAxis, value: Any) -> Any:
     high = one.last if isinstance(one, RandInt) else one.high
     if not one.low <= value <= high:
         raise ValueError(f"{axis.key} lies outside of its bounds: {value!r}")
-    return int(value) if isinstance(one, RandInt) else float(value)
+    if isinstance(one, RandInt):
+        if (value - one.low) % one.step:
+            raise ValueError(f"{axis.key} lies between two steps: {value!r}")
+        low, high, step = _as_floats(one)
+        return min(max(_nearest(int(value), low, step), low), high)
+    return float(value)

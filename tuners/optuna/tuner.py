@@ -13,7 +13,7 @@ from tuners.base import Tuner
 from tuners.errors import NoMoreTrialError
 from tuners.optuna import mapping
 from tuners.optuna.library import FROM_RESULTS, history_of, make_sampler, optuna, sampler_class
-from tuners.optuna.limits import BEYOND, beyond_of, check_objectives, unfit
+from tuners.optuna.limits import BEYOND, beyond_of, check_objectives, searchable, too_long, unfit
 from tuners.pareto import Objectives
 from tuners.space.model import Dimension
 
@@ -147,7 +147,8 @@ class OptunaTuner(Tuner):
         """
         with self.lock:
             trial = self._suggesting_trial(parameter_id)
-            return mapping.suggest((self._axis(name, dimension),), trial)[name]
+            axis = searchable(self.sampler, self._axis(name, dimension))
+            return mapping.suggest((axis,), trial)[name]
 
     def fix(self, parameter_id: int, name: str, dimension: Dimension, value: Any) -> None:
         """Shows the sampler a parameter that it did not suggest; see :class:`.Suggesting`.
@@ -158,7 +159,8 @@ class OptunaTuner(Tuner):
             dimension: its values.
             value: one of them.
         """
-        axis, theirs = mapping.to_optuna((self._axis(name, dimension),), {name: value})[name]
+        axis = searchable(self.sampler, self._axis(name, dimension))
+        axis, theirs = mapping.to_optuna((axis,), {name: value})[name]
         given = mapping.distribution(axis, optuna().distributions)
         with self.lock:
             number = self._suggesting_trial(parameter_id).number
@@ -183,6 +185,8 @@ class OptunaTuner(Tuner):
             space: of these.
         """
         axes = tuple(self._axis(name, dimension) for name, dimension in space.dimensions)
+        if too_long(self.sampler, axes):
+            return False  # it would come to grief at the next request
         with self.lock:
             number = self._shown(parameters, axes)
             if number is not None:

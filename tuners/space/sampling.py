@@ -303,6 +303,25 @@ def _is_whole(block: Dimension | Space, value: Any) -> bool:
     return _is_whole(branch.space, {name: value[name] for name in value if name != "_name"})
 
 
+def as_spelt(dimension: Dimension | Space, value: Any) -> Any:
+    """Returns a legal value as the space spells it: 2.0 is 2 for an integer or the option 2."""
+    if isinstance(dimension, Space):
+        own = dict(dimension.dimensions)
+        return {k: as_spelt(own[k], one) if k in own else one for k, one in value.items()}
+    if isinstance(dimension, BlockList):
+        return [as_spelt(dimension.block, one) for one in value]
+    if isinstance(dimension, RandInt):
+        return int(value)
+    branch = branch_of(dimension, value)
+    if branch is not None:
+        return as_spelt(branch.space, value)
+    if isinstance(dimension, Choice):
+        found = [option for option in dimension.options if is_option(option, value)]
+        if found and repr(value) not in map(repr, found):
+            return copy.deepcopy(found[0])
+    return value
+
+
 def perturb(
     space: Any,
     parameters: Mapping[str, Any],

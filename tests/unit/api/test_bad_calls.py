@@ -200,6 +200,7 @@ CALLS: dict[str, tuple[Call, str, str]] = {
     "a result that is a text": (lambda w: w.study.tell(w.study.ask(), "good"), "", ""),
     "a parent that is none": (lambda w: w.study.ask(parent=99), "99", ""),
     "no parameters to enqueue": (lambda w: w.study.enqueue([1]), "", "{'x': 0.5}"),
+    "nothing to enqueue": (lambda w: w.study.enqueue(None), "mapping, not None", "{'x': 0.5}"),
     "results of nowhere": (lambda w: w.study.warm_start("nowhere.csv"), "nowhere.csv", "give a"),
     "a function that returns nothing": (
         lambda w: w.study.optimize(lambda t: None, 1), "returned None", "return its result",

@@ -355,3 +355,35 @@ def test_names_of_optunas_lead_to_ours(study: bq.Study, name: str, ours: str) ->
         getattr(t, name)
     assert not hasattr(t, "anything_else")
     study.tell(t, 1.0)
+
+
+def test_integers_that_a_gaussian_process_would_list(tmp_path: Path) -> None:
+    """One by one, with a space, as enqueued ones, and when it is opened again. Mutation: the
+    eleventh trial wants 8 TiB."""
+    wide = 2**40
+    study = bq.Study(tuner="GP", folder=tmp_path / "run", seed=1)
+    sentence = r"GP lists all values of x, and there are 1,099,511,627,777 \(take a float"
+    with study, pytest.raises(SpaceError, match=sentence):
+        study.optimize(lambda t: t.suggest_int("x", 0, wide), n_trials=12)
+    with bq.Study(folder=study.folder) as study:
+        study.enqueue({"x": 3})
+        with pytest.raises(SpaceError, match=sentence):
+            study.optimize(lambda t: t.suggest_int("x", 0, wide), n_trials=1)
+        study.optimize(lambda t: t.suggest_int("y", 0, wide, step=2**20), n_trials=1)
+    with pytest.raises(UserError, match=sentence):
+        bq.Study({"x": bq.int(0, wide)}, tuner="GP", folder=tmp_path / "space")
+
+
+def test_a_study_of_before_with_integers_that_it_would_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutation: asked for the eleventh trial, it wants 8 TiB."""
+    monkeypatch.setattr("tuners.optuna.limits.MOST_LISTED", 2**60)
+    folder = tmp_path / "s"
+    with bq.Study(tuner="GP", folder=folder, seed=1) as study:
+        study.optimize(lambda t: t.suggest_int("x", 0, 2**40), n_trials=10)
+    monkeypatch.undo()
+    with bq.Study(folder=folder) as study:
+        with pytest.raises(SpaceError, match="GP lists all values of x"):
+            study.optimize(lambda t: t.suggest_int("x", 0, 2**40), n_trials=1)
+        assert len(study.trials()) == 11

@@ -319,6 +319,27 @@ def test_another_direction_is_refused(tmp_path: Path, old: bq.Study) -> None:
         up.warm_start(old)
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_an_export_does_not_tell_its_direction(tmp_path: Path, old: bq.Study, form: str) -> None:
+    """And the report says so. Mutation: results of the other direction are taken without a word."""
+    file = tmp_path / f"old.{form}"
+    handle = ExperimentHandle(old.folder)
+    file.write_text(handle.csv() if form == "csv" else json.dumps(handle.rows()))
+    with bq.Study(SPACE, folder=tmp_path / "up", optimize="maximize") as up:
+        report = up.warm_start(file)
+    assert report.taken == 6
+    assert report.note in str(report)
+    assert report.note == (
+        f"old.{form} does not tell whether its search was to maximize or to minimize: its results "
+        "are taken as results to maximize, as this study has it"
+    )
+    wanted = {"default": "maximize", "size": "minimize"}
+    with bq.Study(SPACE, folder=tmp_path / "both", objectives=wanted) as both:
+        assert "results to maximize and to minimize 'size', as" in str(both.warm_start(file))
+        with bq.Study(SPACE, folder=tmp_path / "too", objectives=wanted) as other:
+            assert other.warm_start(both).note == ""
+
+
 @pytest.mark.parametrize(
     "name, content, sentence",
     [

@@ -91,6 +91,8 @@ def test_two_parameters_with_one_name_are_refused():
 
 CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform", "_value": [0, 1]}}
 
+BELOW = {"kind": {"_type": "choice", "_value": [{"_name": "one", "n": "int(0, 20000000)"}]}}
+
 
 @pytest.mark.parametrize(
     "arguments, space, words",
@@ -99,10 +101,19 @@ CHOICES = {"a": {"_type": "choice", "_value": [1, 2]}, "b": {"_type": "uniform",
         ({"sampler": "BruteForce"}, CHOICES, "'b' is none"),
         ({"sampler": "TPE"}, {}, "is empty"),
         ({"sampler": "TPE"}, {"n": f"int({2**60}, {2**60 + 5})"}, "n has integers as large as"),
+        ({"sampler": "GP"}, {"n": f"int(1, {10**7 + 1})"}, "values of n, and there are 10,000,001"),
+        ({"sampler": "GP"}, {"n": "quniform(0, 2e7, 1)"}, "values of n, and there are 20,000,001"),
+        ({"sampler": "GP"}, BELOW, "values of kind/one/n, and there are 20,000,001"),
     ],
 )
 def test_a_space_that_a_sampler_cannot_search_is_named(arguments, space, words):
     assert words in make_builtin("Optuna", arguments).handles(space)
+
+
+def test_a_gaussian_process_counts_steps():
+    """Mutation: what lies between two steps is counted, too."""
+    space = {"n": f"int(0, {2**40}, {2**20})", "m": f"int(1, {10**7})", "x": "uniform(0, 1e9)"}
+    assert not make_builtin("GP").handles(space)
 
 
 def test_integers_of_a_wide_range_may_be_large():
@@ -126,3 +137,45 @@ def test_a_sampler_that_enumerates_comes_to_an_end():
     assert sorted((one["a"], one["n"]) for one in seen) == [
         (a, n) for a in (1, 2) for n in (0, 1, 2)
     ]
+
+
+GRIDS = [
+    (1, 2**55, 3),
+    (-(2**60), 2**60, 7),
+    (1, 2**55 - 1, 1),
+    (1, 2**62, 2**50),
+    (1, 2**54, 1000),
+]
+
+
+@pytest.mark.parametrize("sampler", ["TPE", "Random", "CmaEs", "QMC", "NSGAII"])
+@pytest.mark.parametrize("low, high, step", GRIDS)
+def test_large_integers_keep_to_their_steps(low, high, step, sampler):
+    """Mutation: they are those that floating-point numbers can name."""
+    space = {"n": f"int({low}, {high}, {step})", "m": f"int({low}, {high}, {step})"}
+    tuner = make_builtin("Optuna", {"sampler": sampler, "seed": 1})
+    assert not tuner.handles(space)
+    tuner.update_search_space(space)
+    for number in range(40):
+        proposed = tuner.generate_parameters(number)
+        for one in proposed.values():
+            assert type(one) is int
+            assert low <= one <= high
+            assert (one - low) % step == 0
+        tuner.receive_trial_result(number, proposed, -float(abs(proposed["n"])))
+        tuner.trial_end(number, True)
+
+
+@pytest.mark.parametrize("low, high, step", GRIDS)
+def test_large_integers_of_others_are_shown(low, high, step):
+    """The first and the last one, too. Mutation: Optuna finds them between two steps."""
+    space = {"n": f"int({low}, {high}, {step})"}
+    tuner = make_builtin("TPE", {"seed": 1})
+    tuner.update_search_space(space)
+    drawn = [sample(parse(space), np.random.default_rng(seed)) for seed in range(20)]
+    ends = [{"n": low}, {"n": low + (high - low) // step * step}]
+    rows = [{"parameter": one, "value": 1.0} for one in (*drawn, *ends)]
+    assert tuner.import_data(rows) is None
+    assert len(tuner.study.trials) == 22
+    between = [{"n": low + 1}] if step > 1 else [{"n": low + 0.5}]
+    assert tuner.import_data([{"parameter": one, "value": 1.0} for one in between])
