@@ -51,6 +51,7 @@ _TITLES = {
     "dispatcher": "Experiments",
     "dispatcher.study": "Studies",
     "trial_runtime.errors": "Errors",
+    "trial_runtime.api_errors": "Errors of reports",
     "trial_runtime": "Trials",
     "tuners": "Tuners",
     "tuners.space.parameters": "Search spaces",
