@@ -154,10 +154,13 @@ class ByRunTuner(Tuner):
             self.show_trial(parameter_id, parameters)
             return
         self.sampler.begin_trial(parameter_id)
-        for name, value in parameters.items():
-            dimension = self.dimensions[name]
-            if self.sampler.suggest(parameter_id, name, dimension) != value:
-                self.sampler.fix(parameter_id, name, dimension, value)
+        try:
+            for name, value in parameters.items():
+                dimension = self.dimensions[name]
+                if self.sampler.suggest(parameter_id, name, dimension) != value:
+                    self.sampler.fix(parameter_id, name, dimension, value)
+        except ValueError:  # of a record whose values this version would not propose
+            self._inner.trial_end(parameter_id, False)
 
     def show_trial(self, parameter_id: int, parameters: Mapping[str, Any]) -> bool:
         """Takes a whole trial of before; false if a name is unknown or a value does not fit."""

@@ -14,6 +14,7 @@ import pytest
 import bequeath as bq
 from dispatcher.errors import UserError
 from dispatcher.experiments.handle import ExperimentHandle
+from tuners.by_run import ByRunTuner
 from tuners.space import SpaceError, as_json, parse
 
 
@@ -324,6 +325,19 @@ def test_opened_again_it_proposes_nothing_twice(tmp_path: Path, tuner: str) -> N
             study.optimize(lambda t: t.suggest_float("x", -9, 9) + t.suggest_int("y", 0, 999), 1)
     proposed = [one.parameters["x"] for one in study.trials()]
     assert len(set(proposed)) == 6, proposed
+
+
+def test_a_record_with_a_value_between_two_steps_is_gone_on_with() -> None:
+    """Mutation: the study cannot be opened any more."""
+    tuner = ByRunTuner("NSGA-II", seed=1)
+    tuner.update_search_space({"x": {"_type": "qrandint", "_value": [0, 9, 2]}})
+    tuner.go_on_behind(2)
+    tuner.recall_trial(0, {"x": 3})
+    tuner.receive_trial_result(0, {"x": 3}, 1.0)
+    tuner.recall_trial(1, {"x": 4})
+    tuner.receive_trial_result(1, {"x": 4}, 2.0)
+    tuner.generate_parameters(2)
+    assert tuner.suggest(2, "x", tuner.dimensions["x"]) in range(0, 9, 2)
 
 
 @pytest.mark.parametrize("tuner", ["NSGA-II", "QMC", "CMA-ES", "Random"])
