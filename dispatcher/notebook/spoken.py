@@ -148,7 +148,9 @@ def _speaking(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            for name, ours in getattr(args[0], "_OTHERS_NAMES", {}).items() if args else ():
+            is_call = error.__traceback__ is not None and error.__traceback__.tb_next is None
+            others = getattr(args[0], "_OTHERS_NAMES", {}) if is_call and args else {}
+            for name, ours in others.items():
                 if f"unexpected keyword argument {name!r}" in str(error):
                     error.add_note(f"write {ours}")
             raise

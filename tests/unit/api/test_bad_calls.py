@@ -248,3 +248,15 @@ def test_arguments_of_optunas_lead_to_ours(name: str, ours: str) -> None:
         bq.Study(**{name: "x"})
     (note,) = raised.value.__notes__
     assert note.startswith(f"write {ours}")
+
+
+def test_a_users_own_call_that_fails_gets_no_note_of_ours(tmp_path: Path) -> None:
+    """Mutation: an error within the trial is taken for one of the study's arguments."""
+
+    def trial(t: bq.StudyTrial) -> float:
+        return pair(**{"direction": "x"})
+
+    with bq.Study(SPACE, tuner="Random", folder=tmp_path / "study") as study:
+        with pytest.raises(TypeError, match="direction") as raised:
+            study.optimize(trial, n_trials=1)
+        assert not hasattr(raised.value, "__notes__")
