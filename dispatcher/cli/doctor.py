@@ -19,6 +19,7 @@ from dispatcher.findings import Finding, Severity
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.terminal.console import print_json
 from dispatcher.terminal.marked_lines import MarkedLine, show_marked
+from dispatcher.text_width import some_of
 
 if TYPE_CHECKING:
     from dispatcher.experiment import ExperimentConfig
@@ -162,11 +163,10 @@ def _of_schedulers(path: Path) -> Iterator[Finding]:
     handle = ExperimentHandle(path)
     names = handle.left_at_schedulers()
     if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield Finding(
             "experiments",
             Severity.NOTE,
-            f"{handle.id} may have left at its scheduler: {', '.join(names[:_NAMED])}{more}",
+            f"{handle.id} may have left at its scheduler: {some_of(names, _NAMED)}",
             f"bequeath stop {handle.id} cancels what is there",
         )
 

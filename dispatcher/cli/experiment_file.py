@@ -16,6 +16,7 @@ from dispatcher.errors import UserError
 from dispatcher.findings import Finding, Severity
 from dispatcher.terminal.console import note, pass_on, print_facts, print_json, say
 from dispatcher.terminal.formatting import duration
+from dispatcher.text_width import some_of
 from tuners.space.model import CONSTRAINTS
 
 if TYPE_CHECKING:
@@ -179,8 +180,7 @@ def _not_sent(config: ExperimentConfig) -> list[tuple[str, str]]:
     names = secrets_not_sent(config)
     if not names:
         return []
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    which = ", ".join(names[:_SHOWN]) + more
+    which = some_of(names, _SHOWN)
     return [("not sent", f"{which}: likely secrets; '!NAME' in .bequeathignore sends one")]
 
 

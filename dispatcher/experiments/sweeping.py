@@ -19,6 +19,7 @@ from dispatcher.platforms.allocations.incarnation import note_swept, read_incarn
 from dispatcher.platforms.given import ServiceGiven
 from dispatcher.platforms.registry import platform_of
 from dispatcher.store.leadership import Leadership
+from dispatcher.text_width import some_of
 
 #: The address of a head that does not listen: nothing is started that would look for it.
 _NOWHERE = ("127.0.0.1", 0)
@@ -133,8 +134,7 @@ def _recorded(place: ExperimentFolder, workers: list[str]) -> list[str]:
 def _to_look_for(place: ExperimentFolder, workers: list[str]) -> str:
     """The names that are looked for by hand: nobody knows them when the folder is gone."""
     names = _recorded(place, workers)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    last = f", the last ones {', '.join(names[:_NAMED])}{more}" if names else ""
+    last = f", the last ones {some_of(names, _NAMED)}" if names else ""
     return f"; their names begin with '{service_label(place.id, workers[0])}-'{last}"
 
 

@@ -21,6 +21,7 @@ from dispatcher.queries.records import json_value
 from dispatcher.safe_text import safe_text
 from dispatcher.terminal import formatting
 from dispatcher.terminal.console import Column, rich_table
+from dispatcher.text_width import some_of
 
 #: Lines of the picture that are not rows of trials: header, bar, best, counts, why, blanks.
 _OTHER_LINES = 10
@@ -238,8 +239,7 @@ def _ways(snapshot: HeadSnapshot, width: int) -> list[Text]:
     """Return a line with the workers of each way to the head, if agents have several."""
     parts = []
     for way, names in workers_by_way(snapshot):
-        more = f" and {len(names) - _WAY_WORKERS} more" if len(names) > _WAY_WORKERS else ""
-        parts.append(f"{', '.join(names[:_WAY_WORKERS])}{more}: {way}")
+        parts.append(f"{some_of(names, _WAY_WORKERS)}: {way}")
     if not parts:
         return []
     return [Text.assemble(("ways  ", "dim"), _cut(safe_text("   ".join(parts)), width - 6))]

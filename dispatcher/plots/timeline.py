@@ -14,6 +14,7 @@ from dispatcher.folders.names import STORE_NAME
 from dispatcher.plots.shapes import Lane, Timeline
 from dispatcher.queries import ExperimentReader
 from dispatcher.store.replay.devices import MOST_ROWS, devices_held
+from dispatcher.text_width import some_of
 
 #: Attempts at most, the newest of them.
 MOST_BARS: Final = 20_000
@@ -97,10 +98,9 @@ def _demand_worker(reader: ExperimentReader, worker: str | None) -> None:
     rows = reader.rows("SELECT DISTINCT worker FROM attempts WHERE worker <> '' ORDER BY worker")
     names = [str(row["worker"]) for row in rows]
     if names and worker not in names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise UserError(
             f"no attempt ran on a worker {worker[:200]!r}",
-            hint=f"there are: {', '.join(names[:_NAMED])}{more}",
+            hint=f"there are: {some_of(names, _NAMED)}",
         )
 
 

@@ -11,6 +11,7 @@ from dispatcher.errors import ExperimentNotFound, UserError
 from dispatcher.folders.names import CONFIG_NAME, STORE_NAME
 from dispatcher.folders.ownership import is_ours
 from dispatcher.queries.summary import ExperimentListing, listing
+from dispatcher.text_width import some_of
 
 #: Names the folder below which experiments are looked for.
 HOME_VARIABLE: Final = "BEQUEATH_HOME"
@@ -118,8 +119,7 @@ def _not_found(
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more
+    return some_of(names, _NAMES_SHOWN)
 
 
 def _folders(base: Path) -> tuple[list[Path], int]:

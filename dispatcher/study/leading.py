@@ -23,7 +23,7 @@ from dispatcher.study.trial import (
     warn_of_unused,
 )
 from dispatcher.study.warm_start import FoundResults, WarmStart, fitting, misfit
-from dispatcher.study.weights import WeightPaths, without_parents
+from dispatcher.study.weights import WeightPaths, nobody_saved, without_parents
 from dispatcher.tuner_host.proposals import Nonsense, propose
 from trial_runtime.api_errors import InvalidMetric
 from trial_runtime.facts import Weights
@@ -302,7 +302,7 @@ class LedStudy(StudyLead):
         if self._weights_looked_for or "save_path" not in trial.parameters:
             return
         self._weights_looked_for = True
-        if all(one.weights is None for one in self._record.state.trials.values()):
+        if nobody_saved(self._record.state.trials.values()):
             warn(
                 f"trial {trial.id} has saved no weights and becomes nobody's parent: "
                 + without_parents(str(self.config.tuner.name))

@@ -11,7 +11,7 @@ from dispatcher.errors import UserError
 from dispatcher.experiment.config import ExperimentConfig
 from dispatcher.folders.experiment_folder import ExperimentFolder
 from dispatcher.study.opening import BY_RUN
-from dispatcher.study.weights import without_parents
+from dispatcher.study.weights import nobody_saved, without_parents
 from dispatcher.tuner_host.load import build, install_gate
 from dispatcher.tuner_host.proposals import ProposalRules
 from dispatcher.wiring.tuner_host import tuner_host_config
@@ -128,7 +128,7 @@ class StudyTuner:
         try:
             returned = self._calls.generate(number)
         except ParentFailed as error:
-            if any(trial.weights is not None for trial in self._state.trials.values()):
+            if not nobody_saved(self._state.trials.values()):
                 raise
             raise UserError(
                 f"no trial has saved weights, and {self._name} needs a parent for trial {number}",

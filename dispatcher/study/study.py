@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from dispatcher.study.warm_start import WarmStart
 
 
-#: Arguments of Optuna's ``create_study``, and what is written here.
-_OF_OPTUNA = {
-    "direction": "optimize='minimize'",
-    "directions": "objectives={'default': 'maximize', 'size': 'minimize'}",
-    "sampler": "tuner='TPE'",
-    "pruner": "assessor='Medianstop'",
-    "study_name": "name='first'",
-    "storage": "folder='runs/first'",
-    "load_if_exists": "folder='runs/first', which goes on if it is there",
-}
-
-
 @speaks_python
 class Study:
     """A search that this program leads: it asks for trials, and tells their results.
@@ -72,7 +60,16 @@ class Study:
     ``close``, or by ``with``.
     """
 
-    _OTHERS_NAMES = _OF_OPTUNA
+    #: Arguments of Optuna's ``create_study``, and what is written here.
+    _OTHERS_NAMES = {  # noqa: RUF012 - nobody changes it
+        "direction": "optimize='minimize'",
+        "directions": "objectives={'default': 'maximize', 'size': 'minimize'}",
+        "sampler": "tuner='TPE'",
+        "pruner": "assessor='Medianstop'",
+        "study_name": "name='first'",
+        "storage": "folder='runs/first'",
+        "load_if_exists": "folder='runs/first', which goes on if it is there",
+    }
 
     def __init__(
         self,

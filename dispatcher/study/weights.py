@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ from tuners.arguments import legal_arguments
 from tuners.builtin import builtin_tuner
 
 if TYPE_CHECKING:
+    from dispatcher.core.model import Trial
     from trial_runtime.weights import Published
 
 
@@ -46,6 +48,11 @@ class WeightPaths(NamedTuple):
 
 #: Tuners that promote trials of one rung to the next, and end where nobody can be promoted.
 _PROMOTING = ("Hyperband", "BOHB")
+
+
+def nobody_saved(trials: Iterable[Trial]) -> bool:
+    """Whether no trial has saved weights, so that none can be a parent."""
+    return all(trial.weights is None for trial in trials)
 
 
 def without_parents(tuner: str) -> str:

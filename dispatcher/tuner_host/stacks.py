@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Any
 
+from dispatcher.text_width import some_of
 from dispatcher.tuner_host.gate import Gate
 from dispatcher.tuner_host.signatures import TunerCalls
 from dispatcher.tuner_host.tracebacks import shorten, stack_of
@@ -64,9 +65,7 @@ def together(stacks: Mapping[int, str]) -> str:
         if len(trials) == 1:
             parts.append(stacks[trials[0]])
             continue
-        named = ", ".join(map(str, trials[:_NAMED]))
-        more = f" and {len(trials) - _NAMED} more" if len(trials) > _NAMED else ""
-        parts.append(f"requests {named}{more}: each {text}")
+        parts.append(f"requests {some_of(trials, _NAMED)}: each {text}")
     return "\n\n".join(parts)
 
 
