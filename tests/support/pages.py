@@ -13,9 +13,11 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -56,6 +58,12 @@ def blocks(page: Path, language: str | None = None) -> list[Block]:
 def python_blocks(page: str) -> list[str]:
     """The Python of a page: who unpacks it fails when the page has a block more."""
     return [block.text for block in blocks(ROOT / page, "python")]
+
+
+def block_with(page: str, words: str) -> Block:
+    """The block of a page that has these words."""
+    (found,) = (block for block in blocks(ROOT / page) if words in block.text)
+    return found
 
 
 def command_lines(block: Block) -> list[str]:
@@ -123,6 +131,18 @@ class Reader:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout
+
+    def run(self, keys: Mapping[str, Any], lines: str = "") -> str:
+        """Run an experiment to its end; what it printed.
+
+        Args:
+            keys: of its file; one trial, if they say nothing else.
+            lines: of a page, which stand in it as they are.
+        """
+        one = {"trialConcurrency": 1, "maxTrialNumber": 1}
+        rest = {key: each for key, each in one.items() if f"{key}:" not in lines}
+        self.file("experiment.yml", lines + yaml.safe_dump(rest | dict(keys)))
+        return self.type("bequeath run experiment.yml")
 
     def start(self, command: str) -> subprocess.Popen[bytes]:
         """Start a command line that goes on; what it prints is not kept."""

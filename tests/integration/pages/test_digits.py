@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dispatcher.folders.status import is_led
-from tests.support.pages import ROOT, Block, Reader, blocks, command_lines, python_blocks
+from tests.support.pages import ROOT, Reader, block_with, blocks, command_lines, python_blocks
 from tests.support.processes import end_processes_of, wait_until
 from tests.support.web_server import WebServer
 
@@ -63,8 +62,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     one = Reader(tmp_path_factory.mktemp("digits"))
     infer, _ = python_blocks("docs/demo.md")
     one.file("trial.py", f"{TRIAL}\n\n{infer}")
-    one.file("experiment.yml", yaml.safe_dump(KEYS))
-    assert "43 trials: 43 succeeded" in one.type("bequeath run experiment.yml")
+    assert "43 trials: 43 succeeded" in one.run(KEYS)
     yield one
     end_processes_of(experiment_of(one))
 
@@ -78,12 +76,6 @@ def experiment_of(reader: Reader) -> Path:
 def named(reader: Reader, text: str) -> str:
     """A text of a page with the experiment's own id."""
     return text.replace(ID, experiment_of(reader).name)
-
-
-def block_with(page: str, words: str) -> Block:
-    """The block of a page that has these words."""
-    (found,) = (block for block in blocks(ROOT / page) if words in block.text)
-    return found
 
 
 def picture() -> bytes:
@@ -143,11 +135,8 @@ def test_a_demo_makes_its_model(reader: Reader) -> None:
         "trialFunction": "trial:train",
         "searchSpace": {"blocks": "choice(2)"},
         "tuner": {"name": "RegularizedEvolution"},
-        "trialConcurrency": 1,
-        "maxTrialNumber": 1,
     }
-    reader.file("experiment.yml", yaml.safe_dump(keys))
-    reader.type("bequeath run experiment.yml")
+    reader.run(keys)
     assert "Draw a digit" in reader.type("bequeath trial inputs 0")
     (reader.folder / "paper.png").write_bytes(picture())
     answer = json.loads(reader.type("bequeath infer 0 --image digit=paper.png --json"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.pages import ROOT, Reader, blocks, command_lines, python_blocks
+from tests.support.pages import ROOT, Reader, block_with, blocks, command_lines, python_blocks
 
 PAGE = "docs/ends.md"
 
@@ -50,8 +50,7 @@ def test_a_target_is_reached_and_raised(ended: Reader) -> None:
         status[status.index("reason") :].split("0.95 is reached by trial ")[0].split()
     )
     first = int(status.split("reached by trial ")[1].split(":")[0])
-    (block,) = (block for block in blocks(ROOT / PAGE, "") if "resume" in block.text)
-    for command in command_lines(block):
+    for command in command_lines(block_with(PAGE, "bequeath resume")):
         ended.type(command.replace("ID", "ends"))
     again = ended.type("bequeath status")
     assert int(again.split("the target 0.97 is reached by trial ")[1].split(":")[0]) >= first

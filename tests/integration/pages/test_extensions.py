@@ -18,7 +18,7 @@ from dispatcher.conformance import allocations
 from dispatcher.core.own_needs import read_needs
 from dispatcher.core.resources import Needs
 from tests.support.packages import lay_down
-from tests.support.pages import ROOT, Reader, blocks, command_lines, python_blocks
+from tests.support.pages import ROOT, Reader, block_with, blocks, command_lines, python_blocks
 from tests.unit.sinks import test_conformance as sinks
 
 #: What the page of platforms leaves to its reader: names to import, and the way to a place.
@@ -91,12 +91,7 @@ def test_a_platform_passes_the_suite_of_its_author(lake: Reader) -> None:
 
 def test_the_suite_by_its_command(lake: Reader) -> None:
     lake.file("service.yml", "platform: lake\nboats: [kayak]\n")
-    (command,) = (
-        line
-        for block in blocks(ROOT / "docs/backends.md", "")
-        for line in command_lines(block)
-        if line.startswith("pytest")
-    )
+    (command,) = command_lines(block_with("docs/backends.md", "--service service.yml"))
     assert "passed" in typed(lake, f"{command} -q -p no:cacheprovider -k twice")
 
 

@@ -8,32 +8,22 @@ from pathlib import Path
 import yaml
 
 from tests.support.kubernetes.train_jobs import runtimes
-from tests.support.pages import ROOT, Reader, blocks, python_blocks
+from tests.support.pages import ROOT, Reader, block_with, blocks, python_blocks
 from tests.support.web_server import WebServer
 from trial_runtime.failpoints import NAMES
 
 
 def test_a_runtime_of_kubeflow_trainer() -> None:
     """By the published definition."""
-    (text,) = (
-        block.text
-        for block in blocks(ROOT / "docs/trainer.md", "yaml")
-        if block.text.startswith("apiVersion:")
-    )
     definition = runtimes("TrainingRuntime")
-    body = yaml.safe_load(text)
+    body = yaml.safe_load(block_with("docs/trainer.md", "apiVersion:").text)
     assert definition.complaints(body) == []
     assert definition.pruned(body)[1] == []
 
 
 def test_prometheus_finds_the_metrics(reader: Reader) -> None:
     """What it is given leads to an answer: the token's file, the port, the path."""
-    (text,) = (
-        block.text
-        for block in blocks(ROOT / "docs/web.md", "yaml")
-        if block.text.startswith("scrape_configs:")
-    )
-    (job,) = yaml.safe_load(text)["scrape_configs"]
+    (job,) = yaml.safe_load(block_with("docs/web.md", "scrape_configs:").text)["scrape_configs"]
     assert job["static_configs"] == [{"targets": ["127.0.0.1:8077"]}]
     server = WebServer(reader.home, reader.folder / "state")
     try:

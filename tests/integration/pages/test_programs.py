@@ -74,15 +74,14 @@ def test_an_assessor_of_ones_own_ends_trials(reader: Reader) -> None:
         "    return min(model[0], 3)\n"
     )
     (reader.folder / "trial.py").write_text(trial)
-    keys = {**LEAST, "trialFunction": "trial:trial", "maxTrialNumber": 1, "trialConcurrency": 1}
+    keys = {**LEAST, "trialFunction": "trial:trial"}
     del keys["trialCommand"]
     for block in blocks(page):
         if block.file:
             reader.write(block)
         elif block.language == "yaml" and "className" in block.text:
             keys |= yaml.safe_load(block.text)
-    (reader.folder / "experiment.yml").write_text(yaml.safe_dump(keys))
-    reader.type("bequeath run experiment.yml")
+    reader.run(keys)
     assert "stopped" in reader.type("bequeath trial ls")
 
 

@@ -55,8 +55,7 @@ def test_the_readmes_tuner_trial_and_file(reader: Reader) -> None:
     reader.file("trial.py", BUILT + trial)
     keys = yaml.safe_load(file.text)
     keys["trainingService"]["preload"] = ["numpy"]  # which takes less time to load
-    reader.file("experiment.yml", yaml.safe_dump(keys))
-    assert "20 trials: 20 succeeded" in reader.type("bequeath run experiment.yml")
+    assert "20 trials: 20 succeeded" in reader.run(keys)
     results = values(reader)
     assert min(results.values()) < results[0] / 10, "children go on where their parents stopped"
 
@@ -77,11 +76,8 @@ def test_a_trial_as_a_program(reader: Reader) -> None:
     rest = {
         "searchSpace": {"epochs": "choice(2)"},
         "tuner": {"name": "RegularizedEvolution"},
-        "trialConcurrency": 1,
-        "maxTrialNumber": 1,
     }
-    reader.file("experiment.yml", line.text + yaml.safe_dump(rest))
-    reader.type("bequeath run experiment.yml")
+    reader.run(rest, line.text)
     assert values(reader) == {0: 0.8125}
 
 
@@ -154,12 +150,9 @@ bq.report_final(float(state["model"]["w"][0]))
         "trialCommand": "python trial.py",
         "searchSpace": {"rate": "uniform(0, 1)"},
         "tuner": {"name": "Random"},
-        "trialConcurrency": 1,
-        "maxTrialNumber": 1,
         "trialRetries": 1,
     }
-    reader.file("experiment.yml", yaml.safe_dump(keys))
-    reader.type("bequeath run experiment.yml")
+    reader.run(keys)
     assert values(reader) == {0: 10 + 10 + 100 + 100}
 
 

@@ -34,11 +34,7 @@ def demand_libraries(kind: str) -> None:
 @pytest.mark.parametrize("trials", [0, 1, 2, 30])
 def test_a_png_comes_out(tmp_path: Path, kind: str, trials: int) -> None:
     demand_libraries(kind)
-    folder = make_folder(tmp_path)
-    if trials:
-        evolve(folder, trials)
-    else:
-        SqliteJournal.open(folder / "journal.sqlite").close()
+    folder = of_one_objective(tmp_path, trials)
     picture = tmp_path / "picture.png"
     with ExperimentReader.open(folder) as reader:
         draw(reader, kind, picture, {})
@@ -71,6 +67,15 @@ def test_a_picture_is_drawn_from_what_the_page_gets(
     assert drawn == [expected]
 
 
+def of_one_objective(base: Path, trials: int) -> Path:
+    folder = make_folder(base)
+    if trials:
+        evolve(folder, trials)
+    else:
+        SqliteJournal.open(folder / "journal.sqlite").close()
+    return folder
+
+
 def of_two_objectives(folder: Path, trials: int) -> Path:
     told: list[Told] = [
         ({"lr": at}, {"default": at, "size": at % 7 + 1}, None) for at in range(trials)
@@ -93,11 +98,7 @@ def test_a_front_of_two_objectives_is_drawn(tmp_path: Path, kind: str, trials: i
 def test_a_front_of_one_objective_is_refused(tmp_path: Path, kind: str, trials: int) -> None:
     """The page has its note instead. Mutation: an empty picture."""
     demand_libraries(kind)
-    folder = make_folder(tmp_path)
-    if trials:
-        evolve(folder, trials)
-    else:
-        SqliteJournal.open(folder / "journal.sqlite").close()
+    folder = of_one_objective(tmp_path, trials)
     picture = tmp_path / "picture.png"
     with ExperimentReader.open(folder) as reader:
         with pytest.raises(
